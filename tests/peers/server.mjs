@@ -49,7 +49,22 @@ export async function copyOf(library) {
  * @returns {Promise<{ url: URL, stop: () => Promise<void> }>}
  */
 export async function serveHttp(server, library, environment = {}, address = '127.0.0.1:0', options = []) {
-  const child = spawn(server, ['serve', library, '--http', address, ...options], {
+  return serve(server, [library, '--http', address, ...options], environment);
+}
+
+/**
+ * Serves the sources of a `server.toml` like `serveHttp`.
+ * @param {string} server the binary
+ * @param {string} settings
+ * @param {Record<string, string>} environment
+ * @returns {Promise<{ url: URL, stop: () => Promise<void> }>}
+ */
+export async function serveSettings(server, settings, environment) {
+  return serve(server, ['--config', settings, '--http', '127.0.0.1:0'], environment);
+}
+
+async function serve(server, words, environment) {
+  const child = spawn(server, ['serve', ...words], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...environment },
   });

@@ -255,7 +255,7 @@ fn peer(repository: &Repository, script: &str) -> Result<()> {
     node(repository).arg(script).arg("--server").arg(repository.binary()).run()
 }
 
-/// Runs our own client against servers of the official SDKs, and through the client scenarios of the conformance
+/// Runs our own client against servers of the official SDKs, directly and as sources of a server, and through the client scenarios of the conformance
 /// suite.
 fn host(repository: &Repository) -> Result<()> {
     build(repository)?;
@@ -265,6 +265,7 @@ fn host(repository: &Repository) -> Result<()> {
     let script =
         |name: &str| node(repository).arg(name).arg("--server").arg(repository.binary()).arg("--python").arg(&python);
     script("host.mjs").arg("--rust").arg(rust).run()?;
+    script("upstreams.mjs").run()?;
     script("client-conformance.mjs").run()?;
     legacy_notifications(repository, &python)
 }

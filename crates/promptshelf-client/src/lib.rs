@@ -63,6 +63,7 @@ pub use self::{
     model::{
         Arguments, Completion, CompletionTarget, PromptArgument, PromptInfo, PromptResult, ReadResult, ResourceInfo,
     },
+    multi_round::PromptRound,
     options::ConnectOptions,
     secure_url::is_loopback_url,
     sign_in::{BrowserOpener, CredentialError, CredentialStore, SignIn, SignInPage},

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     client::Client,
-    elicitation::{ElicitationResponse, FormValues},
+    elicitation::{Elicitation, ElicitationResponse, FormValues},
     error::ClientError,
     model::{Arguments, PromptResult, ReadResult},
     prompt_request::{PromptAnswer, get_prompt},
@@ -25,6 +25,21 @@ const MAX_ROUNDS: usize = 50;
 const MAX_ELICITATIONS: usize = 20;
 /// The most messages of a prompt.
 const MAX_MESSAGES: usize = 10_000;
+
+/// The answer to one request for a prompt ([`Client::get_round`]).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum PromptRound {
+    /// The prompt.
+    Complete(PromptResult),
+    /// The server requires input.
+    InputRequired {
+        /// The elicitations by key, at most 20.
+        requests: Vec<(String, Elicitation)>,
+        /// The state for the next request.
+        state: Option<String>,
+    },
+}
 
 /// The result of one round.
 enum Outcome<T> {
@@ -52,12 +67,7 @@ impl Client {
     /// - [`ClientError::AuthenticationRequired`], [`ClientError::Forbidden`] and [`ClientError::SignInFailed`] if the
     ///   server does not grant access.
     pub async fn get(&self, name: &str, arguments: &Arguments) -> Result<PromptResult, ClientError> {
-        let mut params = GetPromptRequestParams::new(name);
-        if !arguments.is_empty() {
-            let values: Map<String, Value> =
-                arguments.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-            params = params.with_arguments(values);
-        }
+        let params = prompt_params(name, arguments);
         let result: PromptResult = self
             .in_rounds(|state, responses| {
                 let mut params = params.clone();
@@ -71,13 +81,39 @@ impl Client {
                 }
             })
             .await?;
-        if result.messages.len() > MAX_MESSAGES {
-            let count = result.messages.len();
-            return Err(ClientError::LimitExceeded(format!(
-                "the prompt has {count} messages; the limit is {MAX_MESSAGES}"
-            )));
-        }
-        Ok(result)
+        within_limit(result)
+    }
+
+    /// Sends one request for a prompt to a server of revision 2026-07-28 or later, and leaves elicitations to the caller:
+    /// the next request has the state of the answer, and for each key an `ElicitResult` in `responses`. Servers of older
+    /// revisions elicit through the [`ElicitationHandler`](crate::ElicitationHandler).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get`](Client::get).
+    pub async fn get_round(
+        &self,
+        name: &str,
+        arguments: &Arguments,
+        state: Option<&str>,
+        responses: &Map<String, Value>,
+    ) -> Result<PromptRound, ClientError> {
+        let mut params = prompt_params(name, arguments);
+        params.request_state = state.map(str::to_owned);
+        params.input_responses = (!responses.is_empty())
+            .then(|| responses.iter().map(|(key, value)| (key.clone(), value.clone())).collect());
+        let required = match self.request(|| get_prompt(self.peer(), params.clone())).await? {
+            PromptAnswer::Complete(result) => return within_limit(result).map(PromptRound::Complete),
+            PromptAnswer::InputRequired(required) => required,
+        };
+        let requests = required.input_requests.iter().flatten();
+        let requests = requests.map(|(key, request)| match request {
+            InputRequest::Elicitation(request) => Ok((key.clone(), self.handler().elicitation(&request.params))),
+            _ => Err(undeclared()),
+        });
+        let requests = requests.collect::<Result<Vec<_>, _>>()?;
+        check_count(requests.len())?;
+        Ok(PromptRound::InputRequired { requests, state: required.request_state })
     }
 
     /// Reads a resource. Elicitations of the server are handled as in [`get`](Client::get).
@@ -146,19 +182,12 @@ impl Client {
             // The server requires only that the request is repeated with its state.
             return Ok(Some(Vec::new()));
         };
-        if requests.len() > MAX_ELICITATIONS {
-            let count = requests.len();
-            return Err(ClientError::LimitExceeded(format!(
-                "the server requires {count} inputs at once; the limit is {MAX_ELICITATIONS}"
-            )));
-        }
+        check_count(requests.len())?;
         let mut previous = previous.into_iter();
         let mut responses = Vec::new();
         for request in requests.values() {
             let InputRequest::Elicitation(request) = request else {
-                return Err(ClientError::invalid_response(
-                    "the server requests sampling or roots, which this client does not declare",
-                ));
+                return Err(undeclared());
             };
             let mut elicitation = self.handler().elicitation(&request.params);
             elicitation.previous = previous.next().and_then(accepted);
@@ -173,6 +202,39 @@ impl Client {
         }
         Ok(Some(responses))
     }
+}
+
+fn prompt_params(name: &str, arguments: &Arguments) -> GetPromptRequestParams {
+    let params = GetPromptRequestParams::new(name);
+    if arguments.is_empty() {
+        return params;
+    }
+    let values: Map<String, Value> =
+        arguments.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+    params.with_arguments(values)
+}
+
+fn within_limit(result: PromptResult) -> Result<PromptResult, ClientError> {
+    let count = result.messages.len();
+    match count <= MAX_MESSAGES {
+        true => Ok(result),
+        false => {
+            Err(ClientError::LimitExceeded(format!("the prompt has {count} messages; the limit is {MAX_MESSAGES}")))
+        }
+    }
+}
+
+fn check_count(count: usize) -> Result<(), ClientError> {
+    match count <= MAX_ELICITATIONS {
+        true => Ok(()),
+        false => Err(ClientError::LimitExceeded(format!(
+            "the server requires {count} inputs at once; the limit is {MAX_ELICITATIONS}"
+        ))),
+    }
+}
+
+fn undeclared() -> ClientError {
+    ClientError::invalid_response("the server requests sampling or roots, which this client does not declare")
 }
 
 fn accepted(response: ElicitationResponse) -> Option<FormValues> {

@@ -90,6 +90,17 @@ impl Client {
             other => other,
         }
     }
+
+    /// Returns all resources with a fixed URI, in the server's order.
+    ///
+    /// # Errors
+    ///
+    /// The first error of [`resources`](Client::resources).
+    pub async fn all_resources(&self) -> Result<Vec<ResourceInfo>, ClientError> {
+        use futures_util::TryStreamExt;
+
+        self.resources().try_collect().await
+    }
 }
 
 /// The position in a list.

@@ -7,7 +7,7 @@ use globset::GlobBuilder;
 use crate::{
     content::ResourceContents,
     cursor::{self, ListKind},
-    definition::{About, Access, AccessSet, LibraryFile, Policy},
+    definition::{About, Access, AccessSet, LibraryFile, Policy, RemoteResources},
     library_files::{LibraryFiles, References},
     prompt::{Prompt, RenderContext},
     provenance::{PromptProvenance, Provenance},
@@ -51,6 +51,8 @@ pub struct Catalog {
     pub(crate) references: Arc<References>,
     pub(crate) access: Arc<AccessTable>,
     pub(crate) skills: Arc<Skills>,
+    /// The resources of another server.
+    pub(crate) remote: Option<Arc<dyn RemoteResources>>,
     /// The catalogs that this one is joined from; empty for one library.
     pub(crate) parts: Arc<[CatalogPart]>,
 }

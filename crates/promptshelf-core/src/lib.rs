@@ -60,7 +60,8 @@ pub use definition::{
     About, Access, AccessRule, AccessSet, ArgumentDefinition, ArgumentType, AsyncPromptFunction, Body, BodyPiece,
     BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Constraints, Decline,
     Definitions, LIBRARY_SCHEME, LibraryFile, Links, Origin, Policy, PromptDefinition, PromptFunction, ReadBody,
-    ReadError, ReadResource, RemoteCompletion, Requirements, ResourceContent, ResourceDefinition, SkillSource, Spans,
+    ReadError, ReadResource, RemoteAnswer, RemoteCompletion, RemoteForm, RemoteInput, RemoteOrigin, RemotePrompt,
+    RemoteQuestion, RemoteResources, Requirements, ResourceContent, ResourceDefinition, SkillSource, Spans,
     StepDefinition, SyncPromptFunction, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};

@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 
 use crate::{
     argument::{Argument, Problem, RawArgumentValue, RawArguments, check_before_forms},
-    definition::Decline,
+    definition::{ArgumentDefinition, Decline, RemoteForm},
+    invisible::InvisiblePolicy,
     prompt::Prompt,
     value::{Bindings, Variables},
 };
@@ -71,6 +72,38 @@ impl Form<'_> {
     pub fn alternatives(&self) -> Vec<Problem> {
         self.fields.iter().map(|field| field.described()).collect()
     }
+}
+
+impl RemoteForm {
+    /// Returns the fields as arguments. Bounds and defaults of a field that contradict each other are left out: the other
+    /// server checks its values.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<Argument> {
+        self.fields.iter().map(field).collect()
+    }
+
+    /// Returns the form as one of a guided prompt, with its fields.
+    #[must_use]
+    pub fn form<'a>(&'a self, fields: &'a [Argument]) -> Form<'a> {
+        Form {
+            step: 1,
+            key: self.key.clone(),
+            message: self.message.clone(),
+            fields: fields.iter().collect(),
+            url: self.url.as_deref(),
+            decline: Decline::default(),
+            indispensable: true,
+        }
+    }
+}
+
+fn field(definition: &ArgumentDefinition) -> Argument {
+    let (argument, faults) = Argument::alone(definition.clone(), InvisiblePolicy::default());
+    if faults.is_empty() {
+        return argument;
+    }
+    let plain = ArgumentDefinition { default: None, constraints: None, ..definition.clone() };
+    Argument::alone(plain, InvisiblePolicy::default()).0
 }
 
 impl Prompt {

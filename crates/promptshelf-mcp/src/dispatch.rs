@@ -298,6 +298,9 @@ impl Server {
             };
             let arguments = open.prompt().with_answers(arguments, &answers);
             self.service().render(open, &arguments).await
+        } else if open.prompt().remote().is_some() {
+            // Boxed: every request would have room for it.
+            return Box::pin(self.render_remote(context, open, arguments, params)).await;
         } else {
             self.service().render(open, arguments).await
         };

@@ -27,6 +27,7 @@ mod multi_round;
 mod observe;
 mod page;
 mod profile;
+mod remote;
 mod request;
 mod revision;
 mod role_mark;

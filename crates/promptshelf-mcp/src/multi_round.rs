@@ -22,8 +22,10 @@ use crate::{
 };
 
 pub(crate) mod form;
+mod remote;
 mod state;
 
+pub(crate) use remote::elicit_remote;
 pub use state::StateKey;
 
 use form::ElicitResult;
@@ -128,14 +130,15 @@ impl<'a> Round<'a> {
             if progress.rounds > MAX_ROUNDS {
                 return Err(too_many_rounds());
             }
-            let progress =
-                Progress { answers: answers.values.clone(), passed: answers.passed.clone(), rounds: progress.rounds };
-            return Ok(Outcome::InputRequired(self.question(
-                prompt.view(),
-                &form,
-                again.as_deref(),
-                self.key.seal(&bound, &progress),
-            )));
+            let progress = Progress {
+                answers: answers.values.clone(),
+                passed: answers.passed.clone(),
+                rounds: progress.rounds,
+                remote: None,
+            };
+            let params = form::elicitation_params(&form, again.as_deref(), self.revision);
+            let state = self.key.seal(&bound, &progress);
+            return Ok(Outcome::InputRequired(question(prompt.view(), [(form.key, params)], state)));
         }
     }
 
@@ -158,31 +161,29 @@ impl<'a> Round<'a> {
         let Some(raw) = self.responses else { return Ok(BTreeMap::new()) };
         members(raw).ok_or_else(|| WireError::invalid_params("`inputResponses` must be an object"))
     }
+}
 
-    fn question(&self, view: &View, form: &Form<'_>, again: Option<&str>, state: String) -> Vec<u8> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Result<'a> {
-            result_type: &'static str,
-            input_requests: Value,
-            request_state: String,
-            #[serde(rename = "_meta")]
-            meta: ResultMeta<'a>,
-        }
-        let request =
-            json!({ "method": "elicitation/create", "params": form::elicitation_params(form, again, self.revision) });
-        let mut requests = serde_json::Map::new();
-        requests.insert(form.key.clone(), request);
-        let mut out = Vec::new();
-        let result = Result {
-            result_type: "input_required",
-            input_requests: Value::Object(requests),
-            request_state: state,
-            meta: ResultMeta::of(view),
-        };
-        json::write(&mut out, &result);
-        out
+/// Writes a result that asks for input: the parameters of each `elicitation/create` by its key.
+fn question(view: &View, requests: impl IntoIterator<Item = (String, Value)>, state: String) -> Vec<u8> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Result<'a> {
+        result_type: &'static str,
+        input_requests: Value,
+        request_state: String,
+        #[serde(rename = "_meta")]
+        meta: ResultMeta<'a>,
     }
+    let request = |(key, params)| (key, json!({ "method": "elicitation/create", "params": params }));
+    let mut out = Vec::new();
+    let result = Result {
+        result_type: "input_required",
+        input_requests: Value::Object(requests.into_iter().map(request).collect()),
+        request_state: state,
+        meta: ResultMeta::of(view),
+    };
+    json::write(&mut out, &result);
+    out
 }
 
 /// Asks the user all questions of a guided prompt, one after the other.

@@ -419,7 +419,8 @@ pub(crate) fn resource_contents(answer: &Answer<ResourceContents>, revision: Rev
         modern: Modern<'a>,
     }
     let modern = Modern::cacheable(answer.view(), revision);
-    write(out, &Result { contents: [WireContents::new(answer.value())], modern });
+    let contents = WireContents::new(answer.value()).of_source(answer.foreign_source());
+    write(out, &Result { contents: [contents], modern });
 }
 
 /// Adds the capabilities that depend on the server and on the caller: tools, and skills if the caller sees any.

@@ -140,6 +140,11 @@ pub(crate) fn find_declared<'c>(
     Ok(resource)
 }
 
+/// Returns whether a caller meets the rules for a URI, whether or not a resource has it.
+pub(crate) fn meets_rules_of(catalog: &Catalog, caller: &Caller, uri: &str) -> bool {
+    caller.is_local() || decide(caller, &catalog.uri_access(uri).rules) == AccessDecision::Granted
+}
+
 /// Returns whether a caller may use the prompt at an index of the list.
 pub(crate) fn may_use(catalog: &Catalog, caller: &Caller, index: usize) -> bool {
     decide(caller, catalog.prompt_access(index)) == AccessDecision::Granted

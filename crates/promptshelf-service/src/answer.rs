@@ -16,11 +16,23 @@ use crate::view::View;
 pub struct Answer<T> {
     view: View,
     value: T,
+    /// The source on another server that the value comes from.
+    foreign: Option<Arc<str>>,
 }
 
 impl<T> Answer<T> {
     pub(crate) fn new(view: View, value: T) -> Answer<T> {
-        Answer { view, value }
+        Answer { view, value, foreign: None }
+    }
+
+    /// Marks the value as one of a source on another server.
+    pub(crate) fn of_source(self, source: Option<Arc<str>>) -> Answer<T> {
+        Answer { foreign: source, ..self }
+    }
+
+    /// Returns the name of the source on another server that a resource comes from.
+    pub fn foreign_source(&self) -> Option<&str> {
+        self.foreign.as_deref()
     }
 
     /// Returns the catalog and the caller that the result was made for.

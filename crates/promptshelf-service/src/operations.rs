@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Argument, Content, ContentBlock, ContentName, EmbeddedResource, Message, Part, Prompt, PromptName, RawArguments,
-    ReadError, RenderError, ResourceContents, Variables,
+    Argument, Content, ContentBlock, ContentName, EmbeddedResource, Message, Part, Prompt, PromptName,
+    PromptProvenance, RawArguments, ReadError, RemoteInput, RemoteQuestion, RenderError, ResourceContents, Variables,
     completion::{self, Completions, Restriction},
+    cursor::ListKind,
 };
 
 use crate::{
@@ -37,6 +38,47 @@ pub(crate) async fn render(
         permission.lacking().unwrap_or_else(|| render_failed(view, name, arguments, error, secrets))
     })?;
     embed(view, name, parts).await
+}
+
+/// Renders the messages of a prompt of another server like [`render`], or returns its question.
+pub(crate) async fn render_remote(
+    view: &View,
+    prompt: &Arc<Prompt>,
+    name: &PromptName,
+    arguments: &RawArguments<'_>,
+    input: RemoteInput,
+    secrets: &Secrets,
+) -> Result<Result<Vec<Message>, RemoteQuestion>, Rejection> {
+    let bindings = prompt
+        .bind(arguments, view.catalog().policy().value_bytes)
+        .map_err(|problems| Rejection::InvalidArguments { prompt: name.to_string(), problems })?;
+    let permission = CallerPermission::new(view);
+    let rendered = renderers::render_remote(&permission, prompt, bindings, input).await;
+    match rendered.map_err(|error| render_failed(view, name, arguments, error, secrets))? {
+        Ok(parts) => embed(view, name, parts).await.map(Ok),
+        Err(question) => Ok(Err(question)),
+    }
+}
+
+/// Returns the span of a rendering.
+pub(crate) fn span(view: &View, prompt: &Prompt, own_view: &View, own: &Prompt) -> tracing::Span {
+    let provenance = own_view.catalog().provenance();
+    tracing::debug_span!(
+        "render",
+        gen_ai.prompt.name = %prompt.name(),
+        promptshelf.source = view.catalog().part_of(prompt).map(|(part, _)| &*part.source),
+        promptshelf.channel = provenance.and_then(|found| found.provenance.channel()),
+        promptshelf.revision = provenance.and_then(|found| found.provenance.revision()),
+        promptshelf.version = provenance.and_then(|found| found.prompt(own)).map(PromptProvenance::version),
+    )
+}
+
+pub(crate) fn list_name(list: ListKind) -> &'static str {
+    match list {
+        ListKind::Prompts => "prompts",
+        ListKind::Resources => "resources",
+        ListKind::ResourceTemplates => "resource-templates",
+    }
 }
 
 /// Replaces attachments by the contents of their resources.

@@ -7,7 +7,8 @@
 use std::sync::{Arc, LazyLock};
 
 use promptshelf_core::{
-    Bindings, Interrupt, Part, Prompt, ReadError, RenderError, Resource, ResourceContents, Variables,
+    Bindings, Interrupt, Part, Prompt, ReadError, RemoteInput, RemoteQuestion, RenderError, Resource, ResourceContents,
+    Variables,
 };
 use tokio::{runtime::Handle, sync::Semaphore, task::JoinError};
 
@@ -38,6 +39,16 @@ pub(crate) async fn render(
     let rendering =
         move |interrupt: &Interrupt| prompt.render(permission.context().interruptible(interrupt), &bindings);
     in_pool(rendering).await.unwrap_or_else(|error| Err(RenderError::Failed(error.to_string())))
+}
+
+/// Renders a prompt of another server, which can ask for input instead.
+pub(crate) async fn render_remote(
+    permission: &Arc<CallerPermission>,
+    prompt: &Arc<Prompt>,
+    bindings: Bindings,
+    input: RemoteInput,
+) -> Result<Result<Vec<Part>, RemoteQuestion>, RenderError> {
+    prompt.render_remote(permission.context(), &bindings, input).await
 }
 
 /// Reads a resource, whose text may be a template.

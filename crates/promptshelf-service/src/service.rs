@@ -3,6 +3,8 @@
 //!
 //! Elsewhere: making results (`operations`), and operations of the web page (`overview`).
 
+mod remote;
+
 use std::{
     net::IpAddr,
     sync::{
@@ -13,8 +15,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Answers, BoxFuture, Catalog, CatalogHandle, Change, Prompt, PromptProvenance, RawArguments, ResourceContents,
-    Variables, completion::Completions, cursor::ListKind,
+    Answers, BoxFuture, Catalog, CatalogHandle, Change, Prompt, RawArguments, ResourceContents, Variables,
+    completion::Completions, cursor::ListKind,
 };
 use tokio::sync::broadcast;
 use tracing::Instrument as _;
@@ -24,6 +26,7 @@ use crate::{
     answer::{Answer, ListPage, Reference, RenderedPrompt},
     audit::{AuditLog, Call, Recorder, Secrets},
     caller::Caller,
+    foreign,
     limit::{Limits, Meter, RequestClass},
     observe::Observer,
     operations,
@@ -33,6 +36,8 @@ use crate::{
     usage::{CountedCall, FormReaction, ServiceUsage, Usage},
     view::View,
 };
+
+pub use remote::RemoteOutcome;
 
 /// Changes that a slow listener may lag behind before they are reported as one.
 const CHANGES_BUFFERED: usize = 16;
@@ -320,7 +325,7 @@ impl Service {
     pub fn list(&self, caller: &Caller, list: ListKind, cursor: Option<&str>) -> Result<Answer<ListPage>, Rejection> {
         let mut call = self.begin(caller, RequestClass::Other, "list")?;
         let view = self.view(caller);
-        call.note("list", || list_name(list).into());
+        call.note("list", || operations::list_name(list).into());
         call.note_generation(view.catalog());
         let page = view.page(list, cursor);
         call.end(page.map(|page| Answer::new(view, ListPage { list, page })))
@@ -400,15 +405,7 @@ impl Service {
         let started = self.observer().map(|_| Instant::now());
         let of_source = view.of_source(&prompt);
         let (own_view, own) = of_source.as_ref().map_or((&view, &prompt), |(view, own)| (view, own));
-        let provenance = own_view.catalog().provenance();
-        let span = tracing::debug_span!(
-            "render",
-            gen_ai.prompt.name = %prompt.name(),
-            promptshelf.source = view.catalog().part_of(&prompt).map(|(part, _)| &*part.source),
-            promptshelf.channel = provenance.and_then(|found| found.provenance.channel()),
-            promptshelf.revision = provenance.and_then(|found| found.provenance.revision()),
-            promptshelf.version = provenance.and_then(|found| found.prompt(own)).map(PromptProvenance::version),
-        );
+        let span = operations::span(&view, &prompt, own_view, own);
         let messages = operations::render(own_view, own, prompt.name(), arguments, &secrets).instrument(span).await;
         if let (Some(observer), Some(started)) = (self.observer(), started) {
             observer.rendered(messages.as_ref().err().map_or("ok", Rejection::code), started.elapsed());
@@ -462,9 +459,16 @@ impl Service {
         let view = self.view(caller);
         call.note_text("resource", uri);
         call.note_generation(view.catalog());
-        let contents = operations::read(&view, uri).await;
+        let (mut contents, mut source) = (operations::read(&view, uri).await, None);
+        if let Err(Rejection::UnknownResource { .. }) = &contents
+            && let Some(found) = foreign::find(&view, uri)
+        {
+            call.note_text("source", &found.source);
+            contents = Box::pin(found.read(&view, uri)).await;
+            source = Some(found.source);
+        }
         let contents = call.end_with(contents, |contents| contents.body.len())?;
-        Ok(Answer::new(view, contents))
+        Ok(Answer::new(view, contents).of_source(source))
     }
 
     /// Permits a caller to follow the changes of a resource, and returns the view that permits it.
@@ -487,12 +491,4 @@ fn announce(sender: &broadcast::Sender<Change>, ticks: &AtomicU64, change: &Chan
     ticks.fetch_add(1, Ordering::Release);
     // Sending fails only when nothing listens.
     drop(sender.send(change.clone()));
-}
-
-fn list_name(list: ListKind) -> &'static str {
-    match list {
-        ListKind::Prompts => "prompts",
-        ListKind::Resources => "resources",
-        ListKind::ResourceTemplates => "resource-templates",
-    }
 }

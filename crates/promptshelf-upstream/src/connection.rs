@@ -4,15 +4,24 @@ use std::{
     fs, io,
     io::Read as _,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use promptshelf_client::{Arguments, Client, ClientError, CompletionTarget, ConnectOptions, Endpoint, PromptInfo};
-use promptshelf_core::{BoxFuture, Message, RenderError, Variables};
+use promptshelf_client::{
+    Arguments, Client, ClientError, CompletionTarget, ConnectOptions, Endpoint, PromptInfo, ResourceInfo,
+};
+use promptshelf_core::{BoxFuture, RemoteAnswer, RemoteInput, RenderError, Variables};
 use tokio::{sync::Notify, time::timeout};
 
-use crate::{breaker::Breaker, convert, definition::visible};
+use crate::{
+    breaker::Breaker,
+    convert::{self, Refused},
+    definition::visible,
+    interactive::{Questions, Reply},
+    replay::Replay,
+    resources::KnownResources,
+};
 
 /// The longest text of another server in a message, in characters.
 const MAX_REASON: usize = 300;
@@ -32,6 +41,11 @@ pub(crate) struct Connection {
     timeout: Duration,
     max_prompts: usize,
     client: Mutex<Option<Client>>,
+    /// Declines the questions on the connection for all calls.
+    replay: Arc<Replay>,
+    questions: Questions,
+    /// The URIs that can be read.
+    pub(crate) resources: KnownResources,
     breaker: Breaker,
     /// Wakes the task that lists and connects.
     pub(crate) broken: Notify,
@@ -45,13 +59,34 @@ impl Connection {
         timeout: Duration,
         max_prompts: usize,
     ) -> Connection {
-        let (client, breaker, broken) = (Mutex::default(), Breaker::default(), Notify::new());
-        Connection { name, endpoint, token, timeout, max_prompts, client, breaker, broken }
+        Connection {
+            name,
+            endpoint,
+            token,
+            timeout,
+            max_prompts,
+            client: Mutex::default(),
+            replay: Arc::default(),
+            questions: Questions::default(),
+            resources: KnownResources::default(),
+            breaker: Breaker::default(),
+            broken: Notify::new(),
+        }
     }
 
     /// The configured name of the source.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the connection for prompts that ask.
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    /// Returns the number of questions that belong to no request.
+    pub(crate) fn declined(&self) -> u64 {
+        self.replay.declined()
     }
 
     /// Returns the open connection.
@@ -70,10 +105,11 @@ impl Connection {
     ///
     /// The reason, without secrets.
     pub(crate) async fn list(&self) -> Result<(Client, Vec<PromptInfo>), String> {
+        self.questions.close_idle();
         let listing = async {
             let client = match self.client() {
                 Some(client) => client,
-                None => self.connect().await?,
+                None => self.connect(Arc::clone(&self.replay)).await?,
             };
             let prompts = all_prompts(&client).await.map_err(|error| reason(&error))?;
             Ok((client, prompts))
@@ -91,7 +127,19 @@ impl Connection {
         listed
     }
 
-    async fn connect(&self) -> Result<Client, String> {
+    /// Lists the resources that can be read. Without an answer the last list stays: prompts do not depend on it.
+    pub(crate) async fn list_resources(&self) {
+        if let Some(client) = self.client().filter(Client::has_resources) {
+            match timeout(self.timeout, all_resources(&client)).await {
+                Ok(Ok(resources)) => self.resources.set_listed(resources),
+                Ok(Err(error)) => tracing::debug!(source = self.name, "no list of resources: {}", reason(&error)),
+                Err(_) => tracing::debug!(source = self.name, "the list of resources takes too long"),
+            }
+        }
+    }
+
+    /// Connects, with the answers to questions of older servers.
+    pub(crate) async fn connect(&self, replay: Arc<Replay>) -> Result<Client, String> {
         let mut endpoint = self.endpoint.clone();
         if let Some(path) = &self.token {
             let token = read_token(path).map_err(|error| format!("the file with its token cannot be read: {error}"))?;
@@ -99,24 +147,48 @@ impl Connection {
         }
         // The label is part of messages, and a command line can contain secrets.
         let options = ConnectOptions::new().label(&*self.name).timeout(self.timeout);
-        connect(options.max_list_entries(self.max_prompts), &endpoint).await.map_err(|error| reason(&error))
+        let options = options.max_list_entries(self.max_prompts).elicitation_handler(replay);
+        connect(options, &endpoint).await.map_err(|error| reason(&error))
     }
 
-    /// Passes on `prompts/get`.
-    pub(crate) async fn get(&self, prompt: &str, arguments: &Arguments) -> Result<Vec<Message>, RenderError> {
-        let unavailable =
-            |problem: &str| RenderError::Unavailable(format!("the server of the source {} {problem}", self.name));
+    /// Returns an error that names the source.
+    pub(crate) fn unavailable(&self, problem: &str) -> RenderError {
+        RenderError::Unavailable(format!("the server of the source {} {problem}", self.name))
+    }
+
+    /// Passes on `prompts/get`. The answer can be a question to the user of the caller.
+    pub(crate) async fn get(
+        &self,
+        prompt: &str,
+        arguments: &Arguments,
+        input: &RemoteInput,
+    ) -> Result<RemoteAnswer, RenderError> {
+        let unavailable = |problem: &str| self.unavailable(problem);
         let client = self.client().filter(|_| self.breaker.admits(Instant::now()));
         let Some(client) = client else {
             self.broken.notify_one();
             return Err(unavailable("does not answer at present; try again later"));
         };
-        let answer = timeout(self.timeout, client.get(prompt, arguments)).await;
+        let answer = timeout(self.timeout, self.answer(&client, prompt, arguments, input)).await;
         match answer.unwrap_or(Err(ClientError::TimedOut { after: self.timeout })) {
-            Ok(result) => {
+            Ok(answer) => {
                 self.breaker.succeed();
-                convert::messages(result.messages)
-                    .map_err(|refused| unavailable(&format!("sent {}, which is not passed on", refused.0)))
+                let refused = |refused: Refused| unavailable(&format!("sent {}, which is not passed on", refused.0));
+                match answer {
+                    Reply::Complete(result) => {
+                        let messages = convert::messages(result.messages).map_err(refused)?;
+                        self.resources.note(prompt, &messages);
+                        Ok(RemoteAnswer::Messages(messages))
+                    }
+                    Reply::Asked(question) => question.map(RemoteAnswer::InputRequired).map_err(refused),
+                    Reply::Unaskable(what) => Err(RenderError::Rejected(format!(
+                        "the server of the source {} asks the user for input, which requires a client with {what}",
+                        self.name
+                    ))),
+                    Reply::Outdated => Err(RenderError::Rejected(
+                        "the other server asks another question than the one that was answered; begin again".to_owned(),
+                    )),
+                }
             }
             Err(error @ ClientError::ErrorResponse { .. }) => {
                 self.breaker.succeed();
@@ -159,7 +231,21 @@ impl Connection {
         }
     }
 
-    fn note_failure(&self) {
+    /// The time for one answer.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Returns whether a call may be tried.
+    pub(crate) fn admits(&self, now: Instant) -> bool {
+        self.breaker.admits(now)
+    }
+
+    pub(crate) fn note_success(&self) {
+        self.breaker.succeed();
+    }
+
+    pub(crate) fn note_failure(&self) {
         self.breaker.fail(Instant::now());
         self.broken.notify_one();
     }
@@ -175,6 +261,11 @@ fn all_prompts(client: &Client) -> BoxFuture<'_, Result<Vec<PromptInfo>, ClientE
     Box::pin(client.all_prompts())
 }
 
+/// Lists all resources, as a future whose type names no lifetime of the stream inside.
+fn all_resources(client: &Client) -> BoxFuture<'_, Result<Vec<ResourceInfo>, ClientError>> {
+    Box::pin(client.all_resources())
+}
+
 /// Reads the first line of a file.
 fn read_token(path: &Path) -> io::Result<String> {
     let mut text = String::new();
@@ -186,7 +277,7 @@ fn read_token(path: &Path) -> io::Result<String> {
 }
 
 /// Returns the text of an error, which can contain text of the server, in visible characters and bounded.
-fn reason(error: &ClientError) -> String {
+pub(crate) fn reason(error: &ClientError) -> String {
     let text: String = match error {
         ClientError::ErrorResponse { message, .. } => visible(message),
         other => visible(&other.to_string()),

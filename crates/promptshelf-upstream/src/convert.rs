@@ -94,7 +94,7 @@ fn annotations(annotations: client::Annotations) -> Annotations {
 }
 
 /// Checks that a URI is absolute, visible and harmless for the client that follows it.
-fn check_uri(uri: &str) -> Result<(), Refused> {
+pub(crate) fn check_uri(uri: &str) -> Result<(), Refused> {
     let is_hidden = uri.contains(|c: char| c.is_control() || c.is_whitespace()) || visible(uri) != uri;
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_scheme = |scheme: &str| {

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The key of `_meta` with the servers that have passed on a prompt.
 const VIA: &str = "dev.promptshelf/via";
 
+/// The key of `_meta` with the names of sensitive arguments.
+const SENSITIVE: &str = "promptshelf/sensitive";
+
 /// The largest number of servers between a prompt and its caller.
 const MAX_HOPS: usize = 4;
 
@@ -37,6 +40,9 @@ pub struct Argument {
     pub description: Option<String>,
     /// Whether a call needs it.
     pub required: bool,
+    /// Whether its values are secret, as a server of this program lists it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sensitive: bool,
 }
 
 impl Definition {
@@ -53,6 +59,7 @@ impl Definition {
                     title: clean(argument.title.as_deref()),
                     description: clean(argument.description.as_deref()),
                     required: argument.required,
+                    sensitive: is_sensitive(prompt, &argument.name),
                 })
                 .collect(),
         }
@@ -63,9 +70,16 @@ impl Definition {
             title: argument.title.clone(),
             description: argument.description.clone(),
             required: argument.required,
+            sensitive: argument.sensitive,
             ..ArgumentDefinition::new(&*argument.name)
         })
     }
+}
+
+/// Returns whether the other server lists an argument as sensitive.
+fn is_sensitive(prompt: &PromptInfo, argument: &str) -> bool {
+    let listed = prompt.raw.get("_meta").and_then(|meta| meta.get(SENSITIVE));
+    listed.and_then(|listed| listed.as_array()).is_some_and(|names| names.iter().any(|name| name == argument))
 }
 
 /// Returns the ids of the servers that have passed on a prompt; `None` if it must not be passed on again, because it

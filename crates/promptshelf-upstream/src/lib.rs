@@ -15,6 +15,10 @@ mod breaker;
 mod connection;
 mod convert;
 mod definition;
+mod form;
+mod interactive;
+mod replay;
+mod resources;
 mod upstream;
 
 pub use self::{

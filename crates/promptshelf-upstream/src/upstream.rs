@@ -8,8 +8,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use promptshelf_client::{Arguments, Changes, Endpoint, PromptInfo};
-use promptshelf_core::{BoxFuture, CompletionSource, Definitions, PromptDefinition, RenderError, Timestamp};
+use promptshelf_client::{Changes, Endpoint, PromptInfo};
+use promptshelf_core::{
+    BoxFuture, CompletionSource, Definitions, PromptDefinition, RemoteAnswer, RemoteInput, RemotePrompt, RenderError,
+    Timestamp, Variables,
+};
 use promptshelf_source::{Fixed, Health, OpenSource, OpenedSource, SourceError, wait_for};
 use tokio::time::{interval, sleep};
 
@@ -17,6 +20,7 @@ use crate::{
     approval::{Approvals, DefinitionMap},
     connection::Connection,
     definition::{Definition, route},
+    resources::ForeignResources,
 };
 
 /// The time between two lists, at least. It doubles while each list differs from the one before.
@@ -61,6 +65,26 @@ impl UpstreamOptions {
             server_id: server_id.into(),
             approvals: None,
         }
+    }
+}
+
+/// A prompt of another server.
+struct Mirrored {
+    connection: Arc<Connection>,
+    name: String,
+    /// Whether its definition waits for an approval.
+    waits: bool,
+}
+
+impl RemotePrompt for Mirrored {
+    fn get(&self, arguments: Variables, input: RemoteInput) -> BoxFuture<'_, Result<RemoteAnswer, RenderError>> {
+        Box::pin(async move {
+            if self.waits {
+                let reason = "its definition has changed at the other server, and waits for the operator's approval";
+                return Err(RenderError::Unavailable(reason.to_owned()));
+            }
+            self.connection.get(&self.name, &arguments, &input).await
+        })
     }
 }
 
@@ -174,26 +198,17 @@ impl Upstream {
         });
         if has_changed {
             let prompts = mirrored.iter().map(|(name, (listed, waits))| self.prompt(name, listed, *waits));
-            self.0.prompts.replace(Definitions::from_iter(prompts.collect::<Vec<_>>()));
+            let resources = ForeignResources(Arc::clone(&self.0.connection));
+            let definitions = Definitions::from_iter(prompts.collect::<Vec<_>>());
+            self.0.prompts.replace(Definitions { remote: Some(Arc::new(resources)), ..definitions });
         }
         Ok(has_changed)
     }
 
     /// Returns the definition of a mirrored prompt.
     fn prompt(&self, name: &str, listed: &Listed, waits: bool) -> PromptDefinition {
-        let (connection, own) = (Arc::clone(&self.0.connection), name.to_owned());
-        let mut prompt = PromptDefinition::new_async(name, move |values| {
-            let (connection, name) = (Arc::clone(&connection), own.clone());
-            async move {
-                if waits {
-                    let reason =
-                        "its definition has changed at the other server, and waits for the operator's approval";
-                    return Err(RenderError::Unavailable(reason.to_owned()));
-                }
-                let arguments: Arguments = values.to_variables();
-                connection.get(&name, &arguments).await
-            }
-        });
+        let mirrored = Mirrored { connection: Arc::clone(&self.0.connection), name: name.to_owned(), waits };
+        let mut prompt = PromptDefinition::remote(name, Arc::new(mirrored));
         prompt.title.clone_from(&listed.definition.title);
         prompt.description.clone_from(&listed.definition.description);
         prompt.via.clone_from(&listed.via);
@@ -213,6 +228,7 @@ impl Upstream {
         let mut pause = MIN_PAUSE;
         loop {
             let listed = self.refresh().await;
+            self.list_resources().await;
             pause = match &listed {
                 // A server that changes its list all the time is listed ever more rarely.
                 Ok((true, _)) | Err(_) => (pause * 2).min(self.0.interval.max(MIN_PAUSE)),
@@ -223,6 +239,10 @@ impl Upstream {
                 self.wait(changes).await;
             }
         }
+    }
+
+    fn list_resources(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.connection.list_resources())
     }
 
     /// Waits for a reason to list again, and applies approvals in the meantime.

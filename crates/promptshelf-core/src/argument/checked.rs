@@ -54,6 +54,11 @@ pub(crate) struct ArgumentFault {
 }
 
 impl Argument {
+    /// Checks a definition that belongs to no prompt.
+    pub(crate) fn alone(definition: ArgumentDefinition, usual: InvisiblePolicy) -> (Argument, Vec<ArgumentFault>) {
+        Argument::new(Declared::Alone(Arc::new(definition)), usual)
+    }
+
     /// Checks a definition by itself and reports every mistake. `usual` is the policy for invisible characters if the
     /// definition has none.
     pub(crate) fn new(declared: Declared, usual: InvisiblePolicy) -> (Argument, Vec<ArgumentFault>) {

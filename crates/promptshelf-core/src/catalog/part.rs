@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Catalog, ContentAccess, access::AccessTable, content::Content};
 use crate::{
-    definition::{AccessSet, LIBRARY_SCHEME},
+    definition::{AccessSet, LIBRARY_SCHEME, RemoteResources},
     diagnostic::Diagnostic,
     prompt::Prompt,
 };
@@ -73,6 +73,12 @@ impl Catalog {
         }
         let mut found = self.parts.iter().filter(|part| part.catalog.content(uri).is_some());
         found.next().filter(|_| found.next().is_none())
+    }
+
+    /// Returns the resources of another server, for the catalog of its prompts.
+    #[must_use]
+    pub fn remote_resources(&self) -> Option<&Arc<dyn RemoteResources>> {
+        self.remote.as_ref()
     }
 
     /// Returns the part that declares a resource or a resource template.

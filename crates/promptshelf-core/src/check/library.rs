@@ -44,10 +44,11 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
         broken,
         mut diagnostics,
         namespace,
+        remote,
         is_revision,
     } = definitions;
     let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials, links, namespace };
-    let mut catalog = Catalog { about, policy, ..Catalog::default() };
+    let mut catalog = Catalog { about, policy, remote, ..Catalog::default() };
     resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
     catalog.files = Arc::new(files);
 

@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
+use super::remote::RemotePrompt;
 use crate::{
     content::{Message, Role},
     render_error::RenderError,
@@ -51,6 +52,8 @@ pub enum PromptFunction {
     Sync(Arc<SyncPromptFunction>),
     /// A function that returns a future.
     Async(Arc<AsyncPromptFunction>),
+    /// A prompt of another server.
+    Remote(Arc<dyn RemotePrompt>),
 }
 
 /// The type of a function in [`PromptFunction::Sync`].
@@ -65,6 +68,7 @@ impl PromptFunction {
         match (self, other) {
             (PromptFunction::Sync(a), PromptFunction::Sync(b)) => Arc::ptr_eq(a, b),
             (PromptFunction::Async(a), PromptFunction::Async(b)) => Arc::ptr_eq(a, b),
+            (PromptFunction::Remote(a), PromptFunction::Remote(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }

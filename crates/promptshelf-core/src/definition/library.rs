@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     access::AccessRule, broken::BrokenFile, file::LibraryFile, links::Links, policy::Policy, prompt::PromptDefinition,
-    resource::ResourceDefinition,
+    remote::RemoteResources, resource::ResourceDefinition,
 };
 use crate::{
     content::Icon,
@@ -41,6 +41,8 @@ pub struct Definitions {
     /// The name that distinguishes the library's files from those of other libraries in one server: the authority of their
     /// URIs, as in `library://NAME/notes.md`.
     pub namespace: Option<Arc<str>>,
+    /// The resources of another server, for the definitions of its prompts.
+    pub remote: Option<Arc<dyn RemoteResources>>,
     /// Whether these are one revision of a library, complete as it is. Broken prompts are then left out, and do not keep
     /// their version in the catalog before, so that every server of the revision serves the same.
     pub is_revision: bool,
@@ -81,6 +83,7 @@ impl Definitions {
         self.broken.extend(other.broken);
         self.diagnostics.extend(other.diagnostics);
         self.namespace = self.namespace.take().or(other.namespace);
+        self.remote = self.remote.take().or(other.remote);
         self.is_revision |= other.is_revision;
     }
 

@@ -7,6 +7,7 @@ use super::{
     argument::ArgumentDefinition,
     body::{Body, PromptFunction},
     origin::Origin,
+    remote::RemotePrompt,
     skill::SkillSource,
     step::StepDefinition,
     test::TestDefinition,
@@ -83,6 +84,11 @@ impl PromptDefinition {
     {
         let function = PromptFunction::Async(Arc::new(move |arguments| Box::pin(function(arguments))));
         PromptDefinition::with_body(name, Body::Function(function))
+    }
+
+    /// Creates a prompt that another server has.
+    pub fn remote(name: impl Into<String>, prompt: Arc<dyn RemotePrompt>) -> PromptDefinition {
+        PromptDefinition::with_body(name, Body::Function(PromptFunction::Remote(prompt)))
     }
 
     /// Creates a prompt in code whose body is a template.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     content::{BlockFault, Message},
-    definition::PromptFunction,
+    definition::{PromptFunction, RemoteAnswer, RemoteInput, RemotePrompt, RemoteQuestion},
     render_error::RenderError,
     value::Bindings,
 };
@@ -19,9 +19,19 @@ impl Prompt {
     #[must_use]
     pub fn is_async(&self) -> bool {
         match &self.body {
-            CheckedBody::Function(function) => matches!(function, PromptFunction::Async(_)),
+            CheckedBody::Function(function) => !matches!(function, PromptFunction::Sync(_)),
             CheckedBody::Served { prompt, .. } => prompt.is_async(),
             CheckedBody::Template(_) | CheckedBody::Pieces(_) => false,
+        }
+    }
+
+    /// Returns the prompt of another server that this one mirrors.
+    #[must_use]
+    pub fn remote(&self) -> Option<&dyn RemotePrompt> {
+        match &self.body {
+            CheckedBody::Function(PromptFunction::Remote(remote)) => Some(&**remote),
+            CheckedBody::Served { prompt, .. } => prompt.remote(),
+            _ => None,
         }
     }
 
@@ -46,7 +56,7 @@ impl Prompt {
         match &self.body {
             CheckedBody::Template(_) | CheckedBody::Pieces(_) => assemble(self, bindings, context),
             CheckedBody::Function(PromptFunction::Sync(function)) => checked_messages(function(bindings)?, context),
-            CheckedBody::Function(PromptFunction::Async(_)) => {
+            CheckedBody::Function(PromptFunction::Async(_) | PromptFunction::Remote(_)) => {
                 let message = "an asynchronous prompt was rendered synchronously; use `render_async`";
                 Err(RenderError::Failed(message.to_owned()))
             }
@@ -71,7 +81,36 @@ impl Prompt {
             CheckedBody::Function(PromptFunction::Async(function)) => {
                 checked_messages(function(bindings.clone()).await?, context)
             }
+            CheckedBody::Function(PromptFunction::Remote(remote)) => {
+                match remote.get(bindings.to_variables(), RemoteInput::default()).await? {
+                    RemoteAnswer::Messages(messages) => checked_messages(messages, context),
+                    RemoteAnswer::InputRequired(_) => Err(RenderError::Failed("nothing can be asked for here".into())),
+                }
+            }
             _ => self.render(context, bindings),
+        }
+    }
+
+    /// Renders a prompt of another server, which can ask for input. Other prompts are rendered like
+    /// [`render_async`](Prompt::render_async).
+    ///
+    /// # Errors
+    ///
+    /// [`RenderError`], whose variants say who can correct the mistake.
+    pub async fn render_remote(
+        &self,
+        context: RenderContext<'_>,
+        bindings: &Bindings,
+        input: RemoteInput,
+    ) -> Result<Result<Vec<Part>, RemoteQuestion>, RenderError> {
+        match &self.body {
+            CheckedBody::Function(PromptFunction::Remote(remote)) => {
+                match remote.get(bindings.to_variables(), input).await? {
+                    RemoteAnswer::Messages(messages) => checked_messages(messages, context).map(Ok),
+                    RemoteAnswer::InputRequired(question) => Ok(Err(question)),
+                }
+            }
+            _ => self.render_async(context, bindings).await.map(Ok),
         }
     }
 }

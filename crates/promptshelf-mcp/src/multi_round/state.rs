@@ -140,6 +140,9 @@ pub(super) struct Progress {
     pub(super) passed: std::collections::BTreeSet<u32>,
     /// Number of questions so far.
     pub(super) rounds: u32,
+    /// The state of a prompt of another server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) remote: Option<String>,
 }
 
 /// The reason for which a state is not accepted.
@@ -175,7 +178,7 @@ mod tests {
     const BOUND: Bound<'static> = Bound { caller: "local", prompt: "setup", digest: b"1", arguments: b"{\"a\":\"1\"}" };
 
     fn progress() -> Progress {
-        Progress { answers: [("language".into(), "rust".into())].into(), passed: [1].into(), rounds: 1 }
+        Progress { answers: [("language".into(), "rust".into())].into(), passed: [1].into(), rounds: 1, remote: None }
     }
 
     #[test]

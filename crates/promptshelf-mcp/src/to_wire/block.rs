@@ -182,15 +182,31 @@ pub(super) struct WireContents<'a> {
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     blob: Option<&'a str>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<ForeignMeta<'a>>,
+}
+
+/// `_meta` of contents that another server has.
+#[derive(Serialize)]
+struct ForeignMeta<'a> {
+    #[serde(rename = "dev.promptshelf/source")]
+    source: &'a str,
+    #[serde(rename = "dev.promptshelf/foreign")]
+    is_foreign: bool,
 }
 
 impl<'a> WireContents<'a> {
+    /// Marks the contents as those of a source on another server.
+    pub(super) fn of_source(self, source: Option<&'a str>) -> WireContents<'a> {
+        WireContents { meta: source.map(|source| ForeignMeta { source, is_foreign: true }), ..self }
+    }
+
     pub(super) fn new(contents: &'a ResourceContents) -> WireContents<'a> {
         let (text, blob) = match &contents.body {
             ResourceBody::Text(text) => (Some(&**text), None),
             ResourceBody::Blob(blob) => (None, Some(blob.base64())),
         };
-        WireContents { uri: &contents.uri, mime_type: contents.mime_type.as_str(), text, blob }
+        WireContents { uri: &contents.uri, mime_type: contents.mime_type.as_str(), text, blob, meta: None }
     }
 }
 

@@ -45,6 +45,9 @@ pub struct Options {
     /// counters.
     #[cfg(feature = "channels")]
     pub usage: Option<crate::usage::UsageLog>,
+    /// The sources that the API reports and reads again. None by default. Without sign-in every caller may do both.
+    #[cfg(feature = "channels")]
+    pub sources: Option<promptshelf_source::SourceSet>,
     /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
     /// default.
     pub channel_access: HashMap<String, Arc<Access>>,
@@ -86,6 +89,8 @@ impl Default for Options {
             webhooks: super::Webhooks::default(),
             #[cfg(feature = "channels")]
             usage: None,
+            #[cfg(feature = "channels")]
+            sources: None,
             channel_access: HashMap::new(),
             profiles: BTreeMap::new(),
             discovery: Discovery::default(),

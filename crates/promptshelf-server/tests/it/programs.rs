@@ -3,6 +3,7 @@
 mod events;
 mod langfuse;
 mod prompts;
+mod sources;
 mod usage;
 
 use std::{collections::HashMap, sync::Arc};
@@ -32,8 +33,12 @@ use tokio::task::JoinSet;
 use crate::{TIMEOUT, get, send, text};
 
 /// The callers: name, scopes, roles.
-const CALLERS: [(&str, &[&str], &[&str]); 3] =
-    [("ada", &[], &["editor"]), ("bob", &[], &[]), ("rita", &["library:read"], &[])];
+const CALLERS: [(&str, &[&str], &[&str]); 4] = [
+    ("ada", &[], &["editor"]),
+    ("bob", &[], &[]),
+    ("rita", &["library:read"], &[]),
+    ("root", &["library:admin", "library:read"], &[]),
+];
 
 /// A server of channels in a SQLite store, without sockets.
 struct Site {

@@ -99,6 +99,7 @@ impl LibraryContext<'_> {
             root_files: self.root_files(),
             broken,
             namespace: None,
+            remote: None,
             diagnostics,
             is_revision: matches!(self.root, Tree::Memory(_)),
         };

@@ -20,7 +20,7 @@ use crate::{
 
 /// A shell script of a legacy server: it serves the revision in `$1`, exits at a request of the other era, elicits a
 /// colour within a request, and appends its requests to the file `$2`.
-const LEGACY_SERVER: &str = r#"
+pub(crate) const LEGACY_SERVER: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   printf '%s\n' "$line" | sed 's/.*"method":"\([a-z/]*\)".*/\1/' >> "$2"

@@ -1,5 +1,7 @@
 //! `[[source]]` of `server.toml`: several sources in one server, and other MCP servers among them.
 
+mod upstream_forms;
+mod upstream_resources;
 mod upstreams;
 
 use std::time::{Duration, Instant};
@@ -123,6 +125,21 @@ fn sources_are_served_together_and_report_their_state() {
     assert!(place.run(&["source", "refresh", "gone"]).starts_with("exit code: 0"));
     eventually(|| names(&server), |names| names.contains(&"gone-late".to_owned()));
     eventually(|| place.state("gone"), |gone| gone["state"] == "current" && gone["prompts"] == 1);
+
+    // The same over HTTP, from another machine.
+    let remote = |line: &[&str]| {
+        let mut command = promptshelf();
+        command.args(line).args(["--url", &server.url]).env("XDG_STATE_HOME", place.0.path().join("elsewhere"));
+        shown(command, "")
+    };
+    let listed = remote(&["source", "list", "--json"]);
+    assert!(listed.starts_with("exit code: 0") && listed.contains("\"behindSince\": null"), "{listed}");
+    let refreshed = remote(&["source", "refresh", "team"]);
+    assert!(refreshed.contains("The server reads the source team again."), "{refreshed}");
+    for (name, expected) in [("nothing", "The source `nothing`"), ("a/../b", "a source cannot have the name a/../b")] {
+        let unknown = remote(&["source", "refresh", name]);
+        assert!(unknown.contains("exit code: 7") && unknown.contains(expected), "{unknown}");
+    }
     let unknown = place.run(&["source", "refresh", "nothing"]);
     assert!(unknown.contains("exit code: 7") && unknown.contains("its sources are team, plain, gone, up"), "{unknown}");
 }

@@ -6,7 +6,7 @@
 //! - `state` finds the channel of a request; `query` reads its parameters; `model` has the answers.
 //! - `prompts` lists prompts and returns one; `versions` loads earlier versions from the store.
 //! - `events` has the stream of a channel's revisions.
-//! - `usage` reports the use of prompts.
+//! - `usage` reports the use of prompts, and `sources` the states of sources.
 //! - `langfuse` has the answers of Langfuse's API, and `mustache` converts templates for it.
 
 mod events;
@@ -15,6 +15,7 @@ mod model;
 mod mustache;
 mod prompts;
 mod query;
+mod sources;
 mod state;
 mod usage;
 mod versions;
@@ -32,6 +33,8 @@ pub(super) fn described() -> OpenApiRouter<ProgramState> {
         .routes(routes!(prompts::get_prompt))
         .routes(routes!(events::follow_channel))
         .routes(routes!(usage::get_usage))
+        .routes(routes!(sources::list_sources))
+        .routes(routes!(sources::refresh_source))
 }
 
 /// Langfuse's read API. Its description is Langfuse's.

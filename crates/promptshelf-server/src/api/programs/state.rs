@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use jiff::Timestamp;
 use promptshelf_core::Access;
 use promptshelf_service::{Caller, Identity};
+use promptshelf_source::SourceSet;
 
 use super::{
     super::{operation::Scope, problem::Problem},
@@ -21,6 +22,7 @@ struct Inner {
     channels: Vec<ServedChannel>,
     versions: Option<Versions>,
     usage: Option<UsageLog>,
+    sources: Option<SourceSet>,
     access: HashMap<String, Arc<Access>>,
     default: Library,
     has_sign_in: bool,
@@ -67,6 +69,7 @@ impl ProgramState {
             channels,
             versions: options.versions.clone(),
             usage: options.usage.clone(),
+            sources: options.sources.clone(),
             access,
             default: default.clone(),
             has_sign_in,
@@ -87,6 +90,11 @@ impl ProgramState {
     /// The log of usage, where it is counted.
     pub(super) fn usage(&self) -> Option<&UsageLog> {
         self.0.usage.as_ref()
+    }
+
+    /// The sources, where there are several and callers may see them.
+    pub(super) fn sources(&self) -> Option<&SourceSet> {
+        self.0.sources.as_ref()
     }
 
     /// The library of the default channel.

@@ -139,6 +139,7 @@ pub(super) const SOURCE_EXAMPLES: &str = "\
 Examples:
   promptshelf source list --config server.toml --json
   promptshelf source refresh platform --config server.toml
+  promptshelf source list --url https://prompts.example.com
   promptshelf source approve partner --config server.toml
 
 A server and these commands share a folder of state below XDG_STATE_HOME: run

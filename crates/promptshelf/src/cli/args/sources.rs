@@ -12,8 +12,8 @@ pub(crate) enum SourceCommand {
     /// List the sources with their state: that of the running server, or else read now
     #[command(after_help = help::SOURCE_EXAMPLES)]
     List(SourceListArguments),
-    /// Let the running server read a source again
-    Refresh(SourceNameArguments),
+    /// Let a running server read a source again
+    Refresh(SourceRefreshArguments),
     /// Show the definitions of another MCP server that wait, and approve them
     Approve(SourceArguments),
     /// Stay at a commit of a git source, or follow its reference again
@@ -31,14 +31,36 @@ pub(crate) struct SourceConfig {
     pub(crate) config: Option<PathBuf>,
 }
 
+/// The settings with the sources, or a server that serves them.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SourcePlace {
+    #[command(flatten)]
+    pub(crate) config: SourceConfig,
+
+    /// A running server, such as https://prompts.example.com; a token comes from PROMPTSHELF_TOKEN
+    #[cfg(feature = "channels")]
+    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    pub(crate) url: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SourceListArguments {
     #[command(flatten)]
-    pub(crate) config: SourceConfig,
+    pub(crate) place: SourcePlace,
 
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SourceRefreshArguments {
+    /// The name of the source
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) place: SourcePlace,
 }
 
 #[derive(Debug, Args)]

@@ -28,6 +28,8 @@ use crate::{
     exit::Failure,
 };
 
+pub(crate) use self::remote::{refresh_remote_source, remote_sources};
+
 pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
     match command {
         ChannelsCommand::Init(arguments) => init::run(arguments).await,

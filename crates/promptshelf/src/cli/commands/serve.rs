@@ -181,6 +181,11 @@ pub(crate) async fn run(
     }
     if let Some(sources) = served.open_sources() {
         options.webhooks = sources.webhooks.clone();
+        // Problems of sources can name folders and hosts: they are for operators.
+        #[cfg(feature = "channels")]
+        if settings.http.sign_in.is_some() || bound.ip().is_loopback() {
+            options.sources = Some(sources.set.clone());
+        }
     }
     let app = served.app(&options);
     let opened = settings.http.tls.as_ref().map(Tls::open).transpose();

@@ -9,6 +9,8 @@ use anstyle::Style;
 use promptshelf_upstream::{Definition, DefinitionChange};
 use serde_json::Value;
 
+#[cfg(feature = "channels")]
+use crate::commands::channels::{refresh_remote_source, remote_sources};
 use crate::{
     args::{SourceArguments, SourceCommand, SourceConfig},
     exit::{Exit, Failure},
@@ -26,8 +28,22 @@ const REQUEST_TIME: Duration = Duration::from_secs(10);
 /// Runs a command about sources.
 pub(crate) async fn run(command: &SourceCommand) -> Result<(), Failure> {
     match command {
-        SourceCommand::List(arguments) => list(&Configured::read(&arguments.config)?, arguments.json).await,
-        SourceCommand::Refresh(arguments) => refresh(&Configured::read(&arguments.config)?, &arguments.name).await,
+        SourceCommand::List(arguments) => {
+            #[cfg(feature = "channels")]
+            if let Some(url) = &arguments.place.url {
+                return print_states(&remote_sources(url).await?, arguments.json);
+            }
+            list(&Configured::read(&arguments.place.config)?, arguments.json).await
+        }
+        SourceCommand::Refresh(arguments) => {
+            let name = &arguments.name;
+            #[cfg(feature = "channels")]
+            if let Some(url) = &arguments.place.url {
+                refresh_remote_source(url, name).await?;
+                return say(&format!("The server reads the source {name} again."));
+            }
+            refresh(&Configured::read(&arguments.place.config)?, name).await
+        }
         SourceCommand::Approve(arguments) => approve(arguments),
         SourceCommand::Pin(arguments) => {
             let configured = Configured::read(&arguments.config)?;
@@ -107,9 +123,14 @@ async fn list(configured: &Configured, is_json: bool) -> Result<(), Failure> {
             to_json(&open.set.statuses())
         }
     };
+    print_states(&states, is_json)
+}
+
+/// Prints states as a table or as JSON.
+fn print_states(states: &Value, is_json: bool) -> Result<(), Failure> {
     let mut output = Output::stdout();
     if is_json {
-        writeln!(output.out, "{}", pretty_json(&states))?;
+        writeln!(output.out, "{}", pretty_json(states))?;
     } else {
         let empty = Vec::new();
         for source in states["sources"].as_array().unwrap_or(&empty) {

@@ -8,6 +8,8 @@ mod error;
 mod evaluations;
 mod model;
 mod operations;
+mod sources;
 mod transfer;
 
 pub(super) use self::connection::Remote;
+pub(crate) use self::sources::{refresh_remote_source, remote_sources};

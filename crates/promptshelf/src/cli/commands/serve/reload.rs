@@ -276,7 +276,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         {
             let before = self.app.options();
             (options.api, options.versions, options.folder) = (before.api, before.versions, before.folder);
-            options.usage = before.usage;
+            (options.usage, options.sources) = (before.usage, before.sources);
         }
         options.webhooks = self.app.options().webhooks;
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);

@@ -85,7 +85,7 @@ impl Remote {
         Ok(Published { proposal, prompts, findings })
     }
 
-    async fn send(&self, Request(request): Request) -> Answer<ApiResponse> {
+    pub(super) async fn send(&self, Request(request): Request) -> Answer<ApiResponse> {
         let mut retries = 0;
         loop {
             let response = self.client.send(&request).await;

@@ -1,0 +1,94 @@
+// Servers made with the official SDKs for TypeScript and Python as sources of the binary, below one endpoint.
+//
+//   node upstreams.mjs [--server target/debug/promptshelf] [--python python/.venv/bin/python]
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { parseArgs } from 'node:util';
+import { PATIENCE, serveSettings } from './server.mjs';
+
+const here = import.meta.dirname;
+const { values } = parseArgs({
+  options: {
+    server: { type: 'string', default: join(here, '../../target/debug/promptshelf') },
+    python: { type: 'string', default: join(here, 'python/.venv/bin/python') },
+  },
+});
+const promptshelf = resolve(values.server);
+const folder = await mkdtemp(join(tmpdir(), 'promptshelf-upstreams-'));
+const state = { XDG_STATE_HOME: join(folder, 'state'), PROMPTSHELF_KEYRING: 'file' };
+after(() => rm(folder, { recursive: true, force: true }));
+
+const everything = join(here, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
+const sources = {
+  ts: [process.execPath, everything, 'stdio'],
+  py: [values.python, join(here, 'python/server.py')],
+};
+
+/** Runs a program; resolves with its exit code and output. */
+function run(program, ...args) {
+  const options = { env: { ...process.env, ...state, TERM: 'xterm' }, timeout: 3 * PATIENCE };
+  return new Promise((done) => {
+    execFile(program, args, options, (error, stdout, stderr) => done({ code: error ? error.code : 0, stdout, stderr }));
+  });
+}
+
+let url, stop;
+async function printed(...args) {
+  const { code, stdout, stderr } = await run(promptshelf, ...args, '--url', url);
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+/** Repeats a check until it passes. */
+async function eventually(check) {
+  const deadline = Date.now() + 3 * PATIENCE;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await new Promise((pause) => setTimeout(pause, 100));
+    }
+  }
+}
+
+before(async () => {
+  const source = ([name, command]) =>
+    `[[source]]\nname = "${name}"\nkind = "mcp"\ncommand = ${JSON.stringify(command)}\ntimeout = "60s"\n`;
+  const settings = join(folder, 'server.toml');
+  await writeFile(settings, Object.entries(sources).map(source).join('\n'));
+  const served = await serveSettings(promptshelf, settings, state);
+  [url, stop] = [served.url.href, served.stop];
+  await eventually(async () => {
+    const listed = await printed('list');
+    for (const name of ['ts-args-prompt', 'py-greet']) {
+      assert.match(listed, new RegExp(`^${name}\\t`, 'm'));
+    }
+  });
+});
+after(() => stop?.());
+
+test('TypeScript: prompts, completion and embedded resources', async () => {
+  assert.equal(await printed('get', 'ts-args-prompt', '-a', 'city=New York'), "What's weather in New York?\n");
+  const completed = ['complete', 'ts-completable-prompt', 'name', 'A', '-a', 'department=Engineering'];
+  assert.equal(await printed(...completed), 'Alice\n');
+  const resource = ['get', 'ts-resource-prompt', '-a', 'resourceType=Text', '-a', 'resourceId=1', '--format', 'openai'];
+  assert.match(await printed(...resource), /demo:\/\/resource\/dynamic\/text\/1/);
+  await eventually(async () => {
+    const read = await printed('resources', '--read', 'demo://resource/static/document/architecture.md');
+    assert.match(read, /Architecture/i);
+  });
+});
+
+test('Python: roles, and completion that knows the other arguments', async () => {
+  const greeted = await printed('get', 'py-greet', '-a', 'name=Ada');
+  assert.equal(greeted, '[user]\nGreet Ada in en.\n\n[assistant]\nGladly.\n');
+  assert.equal(await printed('complete', 'py-greet', 'name', '-a', 'language=de'), 'friend-de\n');
+  const { code } = await run(promptshelf, 'get', 'py-greet', '--url', url);
+  assert.equal(code, 8);
+});
