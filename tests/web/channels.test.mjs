@@ -1,6 +1,7 @@
 // Channels on the page: review, history, rollback, conflicts, hostile texts, lost sign-in, and accessibility of the views.
 
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { browser } from './harness.mjs';
 import { isAccessible } from './keyboard.mjs';
@@ -258,6 +259,50 @@ test('a reader without the scopes sees no proposal, and the reason', async () =>
   }
   assert.deepEqual(wrong, []);
   await context.close();
+});
+
+test('an event that was given up is listed, and sent again by an administrator', async () => {
+  let status = 500;
+  /** @type {string[]} */
+  const received = [];
+  const receiver = createServer(async (request, response) => {
+    let body = '';
+    for await (const part of request) body += part;
+    received.push(body);
+    response.writeHead(status).end();
+  });
+  await new Promise((ready) => receiver.listen(0, '127.0.0.1', () => ready(null)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (receiver.address());
+  const settings = `[[webhook]]
+url = "http://127.0.0.1:${port}/secret"
+events = ["proposed"]
+format = "slack"
+allow-private = true
+retry-for = "1s"
+`;
+  const other = await channels(FILES, { settings });
+  const until = async (/** @type {() => Promise<boolean>} */ isTrue) => {
+    while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  await until(async () => (await other.api('root', '/webhooks')).webhooks.length === 1);
+  await other.propose('ada', { 'people/greet.md': REQUIRED }, 'Ask for the name');
+  await until(async () => (await other.api('root', '/webhooks/dead-letters')).deadLetters.length === 1);
+  status = 204;
+  const failed = received.length;
+  const { page, context, wrong } = await other.as(open, 'root');
+  await page.goto(`${other.url}#/channels`);
+  await page.getByRole('link', { name: 'Webhooks' }).click();
+  await page.getByText('the status 500').waitFor();
+  await isAccessible(page, '#/webhooks');
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByText('No event was given up.').waitFor();
+  await until(async () => received.length > failed);
+  assert.equal(received.at(-1), received[0]);
+  assert.equal(await page.getByText('secret').count(), 0);
+  assert.deepEqual(wrong, []);
+  await Promise.all([context.close(), other.stop()]);
+  receiver.closeAllConnections();
+  receiver.close();
 });
 
 test('every view of channels is accessible, also on a narrow screen', async () => {

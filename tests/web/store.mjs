@@ -20,9 +20,10 @@ const PEOPLE = {
  * Serves a store with the channels `production`, where every change needs an approval of another person, and `staging`.
  *
  * @param {Record<string, string>} files of revision 1 of `production`; none for an empty channel
- * @param {{ withSignIn?: boolean, database?: string }} [options] the URL of a database other than SQLite
+ * @param {{ withSignIn?: boolean, database?: string, settings?: string }} [options] the URL of a database other
+ *   than SQLite, and further sections of `server.toml`
  */
-export async function channels(files, { withSignIn = true, database } = {}) {
+export async function channels(files, { withSignIn = true, database, settings = '' } = {}) {
   const folder = library({}, '');
   const store = database ?? `sqlite:${join(folder, 'team.db')}`;
   const prompts = join(folder, 'prompts');
@@ -45,7 +46,7 @@ export async function channels(files, { withSignIn = true, database } = {}) {
     const sha256 = createHash('sha256').update(`token-of-${name}`).digest('hex');
     return `{ name = "${name}", sha256 = "${sha256}", scopes = ${JSON.stringify(['prompts:read', ...scopes])} }`;
   });
-  if (withSignIn) write(folder, { '.server.toml': `[auth]\ntokens = [${tokens.join(', ')}]\n` });
+  if (withSignIn) write(folder, { '.server.toml': `[auth]\ntokens = [${tokens.join(', ')}]\n${settings}` });
   const server = await serve(folder, 0, [], store);
   return {
     ...server,

@@ -5,13 +5,13 @@ import { Cell } from './store.js';
 
 /**
  * @typedef {'find' | 'prompt' | 'resources' | 'library' | 'server' | 'sign-in'} FirstView
- * @typedef {'browse' | 'channels' | 'compare' | 'edit' | 'history' | 'proposal' | 'proposals' | 'revision'} LaterView views
+ * @typedef {'browse' | 'channels' | 'compare' | 'edit' | 'history' | 'proposal' | 'proposals' | 'revision' | 'webhooks'} LaterView views
  *   that are loaded when they are opened
  * @typedef {FirstView | LaterView} View
  * @typedef {{ view: View, name: string, values: Record<string, string> }} Place
  */
 
-const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels', 'proposals'];
+const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels', 'proposals', 'webhooks'];
 /** Views of one thing, whose name may contain `/`. @type {string[]} */
 const NAMED = ['history', 'revision', 'compare', 'browse', 'proposal', 'edit'];
 

@@ -92,6 +92,7 @@ export function view({ values }, until) {
     h('div.field.narrow', null, h('label.label', { for: id }, t('ch.search-names')), search),
     table,
     rest,
+    h('p.links', null, h('a', { href: linkTo('webhooks') }, t('ch.webhooks'))),
   ]);
 }
 
