@@ -181,7 +181,8 @@ impl Client {
         Ok(Completion::from_wire(answer.completion))
     }
 
-    /// Subscribes to changes of the server's list of prompts. Must be called inside a Tokio runtime.
+    /// Subscribes to changes of the server's lists of prompts and, for a server with skills, of resources. Must be
+    /// called inside a Tokio runtime.
     ///
     /// Servers of revision 2026-07-28 and later receive a subscription; older ones notify every client. A server
     /// without the `listChanged` capability never notifies.
@@ -193,9 +194,14 @@ impl Client {
                 capabilities.prompts.as_ref().is_some_and(|prompts| prompts.list_changed == Some(true))
             });
         let subscription = has_subscriptions.then(|| {
-            let (peer, handler) = (self.peer().clone(), self.state.handler.clone());
+            let (peer, handler, has_skills) = (self.peer().clone(), self.state.handler.clone(), self.has_skills());
             tokio::spawn(async move {
-                let filter = SubscriptionFilter::builder().prompts_list_changed().build();
+                let mut filter = SubscriptionFilter::builder().prompts_list_changed();
+                // The extension has no notification of its own: skills are resources.
+                if has_skills {
+                    filter = filter.resources_list_changed();
+                }
+                let filter = filter.build();
                 // A server that ends the stream receives no second subscription; its list is still requested again
                 // when the cached one expires.
                 let Ok(mut subscription) = peer.listen(filter).await else { return };
@@ -219,7 +225,7 @@ impl Client {
         self.state.max_list_entries
     }
 
-    fn has_capability(&self, test: impl Fn(&ServerCapabilities) -> bool) -> bool {
+    pub(crate) fn has_capability(&self, test: impl Fn(&ServerCapabilities) -> bool) -> bool {
         self.peer().peer_info().is_some_and(|server| test(&server.capabilities))
     }
 

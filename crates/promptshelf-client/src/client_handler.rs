@@ -102,6 +102,12 @@ impl ClientHandler for Handler {
         self.note_change();
     }
 
+    async fn on_resource_list_changed(&self, context: NotificationContext<RoleClient>) {
+        if context.peer.peer_info().is_some_and(|server| server.capabilities.supports_skills()) {
+            self.note_change();
+        }
+    }
+
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if self.elicitation.is_some() {

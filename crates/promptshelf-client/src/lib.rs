@@ -45,6 +45,7 @@ mod read_request;
 mod sdk_error;
 mod secure_url;
 mod sign_in;
+mod skills;
 mod transport;
 
 pub use self::{
@@ -67,4 +68,5 @@ pub use self::{
     options::ConnectOptions,
     secure_url::is_loopback_url,
     sign_in::{BrowserOpener, CredentialError, CredentialStore, SignIn, SignInPage},
+    skills::{SkillFile, SkillInfo},
 };

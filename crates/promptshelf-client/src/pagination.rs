@@ -115,7 +115,7 @@ struct Walk<W> {
     max_entries: usize,
 }
 
-fn pages<'a, W, T, F, A>(
+pub(crate) fn pages<'a, W, T, F, A>(
     max_entries: usize,
     request: F,
     read: fn(W) -> Result<T, ClientError>,

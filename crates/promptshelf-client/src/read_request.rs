@@ -49,10 +49,25 @@ pub(crate) async fn read_resource(
         }
         Err(error) => return Err(error),
     };
-    let result: ReadResourceResult = complete(result, |result| result.result_type.as_ref())?;
+    read_result(result).map(ReadAnswer::Complete)
+}
+
+/// Sends the request past the SDK's cache, which keeps contents until they expire.
+pub(crate) async fn read_uncached(
+    peer: &Peer<RoleClient>,
+    params: ReadResourceRequestParams,
+) -> Result<ReadResult, ServiceError> {
+    match answer(peer, ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))).await? {
+        ServerResult::ReadResourceResult(result) => read_result(result),
+        _ => Err(ServiceError::UnexpectedResponse),
+    }
+}
+
+fn read_result(result: ReadResourceResult) -> Result<ReadResult, ServiceError> {
+    let result = complete(result, |result| result.result_type.as_ref())?;
     let raw = serde_json::to_value(&result).unwrap_or_default();
     let contents = result.contents.into_iter().map(ResourceContents::from_wire).collect();
-    Ok(ReadAnswer::Complete(ReadResult { contents, raw }))
+    Ok(ReadResult { contents, raw })
 }
 
 /// Reads a result that the SDK does not understand. `None` if it is not one of a resource.

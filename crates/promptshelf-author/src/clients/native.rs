@@ -13,6 +13,8 @@ pub struct NativeFiles {
     pub format: ExportFormat,
     /// The folder of the files, below that of the project.
     pub folder: &'static str,
+    /// The folder of skills, below that of the project. Source: vercel-labs/skills, src/agents.ts.
+    pub skills: &'static str,
     /// The largest number of characters that the client reads of a file, if it has a limit.
     pub max_chars: Option<usize>,
     /// The page or file that shows the place and the format.
@@ -22,7 +24,13 @@ pub struct NativeFiles {
 }
 
 const fn files(client: &'static str, format: ExportFormat, folder: &'static str, source: &'static str) -> NativeFiles {
-    NativeFiles { client, format, folder, max_chars: None, source, read: "2026-11" }
+    let skills = match format {
+        ExportFormat::Skill => folder,
+        ExportFormat::Claude => ".claude/skills",
+        ExportFormat::Windsurf => ".windsurf/skills",
+        _ => SKILLS,
+    };
+    NativeFiles { client, format, folder, skills, max_chars: None, source, read: "2026-11" }
 }
 
 const SKILLS: &str = ".agents/skills";

@@ -17,6 +17,7 @@ mod connection_limits;
 #[cfg(unix)]
 mod elicitation;
 mod embedding;
+mod export_bundle;
 #[cfg(unix)]
 mod git_library;
 #[cfg(unix)]
@@ -55,6 +56,7 @@ mod sources;
 #[cfg(unix)]
 mod streams;
 mod sync;
+mod sync_skills;
 #[cfg(unix)]
 mod transcripts;
 #[cfg(unix)]

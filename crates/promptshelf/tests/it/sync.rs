@@ -15,7 +15,7 @@ use crate::{
     program::{Folder, Server, library, promptshelf},
 };
 
-fn sync(home: &Path) -> Command {
+pub(crate) fn sync(home: &Path) -> Command {
     let mut command = promptshelf();
     command.arg("sync").current_dir(home).env("HOME", home).env_remove("XDG_STATE_HOME");
     command
@@ -23,7 +23,7 @@ fn sync(home: &Path) -> Command {
 
 /// Runs a sync, and returns its report.
 #[track_caller]
-fn synced(home: &Path, arguments: &[&str]) -> Value {
+pub(crate) fn synced(home: &Path, arguments: &[&str]) -> Value {
     let done = sync(home).args(arguments).arg("--json").output().expect("a process");
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
     serde_json::from_slice(&done.stdout).expect("JSON")
@@ -186,13 +186,13 @@ fn unreachable_server_changes_nothing() {
 }
 
 /// A sync that stays, with the lines of its reports. It is ended when it is dropped.
-struct Watching {
+pub(crate) struct Watching {
     child: std::process::Child,
     lines: std::sync::mpsc::Receiver<String>,
 }
 
 impl Watching {
-    fn start(folder: &Folder, arguments: &[&str]) -> Watching {
+    pub(crate) fn start(folder: &Folder, arguments: &[&str]) -> Watching {
         let mut command = sync(folder.path());
         command.args(["--client", "claude-code", "--watch", "--json"]).args(arguments).stdout(Stdio::piped());
         let mut child = command.spawn().expect("a process");
@@ -202,7 +202,7 @@ impl Watching {
         Watching { child, lines }
     }
 
-    fn report(&self) -> Value {
+    pub(crate) fn report(&self) -> Value {
         let line = self.lines.recv_timeout(Duration::from_secs(60)).expect("a report");
         serde_json::from_str(&line).expect("JSON")
     }

@@ -55,12 +55,18 @@ pub(crate) struct ExportArguments {
     pub(crate) names: Vec<String>,
 
     /// The format to write
-    #[arg(long, value_name = "FORMAT", required_unless_present = "plugin")]
+    #[arg(long, value_name = "FORMAT", required_unless_present_any = ["plugin", "mcpb", "server_json"])]
     pub(crate) format: Option<ExportTarget>,
 
     /// Write a repository from which this program installs all prompts as a plugin
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["format", "to", "values", "literal"])]
     pub(crate) plugin: Option<PluginTarget>,
+
+    #[command(flatten)]
+    pub(crate) bundle: BundleArguments,
+
+    #[command(flatten)]
+    pub(crate) registry: RegistryArguments,
 
     /// The folder to write to [default: stdout, for a single prompt]
     #[arg(long, value_name = "DIR")]
@@ -73,6 +79,47 @@ pub(crate) struct ExportArguments {
     pub(crate) values: ValueArguments,
 }
 
+/// A bundle for desktop clients.
+#[derive(Debug, Args)]
+pub(crate) struct BundleArguments {
+    /// Write the library and this program to one file (.mcpb), which desktop clients install
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["names", "format", "plugin", "to", "values", "literal", "server_json"]
+    )]
+    pub(crate) mcpb: Option<PathBuf>,
+
+    /// The promptshelf program in the bundle, for another platform [default: this one]
+    #[arg(long, value_name = "FILE", requires = "mcpb")]
+    pub(crate) program: Option<PathBuf>,
+}
+
+/// An entry of an MCP registry.
+#[derive(Debug, Args)]
+pub(crate) struct RegistryArguments {
+    /// Write the library's entry for an MCP registry to this file (server.json)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "server_name",
+        conflicts_with_all = ["names", "format", "plugin", "to", "values", "literal"]
+    )]
+    pub(crate) server_json: Option<PathBuf>,
+
+    /// The name in the registry, such as io.github.ada/team-prompts
+    #[arg(long, value_name = "NAME", requires = "server_json")]
+    pub(crate) server_name: Option<String>,
+
+    /// The URL of a server with the library; repeatable
+    #[arg(long, value_name = "URL", requires = "server_json")]
+    pub(crate) remote: Vec<String>,
+
+    /// A bundle of --mcpb, and the URL from which it is downloaded; repeatable
+    #[arg(long, num_args = 2, value_names = ["FILE", "URL"], requires = "server_json")]
+    pub(crate) bundle: Vec<String>,
+}
+
 const EXPORT_EXAMPLES: &str = "\
 Other programs have no templates: losses are reported on stderr, with their
 lines. With values for its arguments, a prompt is rendered first and its
@@ -82,7 +129,10 @@ Examples:
   promptshelf export code_review --format claude
   promptshelf export --format skill --to skills -l prompts
   promptshelf export code_review --format messages --arg code=@src/main.rs
-  promptshelf export --plugin claude-code marketplace -l prompts";
+  promptshelf export --plugin claude-code marketplace -l prompts
+  promptshelf export --mcpb team-prompts.mcpb -l prompts
+  promptshelf export --server-json server.json -l prompts \\
+    --server-name io.github.ada/team-prompts --remote https://example.com/mcp";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportTarget {

@@ -63,6 +63,18 @@ The API of a store, /api/v1 (on with sign-in, off without):
                                 [api]
   PROMPTSHELF_API               enabled = true
 
+Other ways to clients (all off by default):
+                                [tools]
+                                mode = \"search\"         # or \"off\", \"each\"
+                                [profiles.simple]     # at /profiles/simple/mcp
+                                flatten-roles = true
+                                # also: merge-blocks, inline-resources,
+                                # fill-blanks, short-names, one-argument
+                                [discovery]
+                                server-card = true
+                                catalog = true
+                                url = \"https://…/mcp\"
+
 TLS, and the proxies that are trusted to report the address of a caller:
                                 [tls]
   PROMPTSHELF_TLS_CERTIFICATE   certificate = \"/etc/promptshelf/chain.pem\"

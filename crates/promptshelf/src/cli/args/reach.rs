@@ -144,6 +144,10 @@ pub(crate) enum PluginTarget {
     ClaudeCode,
     /// An extension of Gemini CLI
     GeminiCli,
+    /// A marketplace with one plugin for Codex
+    Codex,
+    /// A marketplace with one plugin for Cursor
+    Cursor,
 }
 
 fn entry_name(text: &str) -> Result<String, String> {

@@ -53,7 +53,11 @@ pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
         }
         if let Some(files) = client.native_files() {
             let source = output.dimmed(&format!("{}, {}", files.source, files.read));
-            writeln!(output.out, "  sync: {}\n    {source}", files.folder)?;
+            let skills = match files.skills == files.folder {
+                true => String::new(),
+                false => format!(", skills in {}", files.skills),
+            };
+            writeln!(output.out, "  sync: {}{skills}\n    {source}", files.folder)?;
         }
     }
     Ok(output.out.flush()?)
@@ -100,6 +104,7 @@ fn to_json(client: &&clients::Client) -> Value {
         })),
         "files": client.native_files().map(|files| json!({
             "folder": files.folder,
+            "skills": files.skills,
             "source": files.source,
             "read": files.read,
         })),

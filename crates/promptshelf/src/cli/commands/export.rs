@@ -1,6 +1,9 @@
-//! `promptshelf export`: converts prompts of a library to files of other programs.
+//! `promptshelf export`: converts prompts of a library to files of other programs, and makes plugins, bundles and entries
+//! of registries.
 
+mod bundle;
 mod plugin;
+mod server_json;
 
 use std::{
     io::{self, Write},
@@ -34,8 +37,18 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
             return Err(Failure::new(Exit::Usage, message));
         };
         let catalog = library.catalog();
-        let files = plugin::plugin(target, catalog.about(), folder, catalog.prompts().iter())?;
-        return write(Some(Path::new(to)), &files, folder, &library);
+        let made = plugin::plugin(target, &catalog, folder)?;
+        return write(Some(Path::new(to)), &made.files, &made.skills, folder, &library);
+    }
+    if let Some(to) = &arguments.bundle.mcpb {
+        bundle::write(to, arguments.bundle.program.as_deref(), library.catalog().about(), folder)?;
+        return written(to, folder, &library);
+    }
+    if let Some(to) = &arguments.registry.server_json {
+        let text = server_json::text(&arguments.registry, library.catalog().about(), folder)?;
+        import::write(to, text.as_bytes())
+            .map_err(|error| Failure::new(Exit::Failed, format!("{} {}", to.display(), reason(&error))))?;
+        return written(to, folder, &library);
     }
     // clap requires one of both.
     let format = arguments.format.unwrap_or(ExportTarget::Messages);
@@ -93,7 +106,23 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         exported.losses.append(&mut losses);
         files.push(exported);
     }
-    write(arguments.to.as_deref(), &files, folder, &library)
+    write(arguments.to.as_deref(), &files, &[], folder, &library)
+}
+
+/// Prints the path of a single file that was written.
+fn written(to: &Path, folder: &Path, library: &Library) -> Result<(), Failure> {
+    crate::library::note_errors(library, folder);
+    let mut stdout = Output::stdout();
+    let shown = stdout.line(&to.display().to_string()).into_owned();
+    writeln!(stdout.out, "{shown}")?;
+    Ok(stdout.out.flush()?)
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => "already exists and was not changed".to_owned(),
+        _ => format!("cannot be written: {error}"),
+    }
 }
 
 fn export_format(target: ExportTarget) -> ExportFormat {
@@ -131,7 +160,13 @@ fn report_loss(prompt: &Prompt, content: &ContentBlock, losses: &mut Vec<Diagnos
     losses.push(Diagnostic::warning(Code::NotSupported, Location::file(prompt.source()), message));
 }
 
-fn write(to: Option<&Path>, files: &[Exported], folder: &Path, library: &Library) -> Result<(), Failure> {
+fn write(
+    to: Option<&Path>,
+    files: &[Exported],
+    others: &[(String, ResourceBody)],
+    folder: &Path,
+    library: &Library,
+) -> Result<(), Failure> {
     let mut stderr = Output::stderr();
     let format = DiagnosticFormat { folder, colours: stderr.colours, width: stderr.width };
     for loss in files.iter().flat_map(|file| &file.losses) {
@@ -147,18 +182,19 @@ fn write(to: Option<&Path>, files: &[Exported], folder: &Path, library: &Library
         return Ok(stdout.out.flush()?);
     };
     let mut failed = false;
-    for file in files {
-        let path = to.join(&file.path);
+    let texts = files.iter().map(|file| (&file.path, file.text.as_bytes()));
+    let bodies = others.iter().map(|(path, body)| match body {
+        ResourceBody::Text(text) => (path, text.as_bytes()),
+        ResourceBody::Blob(blob) => (path, blob.bytes()),
+    });
+    for (path, bytes) in texts.chain(bodies) {
+        let path = to.join(path);
         let shown = stdout.line(&path.display().to_string()).into_owned();
-        match import::write(&path, &file.text) {
+        match import::write(&path, bytes) {
             Ok(()) => writeln!(stdout.out, "{shown}")?,
             Err(error) => {
                 failed = true;
-                let reason = match error.kind() {
-                    io::ErrorKind::AlreadyExists => "already exists and was not changed".to_owned(),
-                    _ => format!("cannot be written: {error}"),
-                };
-                writeln!(stderr.out, "warning: {shown} {reason}")?;
+                writeln!(stderr.out, "warning: {shown} {}", reason(&error))?;
             }
         }
     }

@@ -85,7 +85,7 @@ fn finish(
     for file in imports {
         let path = arguments.to.join(&file.path);
         if !arguments.dry_run
-            && let Err(error) = write(&path, &file.text)
+            && let Err(error) = write(&path, file.text.as_bytes())
         {
             problems.push(match error.kind() {
                 io::ErrorKind::AlreadyExists => format!("{} already exists and was not changed", path.display()),
@@ -167,9 +167,9 @@ fn read(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Writes a new file. An existing file is an error of the kind `AlreadyExists`.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::File::options().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+    fs::File::options().write(true).create_new(true).open(path)?.write_all(bytes)
 }

@@ -1,20 +1,22 @@
 //! `promptshelf sync`: writes the prompts of a library or server as files that a client reads, and keeps them current.
 //!
-//! `convert` makes the text of a file, `marker` signs it, `folder` reads and writes the files. All files are inside of
-//! one folder, whose handle refuses every path that leads out of it.
+//! `convert` makes the text of a file, `marker` signs it, `folder` reads and writes the files. `skills` writes folders of
+//! skills as they are. All files are inside of one folder, whose handle refuses every path that leads out of it.
 
 mod convert;
 mod folder;
 mod marker;
 mod names;
 mod report;
+mod skill_folder;
+mod skills;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::{StreamExt, stream};
 use promptshelf_author::clients::{Client, NATIVE_FILES, NativeFiles};
-use promptshelf_client::PromptInfo;
+use promptshelf_client::{PromptInfo, SkillInfo};
 
 use self::{
     folder::{Found, SyncFolder},
@@ -54,6 +56,13 @@ struct Job<'a> {
     folder: SyncFolder,
 }
 
+/// What a server lists for this caller.
+#[derive(Clone, PartialEq)]
+struct Listed {
+    prompts: Vec<PromptInfo>,
+    skills: Vec<SkillInfo>,
+}
+
 /// A prompt with the path of its file.
 struct Target {
     path: String,
@@ -62,20 +71,22 @@ struct Target {
 
 impl Job<'_> {
     /// Makes the files equal to the prompts that are listed now. Files of other prompts are removed first.
-    async fn pass(&self, connection: &Connection, prompts: Vec<PromptInfo>) -> Result<Report, Failure> {
+    async fn pass(&self, connection: &Connection, listed: &Listed) -> Result<Report, Failure> {
         let origin = marker::origin(&connection.source, &self.arguments.to);
         let mut report = Report::default();
         let _lock = self.folder.lock()?;
         if !self.arguments.dry_run {
             self.folder.remove_leftovers();
         }
+        self.remove_skills(&listed.skills, &origin, &mut report)?;
         let found = self.folder.scan()?;
-        let targets = self.targets(prompts, &mut report);
+        let targets = self.targets(listed, &mut report);
         for (path, found) in &found {
             if !targets.contains_key(path) {
                 self.remove(path, found, &origin, &mut report)?;
             }
         }
+        self.write_skills(connection, &listed.skills, &origin, &mut report).await?;
         let lower: HashMap<String, &String> = found.keys().map(|path| (path.to_lowercase(), path)).collect();
         let converted = stream::iter(targets.values())
             .map(|target| async move { (target, convert::convert(connection, &target.prompt, self.native).await) })
@@ -109,7 +120,8 @@ impl Job<'_> {
     }
 
     /// Returns the path of each prompt that can have a file; reports the others.
-    fn targets(&self, mut prompts: Vec<PromptInfo>, report: &mut Report) -> BTreeMap<String, Target> {
+    fn targets(&self, listed: &Listed, report: &mut Report) -> BTreeMap<String, Target> {
+        let mut prompts = listed.prompts.clone();
         prompts.sort_by(|one, other| one.name.cmp(&other.name));
         let mut targets = BTreeMap::new();
         let mut lower: HashMap<String, String> = HashMap::new();
@@ -121,6 +133,11 @@ impl Job<'_> {
                     continue;
                 }
             };
+            // Clients show one of both, and the skill has all its files.
+            let is_same = |skill: &SkillInfo| names::is_same(&prompt.name, &skill.name, self.native);
+            if listed.skills.iter().any(|skill| skill.problem.is_none() && is_same(skill)) {
+                continue;
+            }
             // Also where the file system distinguishes case: the folder may be copied to one that does not.
             if let Some(other) = lower.insert(path.to_lowercase(), prompt.name.clone()) {
                 report.lose(

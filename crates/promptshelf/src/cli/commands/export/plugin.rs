@@ -1,9 +1,9 @@
-//! `promptshelf export --plugin`: a repository from which a program installs the prompts of a library.
+//! `promptshelf export --plugin`: a repository from which a program installs the prompts and skills of a library.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use promptshelf_author::{ExportFormat, Exported, export};
-use promptshelf_core::{About, Diagnostic, Prompt};
+use promptshelf_core::{About, Catalog, Diagnostic, ResourceBody, Skill};
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,73 +15,168 @@ use crate::{
 
 /// The name of the plugin if the library has none.
 const DEFAULT_NAME: &str = "prompts";
+/// The version if the library has none.
+pub(super) const DEFAULT_VERSION: &str = "1.0.0";
+/// The file that makes a folder a skill.
+const SKILL: &str = "SKILL.md";
 
-/// Returns the files of a plugin with these prompts, by their paths in the repository.
-pub(super) fn plugin<'p>(
-    target: PluginTarget,
-    about: &About,
-    folder: &Path,
-    prompts: impl Iterator<Item = &'p Arc<Prompt>>,
-) -> Result<Vec<Exported>, Failure> {
+/// The files of a plugin, by their paths in the repository.
+pub(super) struct Plugin {
+    /// Manifests and converted prompts.
+    pub(super) files: Vec<Exported>,
+    /// The files of skills, as they are in the library.
+    pub(super) skills: Vec<(String, ResourceBody)>,
+}
+
+/// The folders and manifests of a program's plugins.
+struct Layout {
+    format: ExportFormat,
+    /// The folder of converted prompts.
+    prompts: String,
+    /// The folder of skills, if the program reads them from a plugin.
+    skills: Option<String>,
+    manifests: Vec<(String, Value)>,
+}
+
+/// Returns the plugin with the prompts and skills of a catalog.
+pub(super) fn plugin(target: PluginTarget, catalog: &Catalog, folder: &Path) -> Result<Plugin, Failure> {
+    let layout = layout(target, catalog.about(), folder);
+    let manifests = layout.manifests.iter();
+    let mut files: Vec<Exported> = manifests.map(|(path, value)| manifest(path.clone(), value)).collect();
+    let mut skills = Vec::new();
+    let mut names = Vec::new();
+    if let Some(to) = &layout.skills {
+        for skill in catalog.skills().after(None) {
+            let Some(paths) = paths(skill) else { continue };
+            names.push(skill.name());
+            skills.extend(paths.into_iter().map(|(path, body)| (format!("{to}/{}/{path}", skill.name()), body)));
+        }
+    }
+    for prompt in catalog.prompts().iter() {
+        let name = prompt.name().as_str();
+        check_file_name(name).map_err(|reason| {
+            Failure::new(Exit::Failed, format!("the prompt `{name}` cannot be a command: {reason}"))
+        })?;
+        // The skill has all its files.
+        if names.contains(&name) {
+            continue;
+        }
+        let exported = export(prompt, layout.format, None);
+        // A skill's path has its folder too.
+        let parts = if layout.format == ExportFormat::Skill { 1 } else { 0 };
+        let start = exported.path.rmatch_indices('/').nth(parts).map_or(0, |(at, _)| at + 1);
+        let path = format!("{}/{}", layout.prompts, &exported.path[start..]);
+        if !skills.iter().any(|(taken, _)| *taken == path) {
+            files.push(Exported { path, ..exported });
+        }
+    }
+    Ok(Plugin { files, skills })
+}
+
+fn layout(target: PluginTarget, about: &About, folder: &Path) -> Layout {
     let name = name(about, folder);
-    let description = about.description.clone().or(about.title.clone()).unwrap_or_else(|| format!("Prompts of {name}"));
-    let (format, commands, manifests) = match target {
+    let described = description(about, &name);
+    let owner = about.title.as_deref().unwrap_or(&name);
+    let version = about.version.as_deref().unwrap_or(DEFAULT_VERSION);
+    let root = format!("plugins/{name}");
+    match target {
         // code.claude.com/docs/en/plugin-marketplaces, read 2026-11. Without a version, each commit is a new one.
-        PluginTarget::ClaudeCode => (
-            ExportFormat::Claude,
-            format!("plugins/{name}/commands"),
-            vec![
+        PluginTarget::ClaudeCode => Layout {
+            format: ExportFormat::Claude,
+            prompts: format!("{root}/commands"),
+            skills: Some(format!("{root}/skills")),
+            manifests: vec![
                 (
                     ".claude-plugin/marketplace.json".to_owned(),
                     json!({
                         "name": name,
-                        "owner": { "name": about.title.as_deref().unwrap_or(&name) },
+                        "owner": { "name": owner },
+                        "plugins": [{ "name": name, "source": format!("./{root}"), "description": described }],
+                    }),
+                ),
+                (format!("{root}/.claude-plugin/plugin.json"), json!({ "name": name, "description": described })),
+            ],
+        },
+        // developers.openai.com/codex/plugins/build, read 2026-11, and Codex 0.169.0. Plugins have no prompts.
+        PluginTarget::Codex => Layout {
+            format: ExportFormat::Skill,
+            prompts: format!("{root}/skills"),
+            skills: Some(format!("{root}/skills")),
+            manifests: vec![
+                (
+                    ".agents/plugins/marketplace.json".to_owned(),
+                    json!({
+                        "name": name,
+                        "interface": { "displayName": owner },
                         "plugins": [{
                             "name": name,
-                            "source": format!("./plugins/{name}"),
-                            "description": description,
+                            "source": { "source": "local", "path": format!("./{root}") },
+                            "policy": { "installation": "AVAILABLE", "authentication": "ON_INSTALL" },
+                            "category": "Productivity",
                         }],
                     }),
                 ),
                 (
-                    format!("plugins/{name}/.claude-plugin/plugin.json"),
-                    json!({ "name": name, "description": description }),
+                    format!("{root}/.codex-plugin/plugin.json"),
+                    json!({ "name": name, "version": version, "description": described, "skills": "./skills/" }),
                 ),
             ],
-        ),
+        },
+        // cursor.com/docs/reference/plugins, read 2026-11.
+        PluginTarget::Cursor => Layout {
+            format: ExportFormat::Cursor,
+            prompts: format!("{root}/commands"),
+            skills: Some(format!("{root}/skills")),
+            manifests: vec![
+                (
+                    ".cursor-plugin/marketplace.json".to_owned(),
+                    json!({
+                        "name": name,
+                        "owner": { "name": owner },
+                        "plugins": [{ "name": name, "source": root, "description": described }],
+                    }),
+                ),
+                (
+                    format!("{root}/.cursor-plugin/plugin.json"),
+                    json!({ "name": name, "version": version, "description": described }),
+                ),
+            ],
+        },
         // github.com/google-gemini/gemini-cli, docs/extensions, read 2026-11. The version is required.
-        PluginTarget::GeminiCli => (
-            ExportFormat::Gemini,
-            "commands".to_owned(),
-            vec![(
+        PluginTarget::GeminiCli => Layout {
+            format: ExportFormat::Gemini,
+            prompts: "commands".to_owned(),
+            skills: None,
+            manifests: vec![(
                 "gemini-extension.json".to_owned(),
-                json!({
-                    "name": name,
-                    "version": about.version.as_deref().unwrap_or("1.0.0"),
-                    "description": description,
-                }),
+                json!({ "name": name, "version": version, "description": described }),
             )],
-        ),
-    };
-    let mut files: Vec<Exported> = manifests.into_iter().map(|(path, value)| manifest(path, &value)).collect();
-    for prompt in prompts {
-        let prompt_name = prompt.name().as_str();
-        check_file_name(prompt_name).map_err(|reason| {
-            Failure::new(Exit::Failed, format!("the prompt `{prompt_name}` cannot be a command: {reason}"))
-        })?;
-        let exported = export(prompt, format, None);
-        let file = exported.path.rsplit('/').next().unwrap_or(&exported.path);
-        files.push(Exported { path: format!("{commands}/{file}"), ..exported });
+        },
     }
-    Ok(files)
+}
+
+/// Returns the files of a skill that is a folder, by their paths below it.
+fn paths(skill: &Skill) -> Option<Vec<(String, ResourceBody)>> {
+    let manifest = skill.files().find(|file| file.uri() == skill.uri())?;
+    let folder = manifest.file().path.strip_suffix(SKILL)?;
+    let files = skill.files().filter_map(|file| {
+        let file = file.file();
+        Some((file.path.strip_prefix(folder)?.to_owned(), file.body.clone()))
+    });
+    Some(files.collect())
 }
 
 fn manifest(path: String, value: &Value) -> Exported {
     Exported { path, text: format!("{}\n", file_json(value)), losses: Vec::<Diagnostic>::new() }
 }
 
+/// Returns the description of the library, or words in its place.
+pub(super) fn description(about: &About, name: &str) -> String {
+    about.description.clone().or(about.title.clone()).unwrap_or_else(|| format!("Prompts of {name}"))
+}
+
 /// Returns the name of the plugin: that of the library, or of its folder, in lower-case letters, digits and `-`.
-fn name(about: &About, folder: &Path) -> String {
+pub(super) fn name(about: &About, folder: &Path) -> String {
     let folder = folder.canonicalize().ok().and_then(|folder| Some(folder.file_name()?.to_string_lossy().into_owned()));
     let words = about.name.clone().or(folder).unwrap_or_default().to_lowercase();
     let mut name = String::new();

@@ -20,11 +20,11 @@ use crate::{
 };
 
 /// The beginning of the names of temporary files.
-const TEMPORARY: &str = ".promptshelf-sync-";
+pub(super) const TEMPORARY: &str = ".promptshelf-sync-";
 /// The largest file that can be one of `sync`, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// The name of a skill's file in its folder.
-const SKILL: &str = "SKILL.md";
+/// The file that makes a folder a skill.
+pub(super) const SKILL: &str = "SKILL.md";
 
 /// A folder whose files a client reads.
 pub(super) struct SyncFolder {
@@ -55,6 +55,16 @@ impl SyncFolder {
             Err(error) => return Err(failure(error)),
         };
         Ok(SyncFolder { path: path.to_owned(), dir, native })
+    }
+
+    /// Returns the handle of the folder; `None` in a dry run before the folder exists.
+    pub(super) fn dir(&self) -> Option<&Dir> {
+        self.dir.as_ref()
+    }
+
+    /// Returns the folder of skills, below this one.
+    pub(super) fn skills(&self) -> &'static str {
+        self.native.skills
     }
 
     /// Waits for other processes that sync into the folder. `None` without a folder for the lock.
@@ -165,16 +175,15 @@ impl SyncFolder {
             let entries = dir.read_dir(folder).into_iter().flatten().flatten();
             entries.filter_map(|entry| entry.file_name().to_str().map(|name| format!("{folder}/{name}"))).collect()
         };
-        let mut all = names(folder);
-        if self.native.format == ExportFormat::Skill {
-            all = all.iter().flat_map(|skill| names(skill)).collect();
-        }
+        let skills = names(self.native.skills);
+        let mut all: Vec<String> = skills.iter().flat_map(|skill| names(skill)).collect();
+        all.extend(names(folder));
         for path in all.iter().filter(|path| path.rsplit('/').next().is_some_and(|name| name.starts_with(TEMPORARY))) {
             dir.remove_file(path).ok();
         }
     }
 
-    fn failure(&self, path: &str, error: &io::Error) -> Failure {
+    pub(super) fn failure(&self, path: &str, error: &io::Error) -> Failure {
         Failure::new(Exit::Failed, format!("{}: {error}", self.path.join(path).display()))
             .help("a symbolic link must not lead out of the synced folder")
     }

@@ -1,6 +1,8 @@
 //! File names for prompts. Names come from a server, and can be any text.
 
 use promptshelf_author::{ExportFormat, clients::NativeFiles};
+use promptshelf_client::SkillInfo;
+use promptshelf_source::check_tree_path;
 
 use crate::commands::file_name::check_file_name;
 
@@ -16,7 +18,7 @@ pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
     let folder = native.folder;
     match native.format {
         ExportFormat::Skill => {
-            let skill = name.replace('_', "-").to_lowercase();
+            let skill = skill_name(name);
             if !is_skill(&skill) {
                 return Err(format!(
                     "`{skill}` cannot be the name of a skill: expected a-z, 0-9 and single `-`, at most 64"
@@ -32,6 +34,16 @@ pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
     }
 }
 
+/// Returns whether a client would show a prompt and a skill under one name.
+pub(super) fn is_same(prompt: &str, skill: &str, native: &NativeFiles) -> bool {
+    prompt == skill || (native.format == ExportFormat::Skill && skill_name(prompt) == skill)
+}
+
+/// Returns the name of the skill that is made of a prompt.
+fn skill_name(prompt: &str) -> String {
+    prompt.replace('_', "-").to_lowercase()
+}
+
 /// Returns the ending of the files of a format.
 pub(super) fn ending(format: ExportFormat) -> &'static str {
     match format {
@@ -41,7 +53,30 @@ pub(super) fn ending(format: ExportFormat) -> &'static str {
     }
 }
 
-fn is_skill(name: &str) -> bool {
+/// Accepts a skill whose name and paths are those of files on every system.
+///
+/// # Errors
+///
+/// The reason, for a report.
+pub(super) fn check_skill(skill: &SkillInfo) -> Result<(), String> {
+    if !is_skill(&skill.name) {
+        return Err("its name is not that of a skill: expected a-z, 0-9 and single `-`, at most 64".to_owned());
+    }
+    check_file_name(&skill.name)?;
+    skill.files.iter().try_for_each(|file| check_skill_path(&file.path))
+}
+
+/// Accepts the path of a file below the folder of its skill.
+///
+/// # Errors
+///
+/// The reason, for a report.
+pub(super) fn check_skill_path(path: &str) -> Result<(), String> {
+    check_tree_path(path).map_err(|error| format!("its file `{path}` cannot be written: {error}"))
+}
+
+/// Returns whether this is the name of a skill.
+pub(super) fn is_skill(name: &str) -> bool {
     name.len() <= MAX_SKILL_CHARS
         && name
             .split('-')

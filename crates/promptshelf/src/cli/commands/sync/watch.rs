@@ -6,7 +6,7 @@ use promptshelf_client::PromptInfo;
 use promptshelf_core::Catalog;
 use tokio::time::sleep;
 
-use super::{Job, report::Report};
+use super::{Job, Listed, report::Report};
 use crate::{
     connect::{Connection, Options, connect},
     exit::Failure,
@@ -26,7 +26,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 pub(super) async fn run(job: &Job<'_>) -> Result<(), Failure> {
     let connection = connected(job).await?;
     if !job.arguments.watch {
-        let report = job.pass(&connection, listed(&connection).await?).await?;
+        let report = job.pass(&connection, &listed(&connection).await?).await?;
         if let Some(library) = &connection.library {
             library.note_errors();
         }
@@ -79,22 +79,22 @@ async fn follow_connection(
     earlier: &mut Report,
     is_first: &mut bool,
 ) -> Result<(), Failure> {
-    let mut known: Option<Vec<PromptInfo>> = None;
+    let mut known: Option<Listed> = None;
     while !connection.client.is_closed() {
         // Before the list is requested, so that no change is missed. A new subscription with every request by time,
         // because a server that was restarted has forgotten the earlier one.
         let mut changes = connection.client.changes();
         loop {
             let served = connection.library.as_ref().map(|open| open.library.catalog());
-            let prompts = listed(connection).await?;
-            if known.as_ref() != Some(&prompts) || !prompts.iter().all(has_digest) {
-                let report = job.pass(connection, prompts.clone()).await?;
+            let all = listed(connection).await?;
+            if known.as_ref() != Some(&all) || !all.prompts.iter().all(has_digest) {
+                let report = job.pass(connection, &all).await?;
                 report.print(job.arguments.json, Some(earlier))?;
                 if std::mem::take(is_first) && !job.arguments.json {
                     note(&[format!("following {}", connection.source)]);
                 }
                 *earlier = report;
-                known = Some(prompts);
+                known = Some(all);
             }
             tokio::select! {
                 is_open = changes.next() => match is_open {
@@ -129,8 +129,10 @@ async fn connected(job: &Job<'_>) -> Result<Connection, Failure> {
     connect(&job.source, options, &progress).await
 }
 
-async fn listed(connection: &Connection) -> Result<Vec<PromptInfo>, Failure> {
-    connection.client.all_prompts().await.map_err(|error| connection.failure(error))
+async fn listed(connection: &Connection) -> Result<Listed, Failure> {
+    let prompts = connection.client.all_prompts().await.map_err(|error| connection.failure(error))?;
+    let skills = connection.client.all_skills().await.map_err(|error| connection.failure(error))?;
+    Ok(Listed { prompts, skills })
 }
 
 /// Waits for a signal to end.

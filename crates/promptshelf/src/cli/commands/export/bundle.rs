@@ -1,0 +1,153 @@
+//! `promptshelf export --mcpb`: a library and this program as one file that desktop clients install.
+//!
+//! Format: MCPB manifest 0.3 (MANIFEST.md and the schema of the npm package `@anthropic-ai/mcpb` 2.1.2, read 2026-11), a
+//! zip archive with `manifest.json`.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
+
+use promptshelf_core::About;
+use promptshelf_source::{MemoryTree, read_tree};
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
+
+use super::plugin::{DEFAULT_VERSION, description, name};
+use crate::{
+    exit::{Exit, Failure},
+    output::file_json,
+};
+
+/// The folder of the library in the archive.
+const LIBRARY: &str = "library";
+/// The settings of an operator, which can have secrets.
+const OPERATOR: &str = "server.toml";
+
+/// The operating system of a program.
+#[derive(Clone, Copy)]
+struct Platform {
+    /// Its name in a manifest, which is that of Node.js.
+    name: &'static str,
+    /// The path of the program in the archive.
+    program: &'static str,
+}
+
+const LINUX: Platform = Platform { name: "linux", program: "server/promptshelf" };
+const MACOS: Platform = Platform { name: "darwin", program: "server/promptshelf" };
+const WINDOWS: Platform = Platform { name: "win32", program: "server/promptshelf.exe" };
+
+/// The first bytes of programs: ELF, PE, and Mach-O for one or several processors.
+const FORMATS: &[(&[u8], Platform)] =
+    &[(b"\x7fELF", LINUX), (b"MZ", WINDOWS), (b"\xcf\xfa\xed\xfe", MACOS), (b"\xca\xfe\xba\xbe", MACOS)];
+
+/// Writes the bundle of a library. An existing file stays.
+///
+/// # Errors
+///
+/// A library that cannot be read as a whole, a program of an unknown format, or a file that exists or cannot be
+/// written; nothing is left then.
+pub(super) fn write(to: &Path, program: Option<&Path>, about: &About, folder: &Path) -> Result<(), Failure> {
+    let tree = read_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    let program = match program {
+        Some(program) => program.to_owned(),
+        None => std::env::current_exe()?,
+    };
+    let failure = |path: &Path, error: &io::Error| Failure::new(Exit::Failed, format!("{}: {error}", path.display()));
+    if to.exists() {
+        let message = format!("{} already exists and was not changed", to.display());
+        return Err(Failure::new(Exit::Failed, message));
+    }
+    let (platform, mut file) = open(&program)?;
+    let parent = match to.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut temporary = NamedTempFile::new_in(parent).map_err(|error| failure(to, &error))?;
+    let manifest = manifest(about, folder, platform);
+    archive(temporary.as_file_mut(), &manifest, platform, &mut file, &tree).map_err(|error| failure(to, &error))?;
+    readable(temporary.as_file()).map_err(|error| failure(to, &error))?;
+    temporary.persist_noclobber(to).map(drop).map_err(|error| failure(to, &error.error))
+}
+
+/// Opens a program, and detects its platform.
+fn open(program: &PathBuf) -> Result<(Platform, File), Failure> {
+    let failure = |error: io::Error| Failure::new(Exit::Failed, format!("the program {}: {error}", program.display()));
+    let mut file = File::open(program).map_err(failure)?;
+    let mut start = [0; 4];
+    file.read_exact(&mut start).map_err(failure)?;
+    file.rewind().map_err(failure)?;
+    let found = FORMATS.iter().find(|(bytes, _)| start.starts_with(bytes));
+    let Some((_, platform)) = found else {
+        let message = format!("{} is not a program for Linux, macOS or Windows", program.display());
+        return Err(Failure::new(Exit::Usage, message).help("name the promptshelf program of the platform"));
+    };
+    Ok((*platform, file))
+}
+
+fn manifest(about: &About, folder: &Path, platform: Platform) -> Value {
+    let name = name(about, folder);
+    let mut manifest = json!({
+        "manifest_version": "0.3",
+        "name": name,
+        "version": about.version.as_deref().unwrap_or(DEFAULT_VERSION),
+        "description": description(about, &name),
+        "author": { "name": about.title.as_deref().unwrap_or(&name) },
+        "server": {
+            "type": "binary",
+            "entry_point": platform.program,
+            "mcp_config": {
+                "command": format!("${{__dirname}}/{}", platform.program),
+                "args": ["serve", "--stdio", format!("${{__dirname}}/{LIBRARY}")],
+            },
+        },
+        // The texts of listed prompts are static; these are rendered with arguments.
+        "prompts_generated": true,
+        "compatibility": { "platforms": [platform.name] },
+    });
+    for (key, value) in [("display_name", &about.title), ("homepage", &about.website_url)] {
+        if let Some(value) = value {
+            manifest[key] = json!(value);
+        }
+    }
+    manifest
+}
+
+/// Writes the archive. The same input gives the same bytes.
+fn archive(
+    to: &mut File,
+    manifest: &Value,
+    platform: Platform,
+    program: &mut File,
+    tree: &MemoryTree,
+) -> io::Result<()> {
+    let mut zip = ZipWriter::new(to);
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .last_modified_time(DateTime::default())
+        .unix_permissions(0o644);
+    zip.start_file("manifest.json", options)?;
+    writeln!(zip, "{}", file_json(manifest))?;
+    zip.start_file(platform.program, options.unix_permissions(0o755))?;
+    io::copy(program, &mut zip)?;
+    for (path, file) in tree.iter().filter(|(path, _)| *path != OPERATOR) {
+        zip.start_file(format!("{LIBRARY}/{path}"), options)?;
+        zip.write_all(file.bytes())?;
+    }
+    zip.finish()?.sync_all()
+}
+
+/// Makes a temporary file readable as other files are: it is the user's alone at first.
+#[cfg(unix)]
+fn readable(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable(_: &File) -> io::Result<()> {
+    Ok(())
+}
