@@ -15,10 +15,11 @@ const MOST_LINES = 2_000;
  * @param {Uint8Array | null} options.theirs null if the file was deleted
  * @param {string} options.mine
  * @param {string} [options.about] the reason, if it is not a change by someone else
+ * @param {string} [options.theirName] of the second version, if it is not the present one
  * @param {() => void} options.keepMine
  * @param {() => Promise<void>} options.takeTheirs
  */
-export function conflictView({ base, theirs, mine, about, keepMine, takeTheirs }) {
+export function conflictView({ base, theirs, mine, about, theirName, keepMine, takeTheirs }) {
   const before = base === null ? '' : (textOf(base) ?? '');
   const now = theirs === null ? null : textOf(theirs);
   return h(
@@ -30,7 +31,7 @@ export function conflictView({ base, theirs, mine, about, keepMine, takeTheirs }
       'div.conflict-sides',
       null,
       side(t('edit.side-base'), before, before),
-      side(t('edit.side-theirs'), before, now ?? ''),
+      side(theirName ?? t('edit.side-theirs'), before, now ?? ''),
       side(t('edit.side-mine'), before, mine),
     ),
     h(

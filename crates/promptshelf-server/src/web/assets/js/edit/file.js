@@ -89,7 +89,7 @@ export function fileView(backend, library, path, until) {
     const outcome = await keepDraft(draft);
     if (outcome === 'kept') kept = text;
     if (until.aborted || !isDirty) return;
-    if (outcome === 'other-tab') await compareTabs();
+    if (outcome === 'other-tab') return compareTabs();
     now(outcome === 'kept' ? t('edit.kept') : t('edit.not-kept'));
   };
   const later = debounced(QUIET, () => void keep());
@@ -100,6 +100,7 @@ export function fileView(backend, library, path, until) {
     if (conflict.hasChildNodes()) return;
     const other = await draftInBrowser(library, path);
     if (!other || until.aborted) return;
+    now(t('edit.conflict'));
     const settle = () => {
       acceptDraft(other);
       kept = null;
@@ -115,6 +116,7 @@ export function fileView(backend, library, path, until) {
         theirs: other.bytes,
         mine: editor?.text() ?? '',
         about: t('edit.conflict-tab'),
+        theirName: t('edit.side-tab'),
         keepMine: settle,
         takeTheirs: async () => {
           base = other.base && other.baseBytes ? { bytes: other.baseBytes, digest: other.base } : null;

@@ -68,6 +68,7 @@ export const edit = {
   'edit.saved': 'Gespeichert',
   'edit.side-base': 'Vorher',
   'edit.side-mine': 'Ihre Fassung',
+  'edit.side-tab': 'Anderer Tab',
   'edit.side-theirs': 'Jetzt',
   'edit.sign-in': 'Melden Sie sich wieder an. Ihr Text ist in diesem Browser aufbewahrt.',
   'edit.starter': 'Beginnt mit',

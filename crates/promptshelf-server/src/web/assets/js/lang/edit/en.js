@@ -67,6 +67,7 @@ export const edit = {
   'edit.saved': 'Saved',
   'edit.side-base': 'Before',
   'edit.side-mine': 'Yours',
+  'edit.side-tab': 'Other tab',
   'edit.side-theirs': 'Now',
   'edit.sign-in': 'Sign in again. Your text is kept in this browser.',
   'edit.starter': 'Begins with',

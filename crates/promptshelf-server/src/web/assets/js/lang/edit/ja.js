@@ -67,6 +67,7 @@ export const edit = {
   'edit.saved': '保存しました',
   'edit.side-base': '以前',
   'edit.side-mine': 'あなたの版',
+  'edit.side-tab': '別のタブ',
   'edit.side-theirs': '現在',
   'edit.sign-in': 'もう一度サインインしてください。テキストはこのブラウザーに残っています。',
   'edit.starter': '最初の内容',

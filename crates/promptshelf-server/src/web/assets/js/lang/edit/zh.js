@@ -65,6 +65,7 @@ export const edit = {
   'edit.saved': '已保存',
   'edit.side-base': '之前',
   'edit.side-mine': '您的版本',
+  'edit.side-tab': '另一个标签页',
   'edit.side-theirs': '现在',
   'edit.sign-in': '请重新登录。您的文本保留在此浏览器中。',
   'edit.starter': '起始内容',
