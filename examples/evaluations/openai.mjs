@@ -56,7 +56,9 @@ async function main() {
     judged.push({ name, score: grade(reason), reason: answer.slice(0, 1000) });
   }
   const score = judged.reduce((sum, { score }) => sum + score, 0) / judged.length;
-  console.log(JSON.stringify({ scores: { score }, cases: judged, model: judge === model ? model : `${model}, ${judge}` }));
+  console.log(
+    JSON.stringify({ scores: { score }, cases: judged, model: judge === model ? model : `${model}, ${judge}` }),
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

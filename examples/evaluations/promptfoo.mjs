@@ -15,8 +15,7 @@ import { messagesOf } from './openai.mjs';
 /** Returns the configuration for one run. @param {any} config @param {any[]} cases */
 export function configuration(config, cases) {
   const { prompts: _, tests = [], ...rest } = config;
-  const own = (/** @type {string} */ name) =>
-    tests.find((/** @type {any} */ test) => test.description === name) ?? {};
+  const own = (/** @type {string} */ name) => tests.find((/** @type {any} */ test) => test.description === name) ?? {};
   return {
     ...rest,
     // promptfoo fills in texts as templates, but not the members of an object.

@@ -248,6 +248,64 @@ arguments: [{ name: code, title: "<svg onload=alert(1)>" }]
   await context.close();
 });
 
+// req: S-198
+test('results of evaluations are compared, and run nothing', async () => {
+  const { page, context, wrong } = await shop.as(open, 'rita');
+  const { id, digest } = await shop.propose(
+    'ada',
+    { 'people/cheer.md': GREET.replace('Greet {{', 'Cheer {{') },
+    'Cheers',
+  );
+  const compared = () => shop.api('ada', `/proposals/${id}/evaluations`);
+  const [{ name, after }] = (await compared()).prompts;
+  const store = (/** @type {number} */ score, /** @type {string} */ reason) =>
+    shop.api('ci', '/channels/production/evaluations', {
+      method: 'POST',
+      body: {
+        evaluation: 'quality',
+        prompt: name,
+        digest: after,
+        scores: { score },
+        thresholds: { score: 0.8 },
+        cases: [
+          { name: 'polite', score, passed: score > 0.8, reason },
+          { name: 'brief', score: 1, passed: true, reason: 'same' },
+        ],
+        model: 'fake-1',
+        cost: 0.25,
+      },
+    });
+  await store(0.95, 'fine');
+  await page.goto(`${shop.url}#/proposal/${id}`);
+  const results = page.locator('section', { hasText: 'Evaluations' });
+  await results.getByText(`${name} / quality`).waitFor();
+  await results.getByText('score – → 0.95 · fake-1 · cost 0.25').waitFor();
+  await shop.api('rita', `/proposals/${id}/reviews`, { method: 'POST', body: { verdict: 'approve', digest } });
+
+  const changed = GREET.replace('Greet {{', 'Cheer loudly {{');
+  const next = await shop.propose('ada', { 'people/cheer.md': changed }, 'Louder cheers');
+  const [newer] = (await shop.api('ada', `/proposals/${next.id}/evaluations`)).prompts;
+  assert.equal(newer.before, after);
+  const result = { evaluation: 'quality', prompt: name, digest: newer.after, scores: { score: 0.7 } };
+  const reason = `<img src=x onerror=alert('model')> \u202Eesrow`;
+  const cases = [
+    { name: 'polite', score: 0.4, passed: false, reason },
+    { name: 'brief', score: 1, passed: true },
+  ];
+  const body = { ...result, thresholds: { score: 0.8 }, cases };
+  await shop.api('ci', '/channels/production/evaluations', { method: 'POST', body });
+  await page.goto(`${shop.url}#/proposal/${next.id}`);
+  await results.getByText('score 0.95 → 0.7').waitFor();
+  await results.getByText('1 case with another result').click();
+  await results.getByText('0.95 passed → 0.4 failed').waitFor();
+  await results.getByText("<img src=x onerror=alert('model')>").waitFor();
+  assert.equal(await page.locator('main img, main script').count(), 0);
+  assert.deepEqual(wrong, []);
+  const verdict = { verdict: 'reject', digest: next.digest };
+  await shop.api('rita', `/proposals/${next.id}/reviews`, { method: 'POST', body: verdict });
+  await context.close();
+});
+
 // req: S-173
 test('a reader without the scopes sees no proposal, and the reason', async () => {
   const { page, context, wrong } = await shop.as(open, 'reader');

@@ -11,6 +11,7 @@ const PEOPLE = {
   ada: ['library:read', 'library:propose'],
   rita: ['library:read', 'library:review', 'library:publish', 'library:propose'],
   root: ['library:read', 'library:propose', 'library:review', 'library:publish', 'library:admin'],
+  ci: ['library:read', 'library:evaluate'],
   reader: [],
 };
 
