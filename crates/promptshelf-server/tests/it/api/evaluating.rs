@@ -37,7 +37,7 @@ async fn only_the_scope_for_evaluations_opens_the_gate() {
     let compared = server.get("reader", &of_proposal).await.expect(200).json();
     assert_eq!((&compared["required"], &compared["noRegression"]), (&json!(["quality"]), &json!(true)));
     let publish = async || server.post("paul", &format!("/proposals/{id}/publish"), &json!({})).await;
-    assert_eq!(publish().await.problem(), refused(403, "policy"));
+    assert_eq!(publish().await.problem(), refused(409, "policy"));
     // Authors, reviewers and publishers cannot store a result, and nobody can claim another name.
     for caller in ["ada", "rita", "paul", "without-evaluate"] {
         let answer = server.post(caller, path, &result(&compared, 1.0)).await;
