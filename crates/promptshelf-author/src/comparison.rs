@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use promptshelf_core::{AccessSet, Catalog, Prompt, Resource};
+use promptshelf_core::{AccessSet, Catalog, Deprecation, Prompt, Resource};
 
 /// How a difference affects callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -205,6 +205,11 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
             let text = if now.is_empty() { "has no tags any more".to_owned() } else { tagged(now) };
             notes.add(Impact::Notice, text);
         }
+        match (old.deprecation(), new.deprecation()) {
+            (before, after) if before == after => {}
+            (_, None) => notes.add(Impact::Notice, "is no longer deprecated"),
+            (_, Some(now)) => notes.add(Impact::Notice, deprecated(now)),
+        }
         access::compare(&mut notes, "it", &of_prompt(before, name), &of_prompt(after, name));
     }
     for new in added {
@@ -216,6 +221,12 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
 
 fn tagged(tags: &[String]) -> String {
     format!("has the tags {} now", listed(tags.iter().map(String::as_str)))
+}
+
+fn deprecated(deprecation: &Deprecation) -> String {
+    let replacement = deprecation.replacement.as_ref().map(|name| format!(" in favour of `{name}`"));
+    let message = deprecation.message.as_ref().map(|message| format!(": {}", short(message)));
+    format!("is deprecated now{}{}", replacement.unwrap_or_default(), message.unwrap_or_default())
 }
 
 fn of_prompt(catalog: &Catalog, name: &str) -> AccessSet {

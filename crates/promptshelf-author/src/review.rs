@@ -2,7 +2,7 @@
 //!
 //! [`check`](promptshelf_core::check) runs at every load and decides which prompts are served. A review costs more, never
 //! prevents serving, and is meant for authors: it looks for secrets, invisible characters, names that are easily
-//! confused, unused files and missing descriptions.
+//! confused, unused files, deprecated prompts in use and missing descriptions.
 
 use promptshelf_core::{Body, Catalog, Diagnostic, Prompt, ResourceBody, SourceText};
 use std::{collections::HashSet, sync::Arc};
@@ -10,6 +10,7 @@ use std::{collections::HashSet, sync::Arc};
 mod arguments;
 mod attachments;
 mod bare;
+mod deprecated;
 mod names;
 mod partials;
 mod secrets;
@@ -39,6 +40,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         arguments::check(prompt, &mut review);
         attachments::check(prompt, catalog, &mut review);
         bare::check(prompt, &mut review);
+        deprecated::check(prompt, catalog, &mut review);
     }
     for diagnostic in found.iter().filter(|diagnostic| is_new(&diagnostic.location.source)) {
         texts::check(&diagnostic.location.source, &mut review);

@@ -61,6 +61,7 @@ mod tests {
                 Holds::Choices(keys) | Holds::ListOfTextsOrTables(keys) => {
                     Some((property["items"]["anyOf"][1].clone(), keys))
                 }
+                Holds::TextOrTable(keys) => Some((property["anyOf"][1].clone(), keys)),
                 Holds::TextsOrTables(keys) => Some((property["anyOf"][0]["anyOf"][1].clone(), keys)),
                 _ => None,
             };

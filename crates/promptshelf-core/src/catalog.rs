@@ -17,6 +17,7 @@ use crate::{
 };
 
 mod access;
+mod calls;
 mod content;
 mod list;
 mod part;

@@ -6,6 +6,7 @@ mod access;
 mod argument;
 mod body;
 mod broken;
+mod deprecation;
 mod file;
 mod library;
 mod links;
@@ -24,6 +25,7 @@ pub use argument::{
 };
 pub use body::{AsyncPromptFunction, Body, BodyPiece, PromptFunction, SyncPromptFunction};
 pub use broken::{BrokenFile, Requirements};
+pub use deprecation::Deprecation;
 pub use file::{LIBRARY_SCHEME, LibraryFile};
 pub(crate) use file::{encoded_path, library_uri};
 pub use library::{About, Definitions};

@@ -338,6 +338,10 @@ codes! {
     UnknownType = "unknown-type",
     /// A partial that no prompt includes.
     UnusedPartial = "unused-partial",
+    /// A prompt that calls a deprecated one.
+    DeprecatedPrompt = "deprecated-prompt",
+    /// The replacement of a deprecated prompt does not exist, or is deprecated too.
+    InvalidReplacement = "invalid-replacement",
     /// A value of many lines without a boundary to the text around it.
     BareText = "bare-text",
     /// A client does not offer the prompt.

@@ -3,8 +3,10 @@
 //! Members that a revision does not have are left out. Content blocks that it does not have are replaced by blocks
 //! that it has (down-conversion rules DC1 to DC4 in `docs/design`).
 
+use std::borrow::Cow;
+
 use promptshelf_core::{
-    About, Argument, Catalog, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
+    About, Argument, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
     completion::Completions, cursor::ListKind,
 };
 use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
@@ -15,6 +17,7 @@ use crate::{json::write, profile::Profile, revision::Revision, tool_mode::ToolMo
 
 mod block;
 mod card;
+mod deprecation;
 mod provenance;
 pub(crate) mod skills;
 mod text;
@@ -24,6 +27,7 @@ pub(crate) use block::MAX_EMBEDDED_BYTES;
 pub use block::messages_json;
 use block::{WireAnnotations, WireContents};
 pub use card::DiscoveryDocument;
+use deprecation::WireDeprecation;
 use provenance::WireProvenance;
 
 /// The server's name, unless the library declares one.
@@ -151,7 +155,7 @@ struct WirePrompt<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    description: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     icons: Option<Vec<WireIcon<'a>>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -168,35 +172,45 @@ struct WireMeta<'a> {
     authored: &'a Meta,
     #[serde(rename = "promptshelf/sensitive", skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<&'a str>,
+    #[serde(rename = "dev.promptshelf/deprecated", skip_serializing_if = "Option::is_none")]
+    deprecated: Option<WireDeprecation<'a>>,
     #[serde(flatten)]
     provenance: Option<WireProvenance<'a>>,
 }
 
 impl<'a> WireMeta<'a> {
     /// Returns `None` if it would be empty.
-    fn new(prompt: &'a Prompt, catalog: &'a Catalog) -> Option<WireMeta<'a>> {
+    fn new(prompt: &'a Prompt, view: &'a View) -> Option<WireMeta<'a>> {
         let sensitive = prompt.arguments().iter().filter(|argument| argument.is_sensitive());
         let meta = WireMeta {
             authored: prompt.meta(),
             sensitive: sensitive.map(Argument::name).collect(),
-            provenance: WireProvenance::of(prompt, catalog),
+            deprecated: WireDeprecation::of(prompt, view),
+            provenance: WireProvenance::of(prompt, view.catalog()),
         };
-        let is_empty = meta.authored.is_empty() && meta.sensitive.is_empty() && meta.provenance.is_none();
+        let is_empty = meta.authored.is_empty()
+            && meta.sensitive.is_empty()
+            && meta.deprecated.is_none()
+            && meta.provenance.is_none();
         (!is_empty).then_some(meta)
     }
 }
 
 impl<'a> WirePrompt<'a> {
-    fn new(prompt: &'a Prompt, catalog: &'a Catalog, revision: Revision) -> WirePrompt<'a> {
+    fn new(prompt: &'a Prompt, view: &'a View, revision: Revision) -> WirePrompt<'a> {
         let titled = revision.has_titles();
         WirePrompt {
             name: prompt.name().as_str(),
             title: prompt.title().filter(|_| titled),
             // Before titles existed, a title is better than no description.
-            description: prompt.description().or(prompt.title().filter(|_| !titled)),
+            description: deprecation::description(
+                prompt,
+                view,
+                prompt.description().or(prompt.title().filter(|_| !titled)),
+            ),
             icons: icons(prompt.icons(), revision),
             arguments: prompt.arguments().iter().map(|argument| WireArgument::new(argument, titled)).collect(),
-            meta: if titled { WireMeta::new(prompt, catalog) } else { None },
+            meta: if titled { WireMeta::new(prompt, view) } else { None },
         }
     }
 }
@@ -309,7 +323,7 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
     };
     match list {
         ListKind::Prompts => {
-            let prompts = page.shown().map(|index| WirePrompt::new(&catalog.prompts()[index], catalog, revision));
+            let prompts = page.shown().map(|index| WirePrompt::new(&catalog.prompts()[index], page.view(), revision));
             items.prompts = Some(prompts.collect());
         }
         ListKind::Resources => {
@@ -345,6 +359,8 @@ pub(crate) fn apply(profile: &Profile, page: &Answer<ListPage>, out: &mut Vec<u8
 struct PromptMeta<'a> {
     #[serde(flatten)]
     server: Option<ResultMeta<'a>>,
+    #[serde(rename = "dev.promptshelf/deprecated", skip_serializing_if = "Option::is_none")]
+    deprecated: Option<WireDeprecation<'a>>,
     #[serde(flatten)]
     provenance: Option<WireProvenance<'a>>,
 }
@@ -373,15 +389,16 @@ pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &
     if server.is_some() {
         out.extend_from_slice(br#","resultType":"complete""#);
     }
+    let deprecated = WireDeprecation::of(prompt, answer.view());
     match (server, WireProvenance::of(prompt, answer.view().catalog())) {
-        (None, None) => {}
-        (Some(server), None) => {
+        (None, None) if deprecated.is_none() => {}
+        (Some(server), None) if deprecated.is_none() => {
             out.extend_from_slice(br#","_meta":"#);
             write(out, &server);
         }
         (server, provenance) => {
             out.extend_from_slice(br#","_meta":"#);
-            write(out, &PromptMeta { server, provenance });
+            write(out, &PromptMeta { server, deprecated, provenance });
         }
     }
     out.push(b'}');

@@ -266,6 +266,7 @@ impl Work<'_> {
         for (key, is_there) in [
             ("title", prompt.title().is_some()),
             ("icons", !prompt.icons().is_empty()),
+            ("deprecated", prompt.deprecation().is_some()),
             ("version", definition.version.is_some()),
             ("tags", !prompt.tags().is_empty()),
             ("_meta", !definition.meta.is_empty()),

@@ -1,6 +1,8 @@
 //! Completions at a position.
 
-use gen_lsp_types::{CompletionItem, CompletionItemKind as Kind, CompletionItemTextEdit, Documentation, TextEdit};
+use gen_lsp_types::{
+    CompletionItem, CompletionItemKind as Kind, CompletionItemTag, CompletionItemTextEdit, Documentation, TextEdit,
+};
 use promptshelf_core::{ArgumentDefinition, TemplateWords};
 use promptshelf_source::ForeignSyntax;
 
@@ -93,7 +95,15 @@ fn values(workspace: &Workspace, path: &str, key: &[&str], list: &mut List<'_>) 
                 list.add(&argument.name, Kind::Variable, &about(argument));
             }
         }
+        "replacement" => prompts(workspace, list),
         _ => {}
+    }
+}
+
+fn prompts(workspace: &Workspace, list: &mut List<'_>) {
+    for prompt in workspace.catalog().prompts().iter() {
+        let item = list.add(prompt.name().as_str(), Kind::Module, prompt.description().unwrap_or_default());
+        item.tags = prompt.deprecation().map(|_| vec![CompletionItemTag::Deprecated]);
     }
 }
 
@@ -126,11 +136,7 @@ fn strings(workspace: &Workspace, callee: &str, list: &mut List<'_>) {
                 list.add(resource.uri(), Kind::Reference, resource.description().unwrap_or_default());
             }
         }
-        "prompt" => {
-            for prompt in workspace.catalog().prompts().iter() {
-                list.add(prompt.name().as_str(), Kind::Module, prompt.description().unwrap_or_default());
-            }
-        }
+        "prompt" => prompts(workspace, list),
         _ => {}
     }
 }

@@ -1,7 +1,7 @@
 //! Explanations and definitions of the word at a position.
 
 use gen_lsp_types::{Contents, Definition, DefinitionResponse, Hover, Location, MarkupContent, MarkupKind, Range};
-use promptshelf_core::{Prompt, PromptDefinition, TemplateWords};
+use promptshelf_core::{Deprecation, Prompt, PromptDefinition, TemplateWords};
 
 use super::{
     completion::about,
@@ -15,6 +15,7 @@ pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
     let explanation = match cursor.place {
         Place::Key { parents: ref within } => workspace.keys(path, within).into_iter().find(|(key, _)| key == word)?.1,
         Place::String { callee: "prompt" } => prompt(workspace.catalog().find(word)?),
+        Place::Value { ref path } if path.last() == Some(&"replacement") => prompt(workspace.catalog().find(word)?),
         Place::String { callee: "attach" | "link" | "include" | "import" | "from" } | Place::Value { .. } => {
             file(workspace, word)?
         }
@@ -42,6 +43,11 @@ pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
 
 fn prompt(prompt: &Prompt) -> String {
     let mut text = format!("**{}**", prompt.title().unwrap_or(prompt.name().as_str()));
+    if let Some(Deprecation { message, replacement }) = prompt.deprecation() {
+        let replacement = replacement.as_ref().map(|name| format!(", use `{name}` instead")).unwrap_or_default();
+        let message = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+        text.push_str(&format!("\n\n**Deprecated**{replacement}{message}"));
+    }
     if let Some(description) = prompt.description() {
         text.push_str(&format!("\n\n{description}"));
     }
@@ -67,6 +73,9 @@ pub(super) fn definition(workspace: &Workspace, path: &str, cursor: &Cursor<'_>)
         Place::String { callee: "prompt" } => {
             let prompt = workspace.catalog().find(word)?;
             part(workspace, prompt.definition(), "name")
+        }
+        Place::Value { ref path } if path.last() == Some(&"replacement") => {
+            part(workspace, workspace.catalog().find(word)?.definition(), "name")
         }
         Place::String { .. } | Place::Value { .. } => {
             let is_text = workspace.partials().any(|partial| partial.path == word);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gen_lsp_types as lsp;
-use promptshelf_core::{Catalog, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check};
+use promptshelf_core::{Catalog, Code, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check};
 use promptshelf_source::{Directory, ForeignSyntax, Snapshot, Source, SourceError, syntax::LIBRARY_FILE};
 
 use super::{position, schema_query};
@@ -204,6 +204,7 @@ impl Workspace {
             code: Some(lsp::Code::String(found.code.as_str().to_owned())),
             source: Some("promptshelf".to_owned()),
             message: message.into(),
+            tags: (found.code == Code::DeprecatedPrompt).then(|| vec![lsp::DiagnosticTag::Deprecated]),
             related_information: (!found.related.is_empty()).then(|| related.collect()),
             ..lsp::Diagnostic::default()
         }

@@ -6,6 +6,7 @@ use super::{
     access::Access,
     argument::ArgumentDefinition,
     body::{Body, PromptFunction},
+    deprecation::Deprecation,
     origin::Origin,
     remote::RemotePrompt,
     skill::SkillSource,
@@ -42,6 +43,8 @@ pub struct PromptDefinition {
     pub access: Option<Access>,
     /// Whether models may find and use it through tools.
     pub tool: bool,
+    /// Whether, and in favour of which other one, it should no longer be used.
+    pub deprecated: Option<Deprecation>,
     /// The skill that it is also served as.
     pub skill: Option<SkillSource>,
     /// Members of `_meta`, for clients that know them.
@@ -127,6 +130,7 @@ impl PromptDefinition {
                 && self.arguments == other.arguments
                 && self.access == other.access
                 && self.tool == other.tool
+                && self.deprecated == other.deprecated
                 && self.skill == other.skill
                 && self.meta == other.meta
                 && self.via == other.via
@@ -155,6 +159,7 @@ impl PromptDefinition {
             body,
             access: None,
             tool: false,
+            deprecated: None,
             skill: None,
             meta: Meta::new(),
             steps: Vec::new(),
@@ -188,6 +193,13 @@ impl PromptDefinition {
     #[must_use]
     pub fn tool(mut self) -> PromptDefinition {
         self.tool = true;
+        self
+    }
+
+    /// Marks it as deprecated.
+    #[must_use]
+    pub fn deprecated(mut self, deprecation: Deprecation) -> PromptDefinition {
+        self.deprecated = Some(deprecation);
         self
     }
 

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     argument::{self, Argument, Problem, RawArguments},
     content::{Annotations, Icon, Meta},
-    definition::{BodyPiece, LibraryFile, PromptDefinition, PromptFunction, StepDefinition},
+    definition::{BodyPiece, Deprecation, LibraryFile, PromptDefinition, PromptFunction, StepDefinition},
     diagnostic::{Diagnostic, SourceText},
     name::PromptName,
     render_error::RenderError,
@@ -159,6 +159,12 @@ impl Prompt {
         &self.definition.tags
     }
 
+    /// The deprecation, if it should no longer be used.
+    #[must_use]
+    pub fn deprecation(&self) -> Option<&Deprecation> {
+        self.definition.deprecated.as_ref()
+    }
+
     /// Additional members for clients that know them (MCP `_meta`).
     #[must_use]
     pub fn meta(&self) -> &Meta {
@@ -255,6 +261,7 @@ impl Prompt {
                 && self.description() == other.description()
                 && self.icons() == other.icons()
                 && self.meta() == other.meta()
+                && self.deprecation() == other.deprecation()
                 && self.definition.via == other.definition.via
                 && shown(self) == shown(other))
     }

@@ -5,7 +5,7 @@ use promptshelf_service::{Answer, RenderedPrompt, View};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Modern, PromptMeta, ResultMeta, WireProvenance, block, text};
+use super::{Modern, PromptMeta, ResultMeta, WireDeprecation, WireProvenance, block, text};
 use crate::{
     json::write,
     revision::Revision,
@@ -110,9 +110,10 @@ pub(crate) fn rendered(answer: &Answer<RenderedPrompt>, revision: Revision, out:
     }
     let server = revision.is_modern().then(|| ResultMeta::of(answer.view()));
     let provenance = WireProvenance::of(prompt, answer.view().catalog());
-    if server.is_some() || provenance.is_some() {
+    let deprecated = WireDeprecation::of(prompt, answer.view());
+    if server.is_some() || deprecated.is_some() || provenance.is_some() {
         out.extend_from_slice(br#","_meta":"#);
-        write(out, &PromptMeta { server, provenance });
+        write(out, &PromptMeta { server, deprecated, provenance });
     }
     out.push(b'}');
 }

@@ -7,6 +7,7 @@ use promptshelf_core::{Body, Code, Meta, Origin, PromptDefinition, Severity, Ski
 use super::{
     access::access,
     arguments::arguments,
+    deprecation::deprecation,
     draft::Draft,
     icons::icons,
     keys::{Holds, Keys, key, keys},
@@ -27,6 +28,11 @@ pub(crate) const KEYS: Keys = keys(&[
     key("category", Holds::Text, "One word that groups prompts, as in other prompt servers."),
     key("access", Holds::Table(&super::access::REQUIREMENTS), "The callers that may use it; all by default."),
     key("tool", Holds::Flag, "Whether models may find and use it through tools, if the server offers them."),
+    key(
+        "deprecated",
+        Holds::TextOrTable(&super::deprecation::KEYS),
+        "A message for people who still use it, a mapping of `message` and `replacement`, or `true`.",
+    ),
     key("skill", Holds::Flag, "Whether it is also served as a skill, with its arguments described in words."),
     key("_meta", Holds::Object, "Additional members for clients that support them."),
     key("arguments", Holds::ListOfTextsOrTables(&super::arguments::KEYS), "The arguments, in the order of the form."),
@@ -69,6 +75,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.tags.extend(table.text("category", notes));
         definition.access = access(&table, notes);
         definition.tool = table.flag("tool", notes).unwrap_or_default();
+        definition.deprecated = deprecation(&table, notes);
         definition.skill = table.flag("skill", notes).unwrap_or_default().then_some(SkillSource::Prompt);
         definition.icons = icons(&table, notes);
         definition.meta = meta(&table, notes);

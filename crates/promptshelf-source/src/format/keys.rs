@@ -52,6 +52,8 @@ pub enum Holds {
     Choices(&'static Keys),
     /// A text, a mapping, or a list of these.
     TextsOrTables(&'static Keys),
+    /// A text, a flag, or a mapping.
+    TextOrTable(&'static Keys),
     /// A list of texts or of mappings.
     ListOfTextsOrTables(&'static Keys),
     /// A mapping.

@@ -9,6 +9,7 @@ pub(crate) mod arguments;
 pub(crate) mod body_builder;
 mod claude;
 pub(crate) mod command;
+mod deprecation;
 mod draft;
 mod file_format;
 pub(crate) mod foreign_folders;

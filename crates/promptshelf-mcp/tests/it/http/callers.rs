@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
-use promptshelf_core::{Access, AccessRule, CatalogHandle, Origin, SourceText, check};
+use promptshelf_core::{Access, AccessRule, CatalogHandle, Deprecation, Origin, SourceText, check};
 use promptshelf_mcp::{
     HttpOptions, Server,
     http::{Denial, RequiredScopes},
@@ -66,6 +66,38 @@ async fn varying_lists_are_private_and_cached_separately() {
         assert_eq!(list(&caller(&["editor"])).await, 2);
         assert_eq!(list(&caller(&[])).await, 1);
         assert_eq!(list(&Caller::anonymous()).await, 1);
+    }
+}
+
+// req: S-203
+#[tokio::test]
+async fn hidden_replacement_of_a_deprecated_prompt_is_not_named() {
+    let mut definitions = definitions("first");
+    let hidden = definitions.prompts[1].name.clone();
+    Arc::make_mut(&mut definitions.prompts[0]).access = None;
+    Arc::make_mut(&mut definitions.prompts[0]).deprecated =
+        Some(Deprecation::new("It ends in May").replaced_by(hidden.clone()));
+    let handle = CatalogHandle::new(check(definitions, None).catalog);
+    let endpoint = Endpoint::of(Server::new(Service::new(handle.clone())), handle, HttpOptions::default());
+    let asked = async |caller: &Caller, method: &str, params| {
+        endpoint.send(by(Ask::modern(method, params), caller)).await.result()
+    };
+    // The second list comes from the cache.
+    for _ in 0..2 {
+        for (caller, is_editor) in [(caller(&["editor"]), true), (caller(&[]), false)] {
+            let list = asked(&caller, "prompts/list", json!({})).await;
+            let got = asked(&caller, "prompts/get", greet()).await;
+            let mut expected = json!({ "message": "It ends in May" });
+            if is_editor {
+                expected["replacement"] = json!(hidden);
+            }
+            let entry = &list["prompts"][0];
+            assert_eq!(entry["_meta"]["dev.promptshelf/deprecated"], expected, "{list}");
+            assert_eq!(got["_meta"]["dev.promptshelf/deprecated"], expected, "{got}");
+            let sentence = entry["description"].as_str().expect("a description");
+            assert_eq!(sentence.starts_with("Deprecated. "), !is_editor, "{sentence}");
+            assert_eq!(sentence.contains(&format!("use `{hidden}` instead. ")), is_editor, "{sentence}");
+        }
     }
 }
 

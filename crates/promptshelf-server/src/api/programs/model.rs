@@ -1,6 +1,7 @@
 //! The bodies of answers.
 
-use promptshelf_core::{Argument, Body, BodyPiece, Catalog, Prompt};
+use promptshelf_core::{Argument, Body, BodyPiece, Prompt};
+use promptshelf_service::{DeprecationNotice, View};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -38,8 +39,19 @@ pub(super) struct PromptFacts {
     author_version: Option<String>,
     /// The tags.
     tags: Vec<String>,
+    /// Why it should no longer be used; null if it is not deprecated.
+    deprecated: Option<DeprecationFacts>,
     /// The arguments, in order.
     arguments: Vec<ArgumentFacts>,
+}
+
+/// The deprecation of a prompt.
+#[derive(Debug, Serialize, ToSchema)]
+struct DeprecationFacts {
+    /// The author's message.
+    message: Option<String>,
+    /// The name of the prompt to use instead; null if there is none that the caller sees.
+    replacement: Option<String>,
 }
 
 /// An argument of a prompt.
@@ -79,7 +91,8 @@ pub(super) struct PromptText {
 }
 
 impl PromptFacts {
-    pub(super) fn of(prompt: &Prompt, catalog: &Catalog) -> PromptFacts {
+    pub(super) fn of(prompt: &Prompt, view: &View) -> PromptFacts {
+        let catalog = view.catalog();
         let found = catalog.provenance().filter(|found| found.covers(prompt));
         let version = found.and_then(|found| found.prompt(prompt));
         PromptFacts {
@@ -92,8 +105,15 @@ impl PromptFacts {
             commit: found.and_then(|found| found.provenance.commit()).map(|commit| commit.id().to_owned()),
             author_version: prompt.version().map(str::to_owned),
             tags: prompt.tags().to_vec(),
+            deprecated: view.deprecation(prompt).map(DeprecationFacts::from),
             arguments: prompt.arguments().iter().map(ArgumentFacts::of).collect(),
         }
+    }
+}
+
+impl From<DeprecationNotice<'_>> for DeprecationFacts {
+    fn from(notice: DeprecationNotice<'_>) -> DeprecationFacts {
+        DeprecationFacts { message: notice.message.map(str::to_owned), replacement: notice.replacement }
     }
 }
 

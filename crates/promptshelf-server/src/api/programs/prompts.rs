@@ -44,7 +44,7 @@ pub(super) async fn list_prompts(
     let prompts = page.shown().filter_map(|index| catalog.prompts().get(index));
     let body = PromptPage {
         channel: channel.name.clone(),
-        prompts: prompts.map(|prompt| PromptFacts::of(prompt, catalog)).collect(),
+        prompts: prompts.map(|prompt| PromptFacts::of(prompt, page.view())).collect(),
         next: page.value().page.next_cursor.as_deref().map(str::to_owned),
     };
     etag::cached_json(&headers, &body, &cache_control(page.view()))
@@ -74,7 +74,7 @@ pub(super) async fn get_prompt(
     if !query.is_rendered {
         let described = service.describe(&caller, &name)?;
         let prompt = described.value();
-        let facts = PromptFacts::of(prompt, described.view().catalog());
+        let facts = PromptFacts::of(prompt, described.view());
         let body = PromptText { facts, template: template(prompt), messages: None };
         return etag::cached_json(&headers, &body, &cache_control(described.view()));
     }
@@ -92,7 +92,7 @@ pub(super) async fn get_prompt(
     }
     let rendered = service.get(&caller, &name, &RawArguments::from(&query.arguments)).await?;
     let prompt = rendered.value();
-    let facts = PromptFacts::of(&prompt.prompt, rendered.view().catalog());
+    let facts = PromptFacts::of(&prompt.prompt, rendered.view());
     let messages = Some(promptshelf_mcp::messages_json(&prompt.messages));
     let body = PromptText { facts, template: None, messages };
     etag::cached_json(&headers, &body, &cache_control(rendered.view()))

@@ -81,6 +81,7 @@ fn holds(holds: Holds) -> Value {
             schema
         }
         Holds::TextsOrTables(keys) => one_or_list(&json!({ "anyOf": [text(), closed(keys)] })),
+        Holds::TextOrTable(keys) => json!({ "anyOf": [text(), closed(keys)] }),
         Holds::ListOfTextsOrTables(keys) => list(&json!({ "anyOf": [text(), closed(keys)] })),
         Holds::Table(keys) => closed(keys),
         Holds::Tables(keys) => list(&closed(keys)),

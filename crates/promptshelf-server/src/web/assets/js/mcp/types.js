@@ -9,6 +9,7 @@
  * @property {string} [description]
  * @property {Icon[]} [icons]
  * @property {Argument[]} [arguments]
+ * @property {Record<string, any>} [_meta]
  *
  * @typedef {{ audience?: string[], priority?: number, lastModified?: string }} Annotations
  * @typedef {{ uri: string, mimeType?: string, text?: string, blob?: string }} Contents

@@ -294,6 +294,7 @@ function draw(prompt, types, until) {
         pinButton(prompt, until),
       ),
       prompt.description ? h('p.lead', null, h('bdi', null, revealed(prompt.description))) : null,
+      deprecation(prompt),
     ]),
     h('div.columns', null, [
       h(
@@ -310,4 +311,16 @@ function draw(prompt, types, until) {
       h('div.result', null, out.element, use.element),
     ]),
   ];
+}
+
+/** A notice with the author's message and a link to the replacement. @param {Prompt} prompt */
+function deprecation({ _meta }) {
+  const deprecated = _meta?.['dev.promptshelf/deprecated'];
+  if (!deprecated) return null;
+  const { message, replacement } = deprecated;
+  const link = replacement && h('a', { href: linkTo('prompt', replacement) }, revealed(replacement));
+  return h('p.problem', null, lineIcon('warn'), [
+    h('span', null, t('prompt.deprecated'), ' ', message && h('bdi', null, revealed(message))),
+    link && h('span', null, t('prompt.use-instead'), ' ', link),
+  ]);
 }
