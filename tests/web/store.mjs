@@ -52,6 +52,8 @@ export async function channels(files, { withSignIn = true, database, settings = 
   return {
     ...server,
     publish,
+    /** The database. */
+    file: join(folder, 'team.db'),
     /** @param {Person} person @param {string} path @param {{ method?: string, body?: unknown, match?: string }} [options] */
     async api(person, path, { method = 'GET', body, match } = {}) {
       const response = await fetch(`${server.url}api/v1${path}`, {

@@ -35,6 +35,21 @@ impl Impact {
     }
 }
 
+/// The calls of a prompt that a difference affects, as far as names of arguments decide it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AffectedCalls {
+    /// None, or those that names of arguments do not decide.
+    #[default]
+    Unknown,
+    /// Every call.
+    All,
+    /// Calls that leave this argument out.
+    Omitting(String),
+    /// Calls that send this argument. If only some of its values are affected, these are at most as many calls.
+    Sending(String),
+}
+
 /// The part of a library that a difference is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -71,11 +86,13 @@ pub struct Difference {
     pub name: String,
     /// The difference and its effect, without the name of the subject.
     pub text: String,
+    /// The calls that it affects.
+    pub affects: AffectedCalls,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { impact, subject, name, text } = self;
+        let Difference { impact, subject, name, text, .. } = self;
         write!(f, "{}: {}", impact.as_str(), subject.as_str())?;
         if name.is_empty() { write!(f, ": {text}") } else { write!(f, " {name}: {text}") }
     }
@@ -118,7 +135,15 @@ struct Notes<'a> {
 impl Notes<'_> {
     fn add(&mut self, impact: Impact, text: impl Into<String>) {
         let (subject, name) = (self.subject, self.name.to_owned());
-        self.found.push(Difference { impact, subject, name, text: text.into() });
+        self.found.push(Difference { impact, subject, name, text: text.into(), affects: AffectedCalls::Unknown });
+    }
+
+    /// Adds a difference that affects these calls.
+    fn affect(&mut self, affects: AffectedCalls, impact: Impact, text: impl Into<String>) {
+        self.add(impact, text);
+        if let Some(last) = self.found.last_mut() {
+            last.affects = affects;
+        }
     }
 
     /// Adds a changed text; `what` names it.
@@ -194,7 +219,7 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
                 Some(renamed) => format!("is called `{}` now: callers of the old name will fail", renamed.name()),
                 None => "is gone: callers will fail".to_owned(),
             };
-            notes.add(Impact::Breaking, text);
+            notes.affect(AffectedCalls::All, Impact::Breaking, text);
             continue;
         };
         notes.text("title", old.title(), new.title());

@@ -28,7 +28,7 @@ pub mod schema;
 mod starter;
 pub mod testing;
 
-pub use comparison::{Difference, Impact, Subject, differences};
+pub use comparison::{AffectedCalls, Difference, Impact, Subject, differences};
 pub use exchange::{ExportFormat, Exported, ImportFormat, Imported, ImportedFile, export, import};
 pub use format::format;
 #[cfg(feature = "language-server")]

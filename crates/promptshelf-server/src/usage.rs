@@ -4,6 +4,8 @@
 //! While the store is away, figures wait, bounded; what does not fit is counted as lost. A clean stop writes the rest, so
 //! that only a crash loses the figures of a few seconds.
 
+mod impact;
+mod overview;
 mod report;
 
 use std::{
@@ -25,6 +27,9 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+pub use self::impact::{AffectedWord, IMPACT_WINDOW, RecentCalls};
+pub use self::overview::{DailyUsage, UsageDay, UsageGroup, UsageOverview, UsedDeprecated};
+pub(crate) use self::overview::{Deprecated, ListedPrompts};
 pub use self::report::{FormUsage, MIN_CALLERS, PromptUsage, UsageReport};
 use crate::channels::StoreHandle;
 
@@ -44,6 +49,7 @@ const MAX_KEYS: usize = 50_000;
 const MAX_CLIENTS: usize = 500;
 
 const HOUR: i64 = 60 * 60;
+const DAY: i64 = 24 * HOUR;
 
 /// Figures by hour, in seconds since 1970.
 type Hours = BTreeMap<i64, BTreeMap<UsageKey, UsageFigures>>;
@@ -152,25 +158,52 @@ impl UsageLog {
     ///
     /// Those of the store.
     pub async fn figures(&self, query: &UsageQuery) -> Result<BTreeMap<UsageKey, UsageFigures>, StoreError> {
+        let mut all: BTreeMap<UsageKey, UsageFigures> = BTreeMap::new();
+        self.read(query, |_, key, figures| all.entry(key).or_default().merge(figures)).await?;
+        Ok(all)
+    }
+
+    /// Returns all figures by day in UTC, including those that wait.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn daily(&self, query: &UsageQuery) -> Result<DailyUsage, StoreError> {
+        let mut days = DailyUsage::new();
+        let add = |start: i64, key, figures: &_| {
+            let day = days.entry(start.div_euclid(DAY) * DAY).or_default();
+            day.entry(key).or_default().merge(figures);
+        };
+        self.read(query, add).await?;
+        Ok(days)
+    }
+
+    /// Reads all figures with the start of their hour or day, including those that wait.
+    async fn read(
+        &self,
+        query: &UsageQuery,
+        mut add: impl FnMut(i64, UsageKey, &UsageFigures),
+    ) -> Result<(), StoreError> {
         let now = Timestamp::now();
         // What cannot be written is added below.
         drop(self.write(now, LAST_WRITE_TIMEOUT).await);
         let state = self.0.state.lock().await;
-        let mut all = match &self.0.store {
-            Some(store) => store.get().await?.usage(query).await?,
-            None => BTreeMap::new(),
-        };
+        if let Some(store) = &self.0.store {
+            for (start, key, figures) in store.get().await?.usage_rows(query).await? {
+                add(start, key, &figures);
+            }
+        }
         let since = query.since.map_or(i64::MIN, Timestamp::as_second);
         let in_flight = state.in_flight.iter().map(|batch| (&batch.hour, &batch.figures));
         for (hour, figures) in state.waiting.iter().chain(in_flight) {
             let of_prompt = |key: &UsageKey| query.prompt.as_ref().is_none_or(|prompt| *prompt == key.prompt);
             if hour + HOUR > since {
                 for (key, figures) in figures.iter().filter(|(key, _)| of_prompt(key)) {
-                    all.entry(key.clone()).or_default().merge(figures);
+                    add(*hour, key.clone(), figures);
                 }
             }
         }
-        Ok(all)
+        Ok(())
     }
 
     /// Collects the counters, and writes everything that waits.

@@ -69,6 +69,20 @@ impl Store {
     /// [`StoreError::InvalidInput`] if there are more than 200,000 rows: a later `since` or a prompt selects fewer. Errors of the
     /// database.
     pub async fn usage(&self, query: &UsageQuery) -> Result<BTreeMap<UsageKey, UsageFigures>, StoreError> {
+        let mut all: BTreeMap<UsageKey, UsageFigures> = BTreeMap::new();
+        for (_, key, figures) in self.usage_rows(query).await? {
+            all.entry(key).or_default().merge(&figures);
+        }
+        Ok(all)
+    }
+
+    /// Returns figures with the start of their hour, or of their day if they are older than a week, in seconds since
+    /// 1970.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`usage`](Store::usage).
+    pub async fn usage_rows(&self, query: &UsageQuery) -> Result<Vec<(i64, UsageKey, UsageFigures)>, StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
         let since = query.since.map_or(i64::MIN, Timestamp::as_second);
         let result = usage::select(&mut transaction, since, query.prompt.as_deref(), MAX_ROWS + 1).await;
@@ -77,9 +91,7 @@ impl Store {
             let reason = format!("more than {MAX_ROWS} figures; select a shorter time or one prompt");
             return Err(StoreError::InvalidInput { reason });
         }
-        let mut all: BTreeMap<UsageKey, UsageFigures> = BTreeMap::new();
-        rows.into_iter().for_each(|(_, key, figures)| all.entry(key).or_default().merge(&figures));
-        Ok(all)
+        Ok(rows)
     }
 
     /// Merges the hours of days that are older than a week, and removes figures that are older than `keep`.

@@ -2,32 +2,38 @@
 
 use promptshelf_core::{Argument, ArgumentType};
 
-use super::{Impact, Notes, listed, short};
+use super::{AffectedCalls, Impact, Notes, listed, short};
 
 pub(super) fn compare(notes: &mut Notes<'_>, before: &[Argument], after: &[Argument]) {
     for old in before {
         match after.iter().find(|new| new.name() == old.name()) {
             Some(new) => argument(notes, old, new),
             None => {
-                notes.add(Impact::Notice, format!("`{}` is gone: values that callers send are ignored", old.name()));
+                let text = format!("`{}` is gone: values that callers send are ignored", old.name());
+                notes.affect(sending(old.name()), Impact::Notice, text);
             }
         }
     }
     for new in after.iter().filter(|new| !before.iter().any(|old| old.name() == new.name())) {
         if new.required() {
             let text = format!("`{}` is new and required: callers that do not send it will fail", new.name());
-            notes.add(Impact::Breaking, text);
+            notes.affect(AffectedCalls::All, Impact::Breaking, text);
         } else {
             notes.add(Impact::Notice, format!("`{}` is new and optional", new.name()));
         }
     }
 }
 
+fn sending(name: &str) -> AffectedCalls {
+    AffectedCalls::Sending(name.to_owned())
+}
+
 fn argument(notes: &mut Notes<'_>, old: &Argument, new: &Argument) {
     let name = new.name();
     match (old.required(), new.required()) {
         (false, true) => {
-            notes.add(Impact::Breaking, format!("`{name}` became required: callers that leave it out will fail"));
+            let text = format!("`{name}` became required: callers that leave it out will fail");
+            notes.affect(AffectedCalls::Omitting(name.to_owned()), Impact::Breaking, text);
         }
         (true, false) => notes.add(Impact::Notice, format!("`{name}` became optional")),
         _ => {}
@@ -67,7 +73,10 @@ fn kind(notes: &mut Notes<'_>, name: &str, old: ArgumentType, new: ArgumentType)
     match new {
         // Every value of the other types is a text.
         ArgumentType::String | ArgumentType::Text => notes.add(Impact::Notice, text),
-        _ => notes.add(Impact::Breaking, format!("{text}: callers that send other values will fail")),
+        _ => {
+            let text = format!("{text}: callers that send other values will fail");
+            notes.affect(sending(name), Impact::Breaking, text);
+        }
     }
 }
 
@@ -83,7 +92,7 @@ fn choices(notes: &mut Notes<'_>, old: &Argument, new: &Argument) {
     let list = |values: &[String]| listed(values.iter().map(String::as_str));
     if before.is_empty() && !after.is_empty() {
         let text = format!("`{name}` only accepts {} now: callers that send other values will fail", list(&after));
-        return notes.add(Impact::Breaking, text);
+        return notes.affect(sending(name), Impact::Breaking, text);
     }
     if !before.is_empty() && after.is_empty() {
         return notes.add(Impact::Notice, format!("`{name}` accepts any value now"));
@@ -91,7 +100,7 @@ fn choices(notes: &mut Notes<'_>, old: &Argument, new: &Argument) {
     let (gone, added) = (without(&before, &after), without(&after, &before));
     if !gone.is_empty() {
         let text = format!("`{name}` no longer accepts {}: callers that send it will fail", list(&gone));
-        notes.add(Impact::Breaking, text);
+        notes.affect(sending(name), Impact::Breaking, text);
     }
     if !added.is_empty() {
         notes.add(Impact::Notice, format!("`{name}` also accepts {}", list(&added)));
@@ -105,7 +114,7 @@ fn constraints(notes: &mut Notes<'_>, old: &Argument, new: &Argument) {
         match &after.pattern {
             Some(pattern) => {
                 let text = format!("`{name}` must match `{pattern}` now: callers that send other values will fail");
-                notes.add(Impact::Breaking, text);
+                notes.affect(sending(name), Impact::Breaking, text);
             }
             None => notes.add(Impact::Notice, format!("`{name}` needs to match no pattern any more")),
         }
@@ -127,7 +136,8 @@ fn constraints(notes: &mut Notes<'_>, old: &Argument, new: &Argument) {
                     before.is_none_or(|before| if is_lower_bound { limit > before } else { limit < before });
                 let text = format!("`{name}` {verb} {word} {limit}{unit} now");
                 if is_stricter {
-                    notes.add(Impact::Breaking, format!("{text}: callers that send other values will fail"));
+                    let text = format!("{text}: callers that send other values will fail");
+                    notes.affect(sending(name), Impact::Breaking, text);
                 } else {
                     notes.add(Impact::Notice, text);
                 }

@@ -50,6 +50,7 @@ mod tests {
         let schema = crate::schema::prompt();
         let has = |path: &[&str], key| keys(&schema, path).iter().any(|(known, _)| *known == key);
         assert!(has(&[], "description") && has(&["arguments"], "required") && has(&["icons"], "theme"));
+        assert!(has(&["deprecated"], "replacement"));
         assert!(has(&["arguments", "complete"], "by") && has(&["tests", "complete"], "value"));
         assert!(!has(&["arguments"], "icons") && !has(&["nothing"], "description"));
         assert!(values(&schema, &["arguments", "type"]).contains(&"date"));

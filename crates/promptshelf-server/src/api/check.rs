@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{extract::State, http::StatusCode, response::Response};
+use promptshelf_author::{Difference, differences};
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{Change, CheckReport, Checker, Digest, PromptChangeKind, StoreError};
 use tokio::task::spawn_blocking;
@@ -10,6 +11,7 @@ use tokio::task::spawn_blocking;
 use super::{
     content::changes,
     etag,
+    impact::in_words,
     model::{AffectedPrompt, CheckBody, CheckResult, Rendering},
     operation::{ApiCaller, ApiState, Scope},
     problem::Problem,
@@ -19,6 +21,9 @@ use crate::preview::TreePreview;
 
 /// The most prompts that are rendered.
 const MAX_PROMPTS: usize = 100;
+
+/// The most differences in words.
+const MAX_DIFFERENCES: usize = 500;
 
 /// The most bytes of a rendering in the answer.
 const MAX_TEXT: usize = 64 << 10;
@@ -53,8 +58,9 @@ pub(super) async fn check(
         let prompts = render(&checked.affected, before.as_ref(), after.as_ref()).await;
         let CheckReport { summary, findings, .. } = checked.report;
         let affected = checked.affected.len();
+        let differences = in_words(&state, &body.channel, checked.differences).await;
         let revision = head.revision;
-        let result = CheckResult { revision, summary, findings, prompts, affected };
+        let result = CheckResult { revision, summary, findings, prompts, affected, differences };
         etag::changed(StatusCode::OK, &result, &result)
     }
     .await;
@@ -79,6 +85,7 @@ pub(super) fn apply(tree: &MemoryTree, changes: Vec<Change>, revision: u64) -> R
 struct Checked {
     report: CheckReport,
     affected: Vec<(String, PromptChangeKind)>,
+    differences: Vec<Difference>,
 }
 
 /// Checks both trees, and opens them for rendering.
@@ -103,7 +110,14 @@ fn compare(
         changed.chain(removed).map(|(name, change)| (name.clone(), change)).collect();
     affected.sort_by(|left, right| left.0.cmp(&right.0));
     // A tree that cannot be read has a finding, and no renderings.
-    (Checked { report, affected }, TreePreview::open(before).ok(), TreePreview::open(after).ok())
+    let (before, after) = (TreePreview::open(before).ok(), TreePreview::open(after).ok());
+    let differences = match (&before, &after) {
+        (Some(before), Some(after)) => {
+            differences(&before.catalog(), &after.catalog()).into_iter().take(MAX_DIFFERENCES).collect()
+        }
+        _ => Vec::new(),
+    };
+    (Checked { report, affected, differences }, before, after)
 }
 
 async fn render(

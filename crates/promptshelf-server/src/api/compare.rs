@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use promptshelf_author::{
+    Difference,
     clients::incompatibilities,
     differences,
     testing::{TestOutcome, TestSuite},
@@ -16,9 +17,10 @@ use tokio::task::spawn_blocking;
 use super::{
     compare_model::{
         CompareBody, CompareRenderingsBody, ComparedClient, ComparedPrompt, ComparedRenderings, ComparedTest,
-        Comparison, DifferenceInWords, Sample,
+        Comparison, Sample,
     },
     etag,
+    impact::in_words,
     model::Rendering,
     opened::OpenedTree,
     operation::{ApiCaller, ApiState, Scope},
@@ -57,8 +59,10 @@ pub(super) async fn compare(
         let (before, after) = sides(&state, &mut operation, before, after).await?;
         operation.note("channel", after.name.channel.as_str());
         let turn = state.api.turn().await;
-        let comparison = comparison(before, after).await?;
+        let channel = after.name.channel.clone();
+        let (mut comparison, differences) = comparison(before, after).await?;
         drop(turn);
+        comparison.differences = in_words(&state, &channel, differences).await;
         etag::changed(StatusCode::OK, &comparison, &comparison)
     }
     .await;
@@ -87,7 +91,7 @@ pub(super) async fn compare_renderings(
     Ok(operation.end(answer))
 }
 
-async fn comparison(before: Side, after: Side) -> Result<Comparison, Problem> {
+async fn comparison(before: Side, after: Side) -> Result<(Comparison, Vec<Difference>), Problem> {
     let (old, new) = (before.opened.clone(), after.opened.clone());
     let described = spawn_blocking(move || describe(&old, &new));
     let Described { files, prompts, differences, clients } = described.await.map_err(|_| Problem::internal())?;
@@ -101,12 +105,12 @@ async fn comparison(before: Side, after: Side) -> Result<Comparison, Problem> {
         files.truncate(MAX_ENTRIES);
         files
     };
-    Ok(Comparison {
+    let comparison = Comparison {
         before: before.name,
         after: after.name,
         files: cut(files),
         files_total,
-        differences,
+        differences: Vec::new(),
         prompts: prompts.into_iter().take(MAX_ENTRIES).collect(),
         prompts_total,
         tests,
@@ -114,13 +118,14 @@ async fn comparison(before: Side, after: Side) -> Result<Comparison, Problem> {
         clients,
         summary: after.opened.report.summary,
         findings: after.opened.report.findings.clone(),
-    })
+    };
+    Ok((comparison, differences))
 }
 
 struct Described {
     files: Vec<FileChange>,
     prompts: Vec<ComparedPrompt>,
-    differences: Vec<DifferenceInWords>,
+    differences: Vec<Difference>,
     clients: Vec<ComparedClient>,
 }
 
@@ -132,13 +137,7 @@ fn describe(before: &OpenedTree, after: &OpenedTree) -> Described {
         // A tree that cannot be read has a finding, and nothing to compare.
         _ => return Described { files, prompts, differences: Vec::new(), clients: Vec::new() },
     };
-    let differences = differences(&old, &new).into_iter().take(MAX_ENTRIES);
-    let differences = differences.map(|found| DifferenceInWords {
-        impact: found.impact.as_str(),
-        subject: found.subject.as_str(),
-        name: found.name,
-        text: found.text,
-    });
+    let differences = differences(&old, &new).into_iter().take(MAX_ENTRIES).collect();
     let changed: HashSet<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
     let of = |catalog: &'_ promptshelf_core::Catalog| -> BTreeMap<(String, String), (String, BTreeSet<String>)> {
         let prompts: Vec<&Prompt> = catalog.prompts().iter().map(|prompt| &**prompt).collect();
@@ -159,7 +158,7 @@ fn describe(before: &OpenedTree, after: &OpenedTree) -> Described {
         let prompts: Vec<String> = new.take(MAX_NAMES).collect();
         (!prompts.is_empty()).then_some(ComparedClient { client, quirk, text, prompts })
     });
-    Described { differences: differences.collect(), clients: clients.collect(), files, prompts }
+    Described { differences, clients: clients.collect(), files, prompts }
 }
 
 fn changed_files(before: &MemoryTree, after: &MemoryTree) -> Vec<FileChange> {

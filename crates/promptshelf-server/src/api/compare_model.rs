@@ -6,7 +6,10 @@ use promptshelf_store::{ChannelName, CheckSummary, FileChange, PromptChangeKind}
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{content::ChangeBody, model::Rendering};
+use super::{
+    content::ChangeBody,
+    model::{DifferenceInWords, Rendering},
+};
 
 /// Two states of a channel to compare.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -128,21 +131,6 @@ pub(super) struct SideName {
     pub(super) source: Option<ChannelName>,
     /// The revision of that channel.
     pub(super) source_revision: Option<u64>,
-}
-
-/// A difference that callers will notice.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct DifferenceInWords {
-    /// `breaking`: calls that succeeded will fail. `opening`: more callers get access, or values are no longer
-    /// protected. `notice`: nothing fails.
-    pub(super) impact: &'static str,
-    /// `library`, `prompt` or `resource`.
-    pub(super) subject: &'static str,
-    /// The name of the prompt, or the URI of the resource; empty for the library.
-    pub(super) name: String,
-    /// The difference and its effect, in English, without the name.
-    pub(super) text: String,
 }
 
 /// A prompt that differs.

@@ -10,6 +10,7 @@
 //!   `rename` finds references for both.
 //! - `channels`, `files`, `bulk`, `history`, `proposals`, `comments`, `transfer`, `check`, `compare`, `browse`, `overview`,
 //!   `permissions` and `webhooks` have the handlers; `model` and `compare_model` have bodies.
+//! - `impact` joins differences with figures of usage.
 //! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones.
 //!
 //! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
@@ -29,6 +30,7 @@ mod evaluations;
 mod files;
 mod folder;
 mod history;
+mod impact;
 mod model;
 mod opened;
 mod operation;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::content::{ChangeBody, FileContent};
+use crate::usage::RecentCalls;
 
 /// Changes to propose.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -426,6 +427,8 @@ pub(super) struct CheckResult {
     pub(super) prompts: Vec<AffectedPrompt>,
     /// The number of all affected prompts.
     pub(super) affected: usize,
+    /// The differences that callers will notice, in words, the breaking ones first; at most 500.
+    pub(super) differences: Vec<DifferenceInWords>,
 }
 
 /// A prompt that changes affect.
@@ -450,4 +453,21 @@ pub(super) enum Rendering {
     Text(String),
     /// The reason why it cannot be rendered.
     Failure(String),
+}
+
+/// A difference that callers will notice.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DifferenceInWords {
+    /// `breaking`: calls that succeeded will fail. `opening`: more callers get access, or values are no longer
+    /// protected. `notice`: nothing fails.
+    pub(super) impact: &'static str,
+    /// `library`, `prompt` or `resource`.
+    pub(super) subject: &'static str,
+    /// The name of the prompt, or the URI of the resource; empty for the library.
+    pub(super) name: String,
+    /// The difference and its effect, in English, without the name.
+    pub(super) text: String,
+    /// The calls of the last 30 days that it affects; null if usage is not counted, or does not decide it.
+    pub(super) recent: Option<RecentCalls>,
 }

@@ -12,6 +12,7 @@ use promptshelf_service::{Caller, Service};
 use promptshelf_store::{Actor, ChannelName, Proposal, Store, StoreError};
 
 use super::{Api, problem::Problem};
+use crate::usage::UsageLog;
 
 /// A permission that a token carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(super) struct ApiState {
     pub(super) endpoint: HttpService,
     /// Whether callers sign in. Otherwise every caller has all scopes and roles.
     pub(super) has_sign_in: bool,
+    /// The log of usage, where it is counted.
+    pub(super) usage: Option<UsageLog>,
     /// The operator's requirements for the callers of channels, by name.
     pub(super) channel_access: Arc<HashMap<String, Arc<Access>>>,
 }

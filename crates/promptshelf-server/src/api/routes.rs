@@ -58,6 +58,7 @@ pub(crate) fn routes(
                 service: library.service().clone(),
                 endpoint: endpoint.clone(),
                 has_sign_in,
+                usage: options.usage.clone(),
                 channel_access: Arc::new(options.channel_access.clone()),
             };
             let (store, _) = api_router().split_for_parts();

@@ -106,7 +106,11 @@ fn has_sign_in(options: &Options) -> bool {
 #[cfg(feature = "web")]
 fn page_features(options: &Options) -> web::PageFeatures {
     #[cfg(feature = "channels")]
-    return web::PageFeatures { has_channels: options.api.is_some(), has_folder: options.folder.is_some() };
+    return web::PageFeatures {
+        has_channels: options.api.is_some(),
+        has_folder: options.folder.is_some(),
+        has_usage: options.usage.is_some(),
+    };
     #[cfg(not(feature = "channels"))]
     {
         let _ = options;

@@ -54,7 +54,7 @@ pub struct PromptUsage {
     pub p95_ms: f64,
     /// The latency that 99 % of the calls did not exceed, in milliseconds.
     pub p99_ms: f64,
-    /// For each argument that some calls left out, the number of those calls.
+    /// For arguments that calls left out, the number of those calls. Rendered calls have every argument of this version.
     pub left_out: BTreeMap<String, u64>,
     /// For each argument whose value was one of its fixed suggestions in some calls, the number of those calls.
     #[serde(default)]

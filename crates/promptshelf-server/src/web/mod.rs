@@ -56,6 +56,8 @@ pub(crate) struct PageFeatures {
     pub(crate) has_channels: bool,
     /// Whether the files of the served folder can be edited.
     pub(crate) has_folder: bool,
+    /// Whether usage is counted.
+    pub(crate) has_usage: bool,
 }
 
 #[derive(Clone)]

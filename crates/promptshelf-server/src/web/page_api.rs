@@ -52,7 +52,7 @@ pub(super) async fn prompts(
         .collect();
     json_response(&json!({
         "generation": overview.view().catalog().generation(),
-        "features": { "channels": features.has_channels, "edit": features.has_folder },
+        "features": { "channels": features.has_channels, "edit": features.has_folder, "usage": features.has_usage },
         "prompts": prompts,
     }))
 }

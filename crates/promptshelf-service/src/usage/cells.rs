@@ -129,12 +129,16 @@ impl Cell {
     }
 
     fn into_figures(self) -> UsageFigures {
-        let Cell { prompt, count, latencies, callers, bytes_out, forms, arguments, .. } = self;
-        let counts = |select: fn(&(u32, u32)) -> u32| {
-            let counted = prompt.arguments().iter().zip(arguments.iter().map(select)).filter(|(_, count)| *count > 0);
+        let Cell { prompt, count, latencies, callers, bytes_out, forms, arguments, method, outcome, .. } = self;
+        // A rendered call notes its arguments: zero says that this version has the argument.
+        let is_rendered = outcome == "ok" && ["prompts/get", "tools/call"].contains(&method);
+        let counts = |with_zeros: bool, select: fn(&(u32, u32)) -> u32| {
+            let counted = prompt.arguments().iter().zip(arguments.iter().map(select));
+            let counted = counted.filter(move |(_, count)| with_zeros || *count > 0);
             counted.map(|(argument, count): (&Argument, u32)| (argument.name().to_owned(), u64::from(count))).collect()
         };
-        let (left_out, taken) = (counts(|(left_out, _)| *left_out), counts(|(_, taken)| *taken));
+        let left_out = counts(is_rendered, |(left_out, _)| *left_out);
+        let taken = counts(false, |(_, taken)| *taken);
         UsageFigures { count, latencies, callers, left_out, taken, bytes_out, forms }
     }
 }

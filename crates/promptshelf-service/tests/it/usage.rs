@@ -64,7 +64,7 @@ async fn calls_are_counted_with_outcome_callers_and_left_out_arguments() {
     let (key, figures) = drained.last_key_value().expect("figures");
     assert_eq!((key.channel.as_str(), key.prompt.as_str(), key.client.as_str()), ("production", "ask", "editor"));
     assert_eq!((key.client_version.as_str(), key.protocol.as_str(), key.version), ("1.2", "2026-07-28", 0));
-    let left_out = BTreeMap::from([("how".to_owned(), 6), ("pin".to_owned(), 6)]);
+    let left_out = BTreeMap::from([("how".to_owned(), 6), ("pin".to_owned(), 6), ("what".to_owned(), 0)]);
     assert_eq!((figures.callers.count(), &figures.left_out), (4, &left_out));
     // The value of a sensitive argument is not compared.
     assert_eq!(figures.taken, BTreeMap::from([("how".to_owned(), 2)]));

@@ -33,6 +33,7 @@ pub(super) fn described() -> OpenApiRouter<ProgramState> {
         .routes(routes!(prompts::get_prompt))
         .routes(routes!(events::follow_channel))
         .routes(routes!(usage::get_usage))
+        .routes(routes!(usage::get_usage_overview))
         .routes(routes!(sources::list_sources))
         .routes(routes!(sources::refresh_source))
 }

@@ -2,6 +2,8 @@
 
 use axum::{extract::State, http::HeaderMap, response::Response};
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use promptshelf_core::cursor::ListKind;
+use promptshelf_service::Caller;
 use promptshelf_store::UsageQuery;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -15,7 +17,7 @@ use super::{
     },
     state::ProgramState,
 };
-use crate::usage::UsageReport;
+use crate::usage::{Deprecated, ListedPrompts, UsageOverview, UsageReport};
 
 /// The parameters of the report.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -43,21 +45,83 @@ pub(super) async fn get_usage(
     let operation = service.operation(&caller, "api/usage")?;
     let answer = async {
         state.require(&caller, Scope::Read)?;
-        let Some(log) = state.usage() else {
-            return Err(Problem::not_found("The count of usage ([usage] in server.toml turns it on)"));
-        };
+        let log = state.usage().ok_or_else(not_counted)?;
         let since = since(query.since.as_deref().unwrap_or("30d"))?;
         let selection = UsageQuery { since: Some(since), prompt: query.prompt };
         let mut figures = log.figures(&selection).await?;
         figures.retain(|key, _| state.shows(&caller, &key.channel));
-        // To the hour, as the figures are: the tag stays the same while they do.
-        let hour = Timestamp::from_second(since.as_second().div_euclid(3_600) * 3_600).ok();
-        let report = UsageReport::of(hour, &figures, query.detail.unwrap_or_default(), log.min_callers());
+        let report = UsageReport::of(whole_hour(since), &figures, query.detail.unwrap_or_default(), log.min_callers());
         etag::json(&headers, &report)
     }
     .await;
     operation.end(answer.as_ref().err().map_or("ok", Problem::name));
     answer
+}
+
+/// The parameters of the overview.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct OverviewParameters {
+    /// The age of the oldest figures, such as `30d` or `12h`. 30 days by default.
+    since: Option<String>,
+    /// Only the figures of this prompt.
+    prompt: Option<String>,
+}
+
+/// Reports the use of prompts at a glance: by day, client, version and outcome, never used, and used but deprecated
+#[utoipa::path(get, path = "/usage/overview", tag = "usage", security(("token" = ["library:read"])),
+    params(OverviewParameters), responses((status = 200, body = UsageOverview), (status = 304)))]
+pub(super) async fn get_usage_overview(
+    State(state): State<ProgramState>,
+    caller: ApiCaller,
+    ApiQuery(query): ApiQuery<OverviewParameters>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let service = state.default_library().service().clone();
+    let operation = service.operation(&caller, "api/usage")?;
+    let answer = async {
+        state.require(&caller, Scope::Read)?;
+        let log = state.usage().ok_or_else(not_counted)?;
+        let since = since(query.since.as_deref().unwrap_or("30d"))?;
+        let selection = UsageQuery { since: Some(since), prompt: query.prompt };
+        let mut days = log.daily(&selection).await?;
+        days.values_mut().for_each(|figures| figures.retain(|key, _| state.shows(&caller, &key.channel)));
+        let selected = selection.prompt.as_deref();
+        let hour = whole_hour(since);
+        let overview = UsageOverview::of(hour, &days, selected, &listed(&state, &caller), log.min_callers());
+        etag::json(&headers, &overview)
+    }
+    .await;
+    operation.end(answer.as_ref().err().map_or("ok", Problem::name));
+    answer
+}
+
+/// Returns the prompts of all channels that the caller sees. A prompt counts as deprecated only if it is so in each
+/// of its channels.
+fn listed(state: &ProgramState, caller: &Caller) -> ListedPrompts {
+    let mut listed = ListedPrompts::new();
+    for channel in state.channels(caller) {
+        let view = channel.library.service().view(caller);
+        let prompts = view.catalog().prompts().iter().enumerate();
+        for (_, prompt) in prompts.filter(|(index, _)| view.shows(ListKind::Prompts, *index)) {
+            let deprecated = view.deprecation(prompt).map(|notice| Deprecated { replacement: notice.replacement });
+            let known = listed.entry(prompt.name().to_string()).or_insert_with(|| deprecated.clone());
+            if deprecated.is_none() {
+                *known = None;
+            }
+        }
+    }
+    listed
+}
+
+fn not_counted() -> Problem {
+    Problem::not_found("The count of usage ([usage] in server.toml turns it on)")
+}
+
+/// Returns the begin of the hour, to which figures are exact: the tag of an answer stays the same while they do.
+fn whole_hour(time: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_second(time.as_second().div_euclid(3_600) * 3_600).ok()
 }
 
 /// Returns the time that lies so far back, with days of 24 hours.

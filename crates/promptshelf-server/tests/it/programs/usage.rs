@@ -101,6 +101,58 @@ async fn report_needs_the_scope_for_reading() {
     answer(&router, "/api/v1/usage", &rita).await.expect(200);
 }
 
+// req: S-205
+#[tokio::test]
+async fn overview_lists_only_unused_and_replacing_prompts_that_the_reader_sees() {
+    let tree: MemoryTree = [
+        ("ask.md", "---\narguments:\n  - name: what\n    required: true\n---\n{{ what }}\n"),
+        ("old.md", "---\ndeprecated: { replacement: new }\n---\nOld\n"),
+        ("older.md", "---\ndeprecated: { message: Ends, replacement: hidden }\n---\nOlder\n"),
+        ("new.md", "New\n"),
+        ("hidden.md", "---\naccess: { roles: [editor] }\n---\nHidden\n"),
+    ]
+    .into_iter()
+    .collect();
+    let usage = Usage::new();
+    let log = UsageLog::new(&usage, None, KEEP, 5);
+    let library = Library::builder().source(TreeSource::new(tree)).usage(usage).build().expect("a library");
+    let mut options = Options::default();
+    options.usage = Some(log);
+    options.sign_in = Some(sign_in());
+    let router = router(&library, &options);
+    let rita = async |path: &str| {
+        let headers = [("user-agent", "ci/1.0"), ("authorization", "Bearer psk_rita")];
+        answer(&router, &format!("/api/v1/{path}"), &headers).await
+    };
+    for _ in 0..2 {
+        rita("prompts/old?rendered=true").await.expect(200);
+    }
+    let older = rita("prompts/older").await.expect(200).json();
+    assert_eq!(older["deprecated"], json!({ "message": "Ends", "replacement": null }));
+    rita("prompts/ask?rendered=true").await.expect(422);
+    let overview = rita("usage/overview").await.expect(200).json();
+    assert_eq!(overview["unused"], json!(["new"]), "{overview}");
+    assert_eq!(overview["unusedTotal"], 1);
+    assert_eq!(
+        overview["deprecated"],
+        json!([
+            { "name": "old", "calls": 2, "clients": 1, "replacement": "new" },
+            { "name": "older", "calls": 1, "clients": 1, "replacement": null },
+        ])
+    );
+    let count = |group: &serde_json::Value| json!([group["name"], group["calls"], group["failed"], group["callers"]]);
+    assert_eq!(count(&overview["total"]), json!(["", 4, 1, null]));
+    assert_eq!(count(&overview["clients"][0]), json!(["ci", 4, 1, null]));
+    assert_eq!(count(&overview["prompts"][0]), json!(["old", 2, 0, null]));
+    assert_eq!(count(&overview["outcomes"][1]), json!(["invalid-arguments", 1, 1, null]));
+    assert_eq!((&overview["days"][0]["calls"], &overview["days"][1]), (&json!(4), &json!(null)));
+    let one = rita("usage/overview?prompt=ask&since=7d").await.expect(200).json();
+    assert_eq!((count(&one["total"]), &one["unused"]), (json!(["", 1, 1, null]), &json!([])));
+    rita("usage/overview?since=soon").await.expect(400);
+    let ada = [("authorization", "Bearer psk_ada")];
+    answer(&router, "/api/v1/usage/overview", &ada).await.expect(403);
+}
+
 #[tokio::test]
 async fn figures_wait_while_the_store_is_away_and_survive_a_clean_stop() {
     let folder = TempDir::new().expect("a folder");

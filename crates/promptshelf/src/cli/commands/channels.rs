@@ -7,6 +7,7 @@ mod backend;
 mod diff;
 mod evaluate;
 mod history;
+mod impact;
 mod init;
 mod maintain;
 mod policy;

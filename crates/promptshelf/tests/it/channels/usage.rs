@@ -66,3 +66,32 @@ async fn usage_lists_the_calls_of_every_client() {
     assert!(table.contains("PROMPT") && table.contains("few") && !table.contains("secret"), "{table}");
     assert!(team.fails("2", &["usage", "--since", "soon"]).contains("such as 90d"));
 }
+
+#[tokio::test]
+async fn change_names_the_recent_calls_that_it_breaks() {
+    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    calls(team.command(&["serve", &team.store, "--http", "127.0.0.1:0"])).await;
+    team.ok(&["publish", "prompts", "--channel", "staging", "-m", "First", "--as", "ada"]);
+    // `name` is no longer sent, a new argument is required, and `bye` is gone.
+    let changed = HELLO.replace("name: name", "name: person").replace("{{ name }}", "{{ person }}");
+    team.write("prompts", &[("hello.md", &changed)]);
+    std::fs::remove_file(team.path("prompts/bye.md")).expect("a file");
+    let printed = team.ok(&["publish", "prompts", "--dry-run"]);
+    for line in [
+        "  breaking: prompt bye: is gone: callers will fail\n      called once by 1 client in the last 30 days\n",
+        "called 3 times by 1 client in the last 30 days\n",
+        "      100 % of calls send it (3 of 3 in the last 30 days, 1 client)\n",
+    ] {
+        assert!(printed.contains(line), "{line}\n{printed}");
+    }
+    let json = team.json(&["publish", "prompts", "--dry-run"]);
+    let recent = json!({ "which": "all", "argument": null, "calls": 1, "affected": 1, "clients": 1 });
+    assert_eq!(json["differences"][0]["recent"], recent, "{json}");
+    assert!(team.ok(&["diff", "production", "./prompts", "--rendered"]).contains("called once by 1 client"));
+    team.ok(&["policy", "--channel", "production", "--approvals", "1"]);
+    team.ok(&["publish", "prompts", "-m", "Rename", "--as", "ada"]);
+    assert!(team.ok(&["proposals", "3"]).contains("100 % of calls send it"));
+    // Another channel has no calls.
+    let other = team.ok(&["publish", "prompts", "--channel", "staging", "--dry-run"]);
+    assert!(other.contains("not called in the last 30 days") && !other.contains("1 client"), "{other}");
+}

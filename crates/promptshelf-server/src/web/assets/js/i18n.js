@@ -5,12 +5,8 @@ import { language as chosen } from './preferences.js';
 
 /**
  * @typedef {typeof en} First
- * @typedef {typeof import('./lang/more/en.js').more} More
- * @typedef {typeof import('./lang/channels/en.js').channels} Channels
- * @typedef {typeof import('./lang/edit/en.js').edit} Edit
- * @typedef {typeof import('./lang/problems/en.js').problems} Problems
- * @typedef {First & More & Channels & Edit & Problems} Words
- * @typedef {'more' | 'channels' | 'edit' | 'problems'} Group a folder of `lang/`, and the name that its files export
+ * @typedef {import('./lang/types.js').Words} Words
+ * @typedef {import('./lang/types.js').Group} Group
  */
 
 /** @type {Record<string, { name: string, load: () => Promise<First> }>} */

@@ -16,6 +16,7 @@ const LATER = {
   proposal: 'channels/proposal',
   proposals: 'channels/proposals',
   revision: 'channels/revision',
+  usage: 'usage/view',
   webhooks: 'channels/webhooks',
 };
 

@@ -5,7 +5,7 @@ import { Cell } from './store.js';
 
 /**
  * @typedef {'find' | 'prompt' | 'resources' | 'library' | 'server' | 'sign-in'} FirstView
- * @typedef {'browse' | 'channels' | 'compare' | 'edit' | 'history' | 'proposal' | 'proposals' | 'revision' | 'webhooks'} LaterView views
+ * @typedef {'browse' | 'channels' | 'compare' | 'edit' | 'history' | 'proposal' | 'proposals' | 'revision' | 'usage' | 'webhooks'} LaterView views
  *   that are loaded when they are opened
  * @typedef {FirstView | LaterView} View
  * @typedef {{ view: View, name: string, values: Record<string, string> }} Place
@@ -13,7 +13,7 @@ import { Cell } from './store.js';
 
 const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels', 'proposals', 'webhooks'];
 /** Views of one thing, whose name may contain `/`. @type {string[]} */
-const NAMED = ['history', 'revision', 'compare', 'browse', 'proposal', 'edit'];
+const NAMED = ['history', 'revision', 'compare', 'browse', 'proposal', 'edit', 'usage'];
 
 /** @param {string} fragment @returns {Place} */
 export function read(fragment) {

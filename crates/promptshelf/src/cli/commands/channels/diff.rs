@@ -15,17 +15,31 @@ use crate::{
 
 pub(crate) async fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     let sides = [Side::parse(&arguments.before)?, Side::parse(&arguments.after)?];
-    let ((name_before, before), (name_after, after)) = match sides {
-        [Side::Folder(before), Side::Folder(after)] => (folder(before)?, folder(after)?),
+    let compared = match sides {
+        [Side::Folder(before), Side::Folder(after)] => {
+            let (before, after) = (folder(before)?, folder(after)?);
+            let view =
+                if arguments.rendered { Some(rendered::changed(&before.1, &after.1, None).await?) } else { None };
+            (before, after, view)
+        }
         [before, after] => {
             let place = place(arguments)?;
-            let read =
-                async |store: &Backend| Ok((before.read(&place, store).await?, after.read(&place, store).await?));
+            let read = async |store: &Backend| {
+                let (before, after) = (before.read(&place, store).await?, after.read(&place, store).await?);
+                if !arguments.rendered {
+                    return Ok((before, after, None));
+                }
+                // Calls of the state before, or of the channel that a folder is compared with.
+                let name = |side: &(String, MemoryTree)| side.0.split_once('@')?.0.parse::<ChannelName>().ok();
+                let channel = name(&before).or_else(|| name(&after)).unwrap_or_else(|| place.channel().clone());
+                let view = rendered::changed(&before.1, &after.1, Some((store, &channel))).await?;
+                Ok((before, after, Some(view)))
+            };
             place.using(read).await?
         }
     };
+    let ((name_before, before), (name_after, after), view) = compared;
     let files = FileDifference::between(&before, &after);
-    let view = if arguments.rendered { Some(rendered::changed(&before, &after).await?) } else { None };
     if arguments.json {
         let mut json = json!({ "from": name_before, "to": name_after });
         json["files"] = files.iter().map(|file| file.to_json()).collect();

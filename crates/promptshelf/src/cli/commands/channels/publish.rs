@@ -1,5 +1,7 @@
 //! `promptshelf publish`: makes a channel equal to a folder.
 
+use std::io::Write;
+
 use promptshelf_source::{MemoryTree, read_tree};
 use promptshelf_store::{
     Actor, Change, ChannelName, Head, ProposalState, Publish, Published, RevisionKind, StoreError,
@@ -10,13 +12,14 @@ use super::{
     actor::actor,
     answer::BackendError,
     backend::Backend,
+    impact::{self, CountedDifference},
     report,
 };
 use crate::{
     args::channels::PublishArguments,
     command_line,
     exit::{Exit, Failure},
-    output::{count, note},
+    output::{Output, count, note},
     working_copy::{Base, Listing, WorkingCopy, changes, listing, named},
 };
 
@@ -67,7 +70,13 @@ async fn publish(
     if !arguments.dry_run && published.proposal.state == ProposalState::Published {
         plan.move_marker(copy, pulled.as_ref(), place.channel(), published.proposal.revision)?;
     }
-    print(arguments, place, &published)
+    let warned = if arguments.dry_run {
+        let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone().map(Into::into)));
+        impact::of_changes(store, place.channel(), changes).await?
+    } else {
+        Vec::new()
+    };
+    print(arguments, place, &published, &warned)
 }
 
 /// The changes that make a channel equal to a folder.
@@ -139,11 +148,25 @@ impl Plan {
     }
 }
 
-fn print(arguments: &PublishArguments, place: &Place, published: &Published) -> Result<(), Failure> {
+fn print(
+    arguments: &PublishArguments,
+    place: &Place,
+    published: &Published,
+    differences: &[CountedDifference],
+) -> Result<(), Failure> {
     match (arguments.json, arguments.dry_run) {
         (true, false) => report::print_json(&report::outcome(published)),
-        (true, true) => report::print_json(&report::outcome_with_prompts(published, true)),
-        (false, is_dry_run) => report::print_outcome(published, place, is_dry_run),
+        (true, true) => {
+            let mut outcome = report::outcome_with_prompts(published, true);
+            outcome["differences"] = differences.iter().map(CountedDifference::to_json).collect();
+            report::print_json(&outcome)
+        }
+        (false, is_dry_run) => {
+            report::print_outcome(published, place, is_dry_run)?;
+            let mut output = Output::stdout();
+            impact::print_warnings(&mut output, differences)?;
+            Ok(output.out.flush()?)
+        }
     }
 }
 

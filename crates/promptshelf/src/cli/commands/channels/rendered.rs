@@ -2,15 +2,17 @@
 
 use std::{collections::BTreeMap, io::Write};
 
-use promptshelf_author::{Difference, add_samples, differences, testing::transcript};
+use promptshelf_author::{add_samples, differences, testing::transcript};
 use promptshelf_core::{RawArguments, Variables};
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use promptshelf_source::{MemoryTree, TreeSource};
-use promptshelf_store::Digest;
+use promptshelf_store::{ChannelName, Digest};
 use serde_json::{Value, json};
 
 use super::{
+    backend::Backend,
+    impact::{CountedDifference, counted},
     tree_checker::checker,
     unified::{print_unified, unified},
 };
@@ -28,20 +30,25 @@ pub(super) struct RenderedPrompt {
 #[derive(Clone, Debug)]
 pub(super) struct CallersView {
     /// The differences in words, the breaking ones first.
-    pub(super) differences: Vec<Difference>,
+    pub(super) differences: Vec<CountedDifference>,
     /// The prompts that differ.
     pub(super) prompts: Vec<RenderedPrompt>,
 }
 
-/// Compares two trees, and renders the prompts that differ: their files, or files that they bring in.
-pub(super) async fn changed(before: &MemoryTree, after: &MemoryTree) -> Result<CallersView, Failure> {
+/// Compares two trees, and renders the prompts that differ: their files, or files that they bring in. `site` is the
+/// channel whose recent calls count.
+pub(super) async fn changed(
+    before: &MemoryTree,
+    after: &MemoryTree,
+    site: Option<(&Backend, &ChannelName)>,
+) -> Result<CallersView, Failure> {
     let digests = |tree: &MemoryTree| -> BTreeMap<String, Digest> {
         let report = tokio::task::block_in_place(|| checker().check(tree, false));
         report.prompts.into_iter().map(|prompt| (prompt.name, prompt.digest)).collect()
     };
     let (digests_before, digests_after) = (digests(before), digests(after));
     let libraries = (open(before)?, open(after)?);
-    let differences = differences(&libraries.0.catalog(), &libraries.1.catalog());
+    let differences = counted(site, differences(&libraries.0.catalog(), &libraries.1.catalog())).await;
     let mut names: Vec<&String> = digests_before.keys().chain(digests_after.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -60,23 +67,12 @@ impl CallersView {
 
     /// Adds the view to the members of an object.
     pub(super) fn add_to(&self, json: &mut Value) {
-        let words = |found: &Difference| {
-            json!({
-                "impact": found.impact.as_str(),
-                "subject": found.subject.as_str(),
-                "name": found.name,
-                "text": found.text,
-            })
-        };
-        json["differences"] = self.differences.iter().map(words).collect();
+        json["differences"] = self.differences.iter().map(CountedDifference::to_json).collect();
         json["prompts"] = self.prompts.iter().map(RenderedPrompt::to_json).collect();
     }
 
     pub(super) fn print<W: Write>(&self, output: &mut Output<W>) -> Result<(), Failure> {
-        for found in &self.differences {
-            let line = output.line(&found.to_string()).into_owned();
-            writeln!(output.out, "{line}")?;
-        }
+        self.differences.iter().try_for_each(|found| found.print(output, ""))?;
         if !self.differences.is_empty() && !self.prompts.is_empty() {
             writeln!(output.out)?;
         }

@@ -5,7 +5,15 @@ use std::io::Write;
 use promptshelf_store::{Digest, Proposal, ProposalQuery, ProposalState, Published, StoreError, Verdict};
 use serde_json::json;
 
-use super::{access::Place, actor::actor, answer::BackendError, backend::Backend, report, unified::FileDifference};
+use super::{
+    access::Place,
+    actor::actor,
+    answer::BackendError,
+    backend::Backend,
+    impact::{self, CountedDifference},
+    report,
+    unified::FileDifference,
+};
 use crate::{
     args::channels::{ApproveArguments, ProposalsArguments, RejectArguments},
     exit::{Exit, Failure},
@@ -72,8 +80,15 @@ async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Res
         .iter()
         .map(|(path, before, after)| FileDifference { path, before: before.as_deref(), after: after.as_deref() })
         .collect();
+    let warned = if proposal.state == ProposalState::Open {
+        let changes = contents.iter().map(|(path, _, after)| (path.clone(), after.clone()));
+        impact::of_changes(store, &proposal.channel, changes).await?
+    } else {
+        Vec::new()
+    };
     if is_json {
         let mut json = json!({ "proposal": proposal });
+        json["differences"] = warned.iter().map(CountedDifference::to_json).collect();
         json["files"] = differences.iter().map(|difference| difference.to_json()).collect();
         return report::print_json(&json);
     }
@@ -94,6 +109,10 @@ async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Res
         writeln!(output.out)?;
         difference.print(&mut output)?;
     }
+    if !warned.is_empty() {
+        writeln!(output.out)?;
+    }
+    impact::print_warnings(&mut output, &warned)?;
     if proposal.state == ProposalState::Open {
         let digest = short(&proposal.digest);
         writeln!(output.out, "\nnext: {}", place.command(&format!("approve {number} --digest {digest}")))?;

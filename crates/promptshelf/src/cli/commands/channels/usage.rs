@@ -57,7 +57,8 @@ pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
     Ok(output.out.flush()?)
 }
 
-async fn usage(
+/// Reads the figures of a time until now.
+pub(super) async fn usage(
     backend: &Backend,
     prompt: Option<&str>,
     since: std::time::Duration,

@@ -2,7 +2,7 @@
 
 import { api } from '../api.js';
 import { h, show } from '../dom.js';
-import { t } from '../i18n.js';
+import { language, t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from '../view/glyphs.js';
 import { diffTable } from './diff-table.js';
@@ -12,7 +12,9 @@ import { renderings } from './renderings.js';
 /**
  * @typedef {{ before?: object, after: object }} Sides the sides of a comparison, as the API takes them
  * @typedef {{ path: string, before: string | null, after: string | null }} FileChange with digests
- * @typedef {{ impact: 'breaking' | 'opening' | 'notice', subject: string, name: string, text: string }} Difference
+ * @typedef {{ calls: number, affected: number, clients: number }} RecentCalls of the last 30 days
+ * @typedef {{ impact: 'breaking' | 'opening' | 'notice', subject: string, name: string, text: string,
+ *   recent: RecentCalls | null }} Difference
  * @typedef {{ name: string, change: 'added' | 'changed' | 'removed', path: string, through: string[] }} ComparedPrompt
  * @typedef {{ prompt: string, test: string, before: boolean | null, after: boolean | null, reason: string | null }} ComparedTest
  * @typedef {{ channel: string, revision: number | null, source: string | null, sourceRevision: number | null }} SideName
@@ -78,6 +80,8 @@ function more(left) {
 /** The effects of a change for callers, tests and clients. @param {Comparison} comparison */
 export function inWords({ differences, tests, testsRun, clients, findings, summary }) {
   const parts = [];
+  if (differences.some((one) => one.impact === 'breaking' && one.recent?.affected))
+    parts.push(h('p.problem', { role: 'note' }, lineIcon('warn'), t('ch.recent-breaks')));
   if (findings.length)
     parts.push(
       section(
@@ -112,7 +116,7 @@ function item(kind, label, text) {
 }
 
 /** @param {Difference} one */
-function difference({ impact, name, text }) {
+function difference({ impact, name, text, recent }) {
   const kinds = /** @type {const} */ ({ breaking: 'bad', opening: 'warn', notice: 'plain' });
   const label = t(`ch.impact.${impact}`);
   return h(
@@ -120,7 +124,19 @@ function difference({ impact, name, text }) {
     null,
     pill(kinds[impact] ?? 'plain', label),
     h('span', null, name ? h('code', null, revealed(name)) : t('ch.library'), ' ', revealed(text)),
+    recent ? h('span.recent', null, recentCalls(recent)) : null,
   );
+}
+
+/** @param {RecentCalls} recent */
+function recentCalls({ calls, affected, clients }) {
+  if (!calls) return t('ch.recent-none');
+  return t('ch.recent', { affected: number(affected), calls: number(calls), n: clients });
+}
+
+/** @param {number} value */
+function number(value) {
+  return new Intl.NumberFormat(language).format(value);
 }
 
 /** @param {ComparedTest[]} tests @param {number} run */

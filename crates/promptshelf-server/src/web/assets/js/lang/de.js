@@ -34,6 +34,7 @@ export const de = {
   'nav.resources': 'Ressourcen',
   'nav.server': 'Server',
   'nav.skip': 'Zum Inhalt springen',
+  'nav.usage': 'Nutzung',
   'nav.wanted': 'Prüfung erwünscht|Prüfungen erwünscht',
   'pin.add': 'Anheften',
   'pin.label': '{title} anheften',

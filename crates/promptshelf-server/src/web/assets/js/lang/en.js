@@ -32,6 +32,7 @@ export const en = {
   'nav.resources': 'Resources',
   'nav.server': 'Server',
   'nav.skip': 'Skip to the content',
+  'nav.usage': 'Usage',
   'nav.wanted': 'review wanted|reviews wanted',
   'pin.add': 'Pin',
   'pin.label': 'Pin {title}',

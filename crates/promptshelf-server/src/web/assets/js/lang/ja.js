@@ -33,6 +33,7 @@ export const ja = {
   'nav.resources': 'リソース',
   'nav.server': 'サーバー',
   'nav.skip': '本文へ',
+  'nav.usage': '利用状況',
   'nav.wanted': '件のレビュー待ち',
   'pin.add': '固定する',
   'pin.label': '{title} を固定',

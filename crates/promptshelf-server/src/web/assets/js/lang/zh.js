@@ -33,6 +33,7 @@ export const zh = {
   'nav.resources': '资源',
   'nav.server': '服务器',
   'nav.skip': '跳到正文',
+  'nav.usage': '使用情况',
   'nav.wanted': '个待审阅',
   'pin.add': '固定',
   'pin.label': '固定 {title}',

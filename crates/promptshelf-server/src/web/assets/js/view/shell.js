@@ -28,6 +28,7 @@ export function shell() {
     navLink('resources', '#/resources', t('nav.resources')),
     navLink('library', '#/library', t('nav.library')),
     navLink('server', '#/server', t('nav.server')),
+    navLink('usage', '#/usage', t('nav.usage')),
   ];
   const badge = h('span.count', { hidden: true });
   links[5].append(badge);
@@ -37,9 +38,10 @@ export function shell() {
     reviews.hidden = n === 0;
     show(reviews, String(n), h('span.unseen', null, ` ${t('nav.wanted', { n })}`));
   }, until);
-  features.watch(({ channels, edit }) => {
+  features.watch(({ channels, edit, usage }) => {
     links[1].hidden = links[2].hidden = !channels;
     links[3].hidden = !channels && !edit;
+    links[7].hidden = !usage;
   }, until);
   health.watch((value) => {
     const n = value ? value.errors + value.warnings : 0;

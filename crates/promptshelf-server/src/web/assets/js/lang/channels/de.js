@@ -109,6 +109,10 @@ export const channels = {
   'ch.reason': 'Grund',
   'ch.reason-hint': 'Er fällt im Verlauf und im Protokoll auf.',
   'ch.reject': 'Ablehnen',
+  'ch.recent':
+    'Betroffene Aufrufe der letzten 30 Tage: {affected} von {calls}, {n} Client.|Betroffene Aufrufe der letzten 30 Tage: {affected} von {calls}, {n} Clients.',
+  'ch.recent-breaks': 'Diese Änderung betrifft Aufrufe der letzten 30 Tage, die dann fehlschlagen.',
+  'ch.recent-none': 'In den letzten 30 Tagen nicht aufgerufen.',
   'ch.rejected': 'Abgelehnt',
   'ch.removed': 'entfernt',
   'ch.rendering-of': 'Ergebnis von {name}',

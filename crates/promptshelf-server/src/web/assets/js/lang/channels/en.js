@@ -107,6 +107,10 @@ export const channels = {
   'ch.reason': 'Reason',
   'ch.reason-hint': 'It stands out in the history and in the audit.',
   'ch.reject': 'Reject',
+  'ch.recent':
+    'Affected calls of the last 30 days: {affected} of {calls}, {n} client.|Affected calls of the last 30 days: {affected} of {calls}, {n} clients.',
+  'ch.recent-breaks': 'This change breaks calls of the last 30 days.',
+  'ch.recent-none': 'Not called in the last 30 days.',
   'ch.rejected': 'Rejected',
   'ch.removed': 'removed',
   'ch.rendering-of': 'Rendering of {name}',

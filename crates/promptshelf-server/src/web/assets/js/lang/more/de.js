@@ -1,6 +1,6 @@
 // Die übrigen Wörter der Seite auf Deutsch.
 
-/** @type {import('../../i18n.js').More} */
+/** @type {import('../types.js').More} */
 export const more = {
   'argument.choose': 'Auswählen …',
   'argument.examples': 'Zum Beispiel',

@@ -1,6 +1,6 @@
 // このページの残りの日本語の文言。
 
-/** @type {import('../../i18n.js').More} */
+/** @type {import('../types.js').More} */
 export const more = {
   'argument.choose': '選択…',
   'argument.examples': '例',

@@ -1,6 +1,6 @@
 // 本页其余的中文用语。
 
-/** @type {import('../../i18n.js').More} */
+/** @type {import('../types.js').More} */
 export const more = {
   'argument.choose': '请选择…',
   'argument.examples': '例如',

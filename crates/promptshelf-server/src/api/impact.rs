@@ -1,0 +1,55 @@
+//! Differences for callers, with the recent calls that they affect.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use promptshelf_author::{AffectedCalls, Difference, Subject};
+use promptshelf_store::{ChannelName, UsageQuery};
+
+use super::{model::DifferenceInWords, operation::ApiState};
+use crate::usage::{IMPACT_WINDOW, RecentCalls, UsageReport};
+
+/// The most prompts whose figures are read one by one.
+const MAX_PROMPTS: usize = 20;
+
+/// Describes differences of a channel. Without figures, the recent calls are left out.
+pub(super) async fn in_words(
+    state: &ApiState,
+    channel: &ChannelName,
+    differences: Vec<Difference>,
+) -> Vec<DifferenceInWords> {
+    let report = report(state, &differences).await;
+    let describe = |found: Difference| {
+        let recent = report.as_ref().and_then(|report| RecentCalls::of(&found, channel.as_str(), report));
+        let (impact, subject) = (found.impact.as_str(), found.subject.as_str());
+        DifferenceInWords { impact, subject, name: found.name, text: found.text, recent }
+    };
+    differences.into_iter().map(describe).collect()
+}
+
+/// Returns the figures of the prompts whose calls are affected.
+async fn report(state: &ApiState, differences: &[Difference]) -> Option<UsageReport> {
+    let log = state.usage.as_ref()?;
+    let counts = |found: &&Difference| found.subject == Subject::Prompt && found.affects != AffectedCalls::Unknown;
+    let names: BTreeSet<&str> = differences.iter().filter(counts).map(|found| found.name.as_str()).collect();
+    let since = Timestamp::now().checked_sub(IMPACT_WINDOW).ok();
+    let prompts: Vec<Option<String>> = match names.len() {
+        0 => return None,
+        1..=MAX_PROMPTS => names.into_iter().map(|name| Some(name.to_owned())).collect(),
+        _ => vec![None],
+    };
+    let mut report = UsageReport::default();
+    for prompt in prompts {
+        match log.figures(&UsageQuery { since, prompt }).await {
+            Ok(figures) => {
+                report.prompts.extend(UsageReport::of(since, &figures, true, log.min_callers()).prompts);
+            }
+            Err(error) => {
+                // The comparison itself does not need the figures.
+                tracing::warn!("the figures of usage cannot be read: {error}");
+                return None;
+            }
+        }
+    }
+    Some(report)
+}

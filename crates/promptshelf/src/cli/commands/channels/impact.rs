@@ -1,0 +1,100 @@
+//! Differences for callers in words, with the recent calls that they affect.
+
+use std::{io::Write, sync::Arc};
+
+use promptshelf_author::{AffectedCalls, Difference, Impact, differences};
+use promptshelf_server::{
+    TreePreview,
+    usage::{IMPACT_WINDOW, RecentCalls, UsageReport},
+};
+use promptshelf_source::{MemoryFile, MemoryTree};
+use promptshelf_store::ChannelName;
+use serde_json::{Value, json};
+
+use super::{backend::Backend, usage::usage};
+use crate::{exit::Failure, output::Output};
+
+/// A difference with the calls of the last 30 days that it affects; `None` if the figures do not decide it.
+#[derive(Clone, Debug)]
+pub(super) struct CountedDifference {
+    difference: Difference,
+    recent: Option<RecentCalls>,
+}
+
+/// Joins differences with the figures of a channel. Without them, the differences stand alone.
+pub(super) async fn counted(
+    site: Option<(&Backend, &ChannelName)>,
+    differences: Vec<Difference>,
+) -> Vec<CountedDifference> {
+    let is_counted = |found: &Difference| found.affects != AffectedCalls::Unknown;
+    let mut figures: Option<(&ChannelName, UsageReport)> = None;
+    if let Some((backend, channel)) = site.filter(|_| differences.iter().any(is_counted)) {
+        match usage(backend, None, IMPACT_WINDOW, true, u64::MAX).await {
+            Ok(report) => figures = Some((channel, report)),
+            Err(error) => {
+                let reason = Failure::from(error).message;
+                crate::output::note(&[format!("the recent calls are unknown: {reason}")]);
+            }
+        }
+    }
+    let count = |difference: Difference| {
+        let recent =
+            figures.as_ref().and_then(|(channel, report)| RecentCalls::of(&difference, channel.as_str(), report));
+        CountedDifference { difference, recent }
+    };
+    differences.into_iter().map(count).collect()
+}
+
+/// Returns the differences that changed files make for the callers of a channel; none for a new channel.
+pub(super) async fn of_changes(
+    backend: &Backend,
+    channel: &ChannelName,
+    changes: impl IntoIterator<Item = (String, Option<Arc<[u8]>>)>,
+) -> Result<Vec<CountedDifference>, Failure> {
+    let present = backend.channels().await?.into_iter().find(|known| known.name == *channel);
+    if present.is_none_or(|known| known.head.revision == 0) {
+        return Ok(Vec::new());
+    }
+    let (_, before) = backend.tree(channel, None).await?;
+    let after = before.with(changes.into_iter().map(|(path, content)| (path, content.map(MemoryFile::new))));
+    let found = tokio::task::block_in_place(|| between(before, after));
+    Ok(counted(Some((backend, channel)), found).await)
+}
+
+/// A tree that cannot be read has findings of the check instead.
+fn between(before: MemoryTree, after: MemoryTree) -> Vec<Difference> {
+    match (TreePreview::open(before), TreePreview::open(after)) {
+        (Ok(before), Ok(after)) => differences(&before.catalog(), &after.catalog()),
+        _ => Vec::new(),
+    }
+}
+
+/// Prints the differences that make calls fail, or change the effect of recent calls.
+pub(super) fn print_warnings<W: Write>(output: &mut Output<W>, found: &[CountedDifference]) -> Result<(), Failure> {
+    let mut warnings = found.iter().filter(|found| found.is_warning()).peekable();
+    if warnings.peek().is_some() {
+        writeln!(output.out, "for callers:")?;
+    }
+    warnings.try_for_each(|found| found.print(output, "  "))
+}
+
+impl CountedDifference {
+    fn is_warning(&self) -> bool {
+        self.difference.impact == Impact::Breaking || self.recent.as_ref().is_some_and(|recent| recent.affected > 0)
+    }
+
+    pub(super) fn print<W: Write>(&self, output: &mut Output<W>, indent: &str) -> Result<(), Failure> {
+        let line = output.line(&self.difference.to_string()).into_owned();
+        writeln!(output.out, "{indent}{line}")?;
+        if let Some(recent) = &self.recent {
+            writeln!(output.out, "{indent}    {recent}")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let Difference { impact, subject, name, text, .. } = &self.difference;
+        let (impact, subject) = (impact.as_str(), subject.as_str());
+        json!({ "impact": impact, "subject": subject, "name": name, "text": text, "recent": self.recent })
+    }
+}
