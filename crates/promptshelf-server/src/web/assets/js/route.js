@@ -5,8 +5,7 @@ import { Cell } from './store.js';
 
 /**
  * @typedef {'find' | 'prompt' | 'resources' | 'library' | 'server' | 'sign-in'} FirstView
- * @typedef {'browse' | 'channels' | 'compare' | 'edit' | 'history' | 'proposal' | 'proposals' | 'revision' | 'usage' | 'webhooks'} LaterView views
- *   that are loaded when they are opened
+ * @typedef {import('./view/types.js').LaterView} LaterView
  * @typedef {FirstView | LaterView} View
  * @typedef {{ view: View, name: string, values: Record<string, string> }} Place
  */
