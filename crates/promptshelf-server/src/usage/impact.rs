@@ -45,7 +45,7 @@ pub enum AffectedWord {
 }
 
 impl RecentCalls {
-    /// Returns the recent calls that a difference of a channel affects; `None` if the figures cannot tell.
+    /// Returns the recent calls that a difference of a channel affects; `None` if names of arguments do not decide it.
     ///
     /// `report` has the figures of the last 30 days with [details](UsageReport::of), so that channels are separated.
     #[must_use]

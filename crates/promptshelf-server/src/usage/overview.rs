@@ -89,7 +89,7 @@ pub struct UsedDeprecated {
     pub calls: u64,
     /// The number of client programs.
     pub clients: usize,
-    /// The name of the prompt to use instead; null if there is none that the caller sees.
+    /// The name of the prompt to use instead; null without one that the caller sees.
     pub replacement: Option<String>,
 }
 
@@ -111,7 +111,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, key: &UsageKey, figures: &UsageFigures) {
         self.figures.merge(figures);
-        // A form that was sent, and a call that the client gave up, are no failures of the prompt.
+        // A form that was sent, and a call that the client gave up, are not failures of the prompt.
         if !["ok", "asked", "cancelled"].contains(&key.outcome.as_str()) {
             self.failed += figures.count;
         }

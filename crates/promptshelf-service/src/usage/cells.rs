@@ -130,7 +130,7 @@ impl Cell {
 
     fn into_figures(self) -> UsageFigures {
         let Cell { prompt, count, latencies, callers, bytes_out, forms, arguments, method, outcome, .. } = self;
-        // A rendered call notes its arguments: zero says that this version has the argument.
+        // A rendered call notes its arguments: zero means that this version has the argument.
         let is_rendered = outcome == "ok" && ["prompts/get", "tools/call"].contains(&method);
         let counts = |with_zeros: bool, select: fn(&(u32, u32)) -> u32| {
             let counted = prompt.arguments().iter().zip(arguments.iter().map(select));
