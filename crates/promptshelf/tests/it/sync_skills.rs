@@ -1,6 +1,6 @@
 //! The command `sync`: folders of skills with their files.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -135,7 +135,7 @@ fn foreign_folders_and_forged_records_are_not_touched() {
         std::os::unix::fs::symlink(folder.path(), skills.join("refunds/templates")).expect("a link");
         let report = run();
         assert_eq!(paths(&report, "kept"), below(".claude/skills", &["templates/letter.md"]));
-        assert!(!Path::new(&folder.path().join("letter.md")).exists());
+        assert!(!folder.path().join("letter.md").exists());
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use promptshelf_core::About;
@@ -73,7 +73,7 @@ pub(super) fn write(to: &Path, program: Option<&Path>, about: &About, folder: &P
 }
 
 /// Opens a program, and detects its platform.
-fn open(program: &PathBuf) -> Result<(Platform, File), Failure> {
+fn open(program: &Path) -> Result<(Platform, File), Failure> {
     let failure = |error: io::Error| Failure::new(Exit::Failed, format!("the program {}: {error}", program.display()));
     let mut file = File::open(program).map_err(failure)?;
     let mut start = [0; 4];
