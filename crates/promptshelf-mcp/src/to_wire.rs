@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use promptshelf_core::{
-    About, Argument, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
-    completion::Completions, cursor::ListKind,
+    About, Argument, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, completion::Completions,
+    cursor::ListKind,
 };
 use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::{json::write, profile::Profile, revision::Revision, tool_mode::ToolMo
 mod block;
 mod card;
 mod deprecation;
+mod icon;
 mod provenance;
 pub(crate) mod skills;
 mod text;
@@ -28,6 +29,7 @@ pub use block::messages_json;
 use block::{WireAnnotations, WireContents};
 pub use card::DiscoveryDocument;
 use deprecation::WireDeprecation;
+use icon::{WireIcon, icons};
 use provenance::WireProvenance;
 
 /// The server's name, unless the library declares one.
@@ -118,33 +120,6 @@ impl<'a> Implementation<'a> {
             website_url: since_icons(&about.website_url),
             icons: icons(&about.icons, revision),
             ..Implementation::brief(about)
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WireIcon<'a> {
-    src: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mime_type: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    sizes: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    theme: Option<&'static str>,
-}
-
-fn icons(icons: &[Icon], revision: Revision) -> Option<Vec<WireIcon<'_>>> {
-    (revision.has_icons() && !icons.is_empty()).then(|| icons.iter().map(WireIcon::new).collect())
-}
-
-impl<'a> WireIcon<'a> {
-    fn new(icon: &'a Icon) -> WireIcon<'a> {
-        WireIcon {
-            src: &icon.src,
-            mime_type: icon.mime_type.as_ref().map(MimeType::as_str),
-            sizes: &icon.sizes,
-            theme: icon.theme.map(Theme::as_str),
         }
     }
 }

@@ -4,9 +4,9 @@ use crate::{
     StoreError,
     comment::{Comment, CommentLine, CommentSide, NewComment},
     database::{Mode, Transaction},
+    draft::must_be_open,
     input,
     model::{Actor, FileChange},
-    publish::must_be_open,
     store::Store,
     tables::{blob, comment, proposal},
 };

@@ -17,4 +17,4 @@ pub(crate) use guard::Guard;
 pub(crate) use migrate::{KNOWN_MAJOR, migrate, version};
 pub(crate) use pool::{Database, Mode, listener_pool};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};
-pub(crate) use value::{Row, Value, malformed};
+pub(crate) use value::{Row, Value, json, malformed};

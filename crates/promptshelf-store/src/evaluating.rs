@@ -8,10 +8,9 @@ use crate::{
     check::Checker,
     database::{Mode, Transaction},
     evaluation::{
-        CaseChange, CaseResult, Evaluation, EvaluationQuery, EvaluationsOfPrompt, NewEvaluation, ProposalEvaluations,
-        ResultChange,
+        CaseChange, CaseResult, EvaluatedPrompt, Evaluation, EvaluationQuery, EvaluationsOfPrompt, NewEvaluation,
+        ProposalEvaluations, ResultChange,
     },
-    gate::EvaluatedPrompt,
     input,
     model::Actor,
     store::Store,

@@ -5,24 +5,13 @@ use std::fmt::Write as _;
 use crate::{
     StoreError,
     database::Transaction,
-    evaluation::Evaluation,
+    evaluation::{EvaluatedPrompt, Evaluation},
     model::{Digest, Policy, Proposal},
     tables::evaluation::{self, Newest},
 };
 
 /// The largest number of sentences.
 const MAX_SENTENCES: usize = 10;
-
-/// A prompt that a proposal adds or changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EvaluatedPrompt {
-    /// The name.
-    pub(crate) name: String,
-    /// The new version.
-    pub(crate) new: Digest,
-    /// The version that the channel serves; `None` for a new prompt.
-    pub(crate) live: Option<Digest>,
-}
 
 /// Returns the missing conditions of an open proposal, one sentence each. A prompt whose new version is served already needs
 /// no result.

@@ -5,14 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use promptshelf_source::{MemoryFile, MemoryTree};
 
 use crate::{
-    StoreError,
-    address::ChannelName,
-    announce,
+    StoreError, announce,
     check::{CheckReport, Checker},
     database::{Mode, Transaction},
-    gate::{self, EvaluatedPrompt},
-    input,
-    model::{Actor, Digest, Epoch, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
+    draft::{self, Draft, Target},
+    evaluation::EvaluatedPrompt,
+    gate, input,
+    model::{Actor, Digest, Epoch, Policy, PromptChange, Proposal, ProposalState, Publish, Published},
     policy,
     snapshot::Snapshot,
     store::Store,
@@ -29,46 +28,6 @@ use crate::{
 
 /// The number of checks without the lock before one is made with it.
 const OPTIMISTIC: u32 = 3;
-
-/// Changes that are to become a proposal or a revision.
-#[derive(Debug)]
-pub(crate) struct Draft {
-    /// The channel.
-    pub(crate) channel: ChannelName,
-    /// The revision that the changes start from.
-    pub(crate) base: u64,
-    /// The kind of the revision.
-    pub(crate) kind: RevisionKind,
-    /// The description.
-    pub(crate) message: String,
-    /// The author.
-    pub(crate) author: String,
-    /// Whether the proposal is published as soon as the policy is met.
-    pub(crate) may_publish: bool,
-    /// Where the changes are stored.
-    pub(crate) target: Target,
-    /// The digest of the changes that a replaced proposal must have.
-    pub(crate) expected: Option<Digest>,
-    /// The reason to pass over the policy.
-    pub(crate) emergency: Option<String>,
-    /// The changes, by path.
-    pub(crate) changes: Vec<Replacement>,
-    /// New contents. Others are in the store.
-    pub(crate) contents: Contents,
-    /// Whether nothing is stored.
-    pub(crate) dry_run: bool,
-}
-
-/// The proposal that receives the changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// A new one.
-    New,
-    /// An open one whose changes are replaced.
-    Replace(u64),
-    /// An open one with these changes.
-    Existing(u64),
-}
 
 /// A draft on top of a revision.
 struct Basis {
@@ -198,7 +157,7 @@ impl Store {
     pub(crate) async fn refresh_prompts(&self, id: u64, checker: &Arc<dyn Checker>) -> Result<(), StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
         let result = async {
-            let draft = crate::review::draft(&mut transaction, id, None).await?;
+            let draft = draft::of_proposal(&mut transaction, id, None).await?;
             let basis = self.basis(&mut transaction, &draft, None).await?;
             Ok((draft, basis))
         }
@@ -209,7 +168,7 @@ impl Store {
         let mut transaction = self.database().begin(Mode::Write).await?;
         let result = async {
             let present = proposal::lock(&mut transaction, id).await?;
-            must_be_open(&present)?;
+            draft::must_be_open(&present)?;
             if present.digest != proposal::digest(&draft.changes) {
                 return Err(changed(id));
             }
@@ -405,7 +364,7 @@ async fn store(
         }
         Target::Replace(id) => {
             let present = proposal::lock(transaction, id).await?;
-            must_be_open(&present)?;
+            draft::must_be_open(&present)?;
             if present.channel != draft.channel {
                 let channel = present.channel;
                 return Err(StoreError::state(format!("proposal {id} is one of the channel `{channel}`")));
@@ -422,7 +381,7 @@ async fn store(
         }
         Target::Existing(id) => {
             let present = proposal::lock(transaction, id).await?;
-            must_be_open(&present)?;
+            draft::must_be_open(&present)?;
             if present.digest != proposal::digest(&draft.changes) {
                 return Err(changed(id));
             }
@@ -462,14 +421,6 @@ async fn store(
         announce::proposed(transaction, &proposal, &prompts).await?;
     }
     Ok(Published { proposal, prompts, findings: checked.report.findings.clone() })
-}
-
-/// Fails unless a proposal is open.
-pub(crate) fn must_be_open(proposal: &Proposal) -> Result<(), StoreError> {
-    if proposal.state == ProposalState::Open {
-        return Ok(());
-    }
-    Err(StoreError::state(format!("proposal {} is not open: it is {}", proposal.id, proposal.state.as_str())))
 }
 
 /// Returns the error for a proposal whose changes are not the expected ones.

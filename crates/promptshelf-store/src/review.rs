@@ -6,14 +6,12 @@ use crate::{
     StoreError, announce,
     check::Checker,
     database::{Mode, Transaction},
+    draft::{self, Draft, must_be_open},
     input,
     model::{Actor, Digest, Proposal, ProposalQuery, ProposalState, Published, Verdict},
-    publish::{Draft, Target, changed, must_be_open},
+    publish::changed,
     store::Store,
-    tables::{
-        blob::{self, Contents},
-        channel, proposal,
-    },
+    tables::{blob, channel, proposal},
 };
 
 /// A path with its content before and after a change.
@@ -140,7 +138,7 @@ impl Store {
         checker: &Arc<dyn Checker>,
     ) -> Result<Published, StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = draft(&mut transaction, id, emergency).await;
+        let result = draft::of_proposal(&mut transaction, id, emergency).await;
         let draft = Draft { may_publish: actor.may_publish, ..transaction.finish(result).await? };
         self.submit(&draft, checker).await
     }
@@ -207,28 +205,4 @@ async fn withdraw(transaction: &mut Transaction, id: u64, actor: &Actor) -> Resu
     }
     proposal::set_state(transaction, id, ProposalState::Withdrawn, None).await?;
     proposal::get(transaction, id).await
-}
-
-/// Returns the changes of an open proposal as they were proposed.
-pub(crate) async fn draft(
-    transaction: &mut Transaction,
-    id: u64,
-    emergency: Option<String>,
-) -> Result<Draft, StoreError> {
-    let proposal = proposal::get(transaction, id).await?;
-    must_be_open(&proposal)?;
-    Ok(Draft {
-        channel: proposal.channel,
-        base: proposal.base,
-        kind: proposal.kind,
-        message: proposal.message,
-        author: proposal.author,
-        may_publish: false,
-        target: Target::Existing(id),
-        expected: None,
-        emergency,
-        changes: proposal::changes(transaction, id).await?,
-        contents: Contents::new(),
-        dry_run: false,
-    })
 }

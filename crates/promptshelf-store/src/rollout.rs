@@ -1,8 +1,7 @@
 //! Guarded rollouts: a share of the callers of a channel is served another channel. The share is raised in steps, and set
 //! to nothing once there is evidence that the new version fails more.
 //!
-//! The state is one row, changed under its lock, with the clock of the database: replicas agree on it whatever their own
-//! clocks show. The statistics are in `promptshelf_core::rollout`.
+//! This is the state and its changes, without the database. The statistics are in `promptshelf_core::rollout`.
 
 use std::time::Duration;
 
@@ -10,15 +9,7 @@ use jiff::Timestamp;
 use promptshelf_core::rollout::{Evidence, RATIOS, Trials};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    StoreError,
-    address::ChannelName,
-    database::{Mode, Transaction},
-    input,
-    model::Actor,
-    store::Store,
-    tables::{channel, rollout},
-};
+use crate::address::ChannelName;
 
 /// The evidence at which a rollout stops. Each of three tests alarms falsely in at most 1 of 300 rollouts, all of them
 /// together in 1 %.
@@ -28,7 +19,7 @@ const STOP: f64 = 300.0;
 const CALLS_PER_STEP: u64 = 20;
 
 /// The author of changes that the server makes itself.
-const SERVER: &str = "promptshelf";
+pub(crate) const SERVER: &str = "promptshelf";
 
 /// The plan of a rollout, from the settings of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +33,7 @@ pub struct RolloutPlan {
     pub errors: Option<f64>,
     /// The same for declined and cancelled forms.
     pub declined: Option<f64>,
-    /// Whether slow calls are compared. Their bound is part of what is counted as slow.
+    /// Whether slow calls are compared. Their bound decides which calls are counted as slow.
     pub has_latency: bool,
 }
 
@@ -163,211 +154,13 @@ pub struct RolloutState {
     pub progress: RolloutProgress,
 }
 
-impl Store {
-    /// Returns all rollouts, by channel and target.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the database.
-    pub async fn rollouts(&self) -> Result<Vec<RolloutState>, StoreError> {
-        let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = rollout::all(&mut transaction).await;
-        transaction.finish(result).await
-    }
-
-    /// Begins a rollout with the first share of its plan. One that exists stays as it is, even if it was stopped.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::InvalidInput`] if both channels are the same, [`StoreError::NotFound`] for a channel that does not
-    /// exist, and errors of the database.
-    pub async fn begin_rollout(
-        &self,
-        channel: &ChannelName,
-        target: &ChannelName,
-        plan: &RolloutPlan,
-    ) -> Result<RolloutState, StoreError> {
-        if channel == target {
-            return Err(StoreError::invalid(format!("a rollout of {channel} needs another channel as its target")));
-        }
-        let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = begin(&mut transaction, channel, target, plan).await;
-        transaction.finish(result).await
-    }
-
-    /// Sets the share of a rollout by hand, and begins its evidence anew. A stopped rollout goes on. Without a target the
-    /// channel must have one rollout only.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::InvalidInput`] for a share above 100 and for a channel with several rollouts,
-    /// [`StoreError::NotFound`], and errors of the database.
-    pub async fn set_rollout(
-        &self,
-        channel: &ChannelName,
-        target: Option<&ChannelName>,
-        percent: u8,
-        actor: &Actor,
-    ) -> Result<RolloutState, StoreError> {
-        if percent > 100 {
-            return Err(StoreError::invalid(format!("expected a share from 0 to 100 per cent, got {percent}")));
-        }
-        self.change_rollout(channel, target, Some(percent), "set by hand", actor).await
-    }
-
-    /// Stops a rollout: all callers are served the channel itself.
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::set_rollout`].
-    pub async fn stop_rollout(
-        &self,
-        channel: &ChannelName,
-        target: Option<&ChannelName>,
-        reason: &str,
-        actor: &Actor,
-    ) -> Result<RolloutState, StoreError> {
-        self.change_rollout(channel, target, None, reason, actor).await
-    }
-
-    async fn change_rollout(
-        &self,
-        channel: &ChannelName,
-        target: Option<&ChannelName>,
-        percent: Option<u8>,
-        reason: &str,
-        actor: &Actor,
-    ) -> Result<RolloutState, StoreError> {
-        input::actor(actor)?;
-        input::note("a reason", reason)?;
-        let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = change(&mut transaction, channel, target, percent, reason, actor).await;
-        transaction.finish(result).await
-    }
-
-    /// Adds counts of a replica to a rollout, and stops it or takes its next step if it is time. Returns the state that
-    /// every replica applies; `None` if the rollout does not exist.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the database. The counts may have been added or not; adding them again would count them twice.
-    pub async fn advance_rollout(
-        &self,
-        channel: &ChannelName,
-        target: &ChannelName,
-        plan: &RolloutPlan,
-        counts: RolloutCounts,
-    ) -> Result<Option<RolloutState>, StoreError> {
-        let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = look(&mut transaction, channel, target).await;
-        let Some((state, now, revision)) = transaction.finish(result).await? else { return Ok(None) };
-        // Most looks change nothing, and need no lock.
-        let mut next = state.clone();
-        next.advance(plan, counts, now, revision);
-        if next == state {
-            return Ok(Some(state));
-        }
-        let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = advance(&mut transaction, channel, target, plan, counts).await;
-        transaction.finish(result).await
-    }
-}
-
-async fn begin(
-    transaction: &mut Transaction,
-    channel: &ChannelName,
-    target: &ChannelName,
-    plan: &RolloutPlan,
-) -> Result<RolloutState, StoreError> {
-    channel::get(transaction, channel).await?;
-    let revision = channel::get(transaction, target).await?.revision;
-    let state = RolloutState {
-        channel: channel.clone(),
-        target: target.clone(),
-        percent: plan.percent.min(100),
-        is_stopped: false,
-        changed_by: SERVER.to_owned(),
-        reason: "begun".to_owned(),
-        changed_at: time(rollout::now(transaction).await?),
-        progress: RolloutProgress { revision, ..RolloutProgress::default() },
-    };
-    rollout::insert(transaction, &state).await?;
-    let found = rollout::find(transaction, channel, target, true).await?;
-    found.ok_or_else(|| missing(channel, Some(target)))
-}
-
-async fn change(
-    transaction: &mut Transaction,
-    channel: &ChannelName,
-    target: Option<&ChannelName>,
-    percent: Option<u8>,
-    reason: &str,
-    actor: &Actor,
-) -> Result<RolloutState, StoreError> {
-    let target = match target {
-        Some(target) => target.clone(),
-        None => {
-            let all = rollout::all(transaction).await?;
-            let mut targets = all.into_iter().filter(|one| one.channel == *channel).map(|one| one.target);
-            match (targets.next(), targets.next()) {
-                (Some(target), None) => target,
-                (None, _) => return Err(missing(channel, None)),
-                (Some(one), Some(other)) => {
-                    let reason = format!("{channel} has several rollouts, such as to {one} and to {other}: name one");
-                    return Err(StoreError::invalid(reason));
-                }
-            }
-        }
-    };
-    let found = rollout::find(transaction, channel, &target, true).await?;
-    let mut state = found.ok_or_else(|| missing(channel, Some(&target)))?;
-    let now = rollout::now(transaction).await?;
-    state.set(percent.unwrap_or(0), percent.is_none(), &actor.name, reason.to_owned(), now);
-    state.progress = RolloutProgress { revision: state.progress.revision, ..RolloutProgress::default() };
-    rollout::update(transaction, &state).await?;
-    Ok(state)
-}
-
-/// Returns a rollout with the time of the database, in microseconds, and the revision of its target; `None` for a target
-/// that does not exist any more.
-async fn look(
-    transaction: &mut Transaction,
-    channel: &ChannelName,
-    target: &ChannelName,
-) -> Result<Option<(RolloutState, i64, Option<u64>)>, StoreError> {
-    let Some(state) = rollout::find(transaction, channel, target, false).await? else { return Ok(None) };
-    let revision = channel::find(transaction, target).await?.map(|found| found.revision);
-    Ok(Some((state, rollout::now(transaction).await?, revision)))
-}
-
-async fn advance(
-    transaction: &mut Transaction,
-    channel: &ChannelName,
-    target: &ChannelName,
-    plan: &RolloutPlan,
-    counts: RolloutCounts,
-) -> Result<Option<RolloutState>, StoreError> {
-    let Some(before) = rollout::find(transaction, channel, target, true).await? else { return Ok(None) };
-    let revision = channel::find(transaction, target).await?.map(|found| found.revision);
-    let mut state = before.clone();
-    state.advance(plan, counts, rollout::now(transaction).await?, revision);
-    if state != before {
-        rollout::update(transaction, &state).await?;
-    }
-    Ok(Some(state))
-}
-
-fn missing(channel: &ChannelName, target: Option<&ChannelName>) -> StoreError {
-    let to = target.map(|target| format!(" to {target}")).unwrap_or_default();
-    StoreError::not_found(format!("a rollout of {channel}{to}"))
-}
-
-fn time(micros: i64) -> Timestamp {
+/// Returns a time of the database, in microseconds, as a moment.
+pub(crate) fn time(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 impl RolloutState {
-    fn set(&mut self, percent: u8, is_stopped: bool, by: &str, reason: String, now: i64) {
+    pub(crate) fn set(&mut self, percent: u8, is_stopped: bool, by: &str, reason: String, now: i64) {
         (self.percent, self.is_stopped, self.reason) = (percent, is_stopped, reason);
         by.clone_into(&mut self.changed_by);
         self.changed_at = time(now);
@@ -376,7 +169,7 @@ impl RolloutState {
 
     /// Adds counts, and stops or raises the share. `now` is in microseconds; `revision` is that of the target, if it
     /// exists.
-    fn advance(&mut self, plan: &RolloutPlan, counts: RolloutCounts, now: i64, revision: Option<u64>) {
+    pub(crate) fn advance(&mut self, plan: &RolloutPlan, counts: RolloutCounts, now: i64, revision: Option<u64>) {
         if self.is_stopped {
             return;
         }
@@ -385,7 +178,7 @@ impl RolloutState {
             return self.set(0, true, SERVER, reason, now);
         };
         if revision != self.progress.revision {
-            self.progress = RolloutProgress { revision, ..RolloutProgress::default() };
+            self.progress = RolloutProgress::of_revision(revision);
         }
         self.progress.add(plan, counts);
         if let Some(reason) = self.progress.reason_to_stop(plan) {
@@ -408,6 +201,11 @@ impl RolloutState {
 }
 
 impl RolloutProgress {
+    /// Creates empty counts about a revision of the target.
+    pub(crate) fn of_revision(revision: u64) -> RolloutProgress {
+        RolloutProgress { revision, ..RolloutProgress::default() }
+    }
+
     fn add(&mut self, plan: &RolloutPlan, counts: RolloutCounts) {
         self.counts.merge(counts);
         self.calls_since_step = self.calls_since_step.saturating_add(counts.candidate.calls);
@@ -419,7 +217,7 @@ impl RolloutProgress {
         let forms = ((&mut candidate.forms, &mut candidate.declined), (&mut stable.forms, &mut stable.declined));
         compare(&mut self.declined, plan.declined, forms.0, forms.1);
         let timed = ((&mut candidate.timed, &mut candidate.slow), (&mut stable.timed, &mut stable.slow));
-        // The bound of latency is part of what is counted as slow.
+        // The bound of latency decides which calls are counted as slow.
         compare(&mut self.slow, plan.has_latency.then_some(1.0), timed.0, timed.1);
     }
 
@@ -480,7 +278,7 @@ mod tests {
             changed_by: SERVER.to_owned(),
             reason: "begun".to_owned(),
             changed_at: time(10 * HOUR),
-            progress: RolloutProgress { revision: 1, ..RolloutProgress::default() },
+            progress: RolloutProgress::of_revision(1),
         }
     }
 
@@ -516,7 +314,7 @@ mod tests {
     #[test]
     fn errors_stop_it_and_nothing_starts_it_again() {
         let mut state = state();
-        // One group alone is no comparison, and is not lost.
+        // One group alone cannot be compared, and is not lost.
         state.advance(&plan(), calls(0, 20, 10), 10 * HOUR, Some(1));
         assert!(!state.is_stopped);
         state.advance(&plan(), calls(180, 0, 0), 10 * HOUR, Some(1));

@@ -18,7 +18,7 @@ use crate::{
     breaker::Breaker,
     convert::{self, Refused},
     definition::visible,
-    interactive::{Questions, Reply},
+    questions::{Questions, Reply},
     replay::Replay,
     resources::KnownResources,
 };

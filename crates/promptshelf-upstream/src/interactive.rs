@@ -18,7 +18,8 @@ use crate::{
     connection::Connection,
     convert::Refused,
     form::remote_form,
-    replay::{Answered, Interruption, Replay},
+    questions::Reply,
+    replay::{Answered, Interruption},
 };
 
 /// The key of a question of an older server, which has none.
@@ -32,37 +33,6 @@ const MAX_EMPTY_ROUNDS: usize = 10;
 
 /// The time in which an older server has to end a request whose question was cancelled.
 const CANCEL_TIME: Duration = Duration::from_secs(1);
-
-/// The time after which the connection for questions is closed, if it is not used.
-const IDLE_TIME: Duration = Duration::from_secs(60);
-
-/// The answer of another server, within the bounds of the client.
-pub(crate) enum Reply {
-    Complete(PromptResult),
-    Asked(Result<RemoteQuestion, Refused>),
-    /// The caller has no way to be asked in this way.
-    Unaskable(&'static str),
-    /// The earlier question does not fit any longer.
-    Outdated,
-}
-
-/// The connection to an older server for prompts that ask: one request at a time, so that a question belongs to it.
-#[derive(Default)]
-pub(crate) struct Questions {
-    replay: Arc<Replay>,
-    client: tokio::sync::Mutex<Option<(Client, Instant)>>,
-}
-
-impl Questions {
-    /// Closes the connection unless it is in use or was so lately.
-    pub(crate) fn close_idle(&self) {
-        if let Ok(mut client) = self.client.try_lock()
-            && client.as_ref().is_some_and(|(_, used)| used.elapsed() > IDLE_TIME)
-        {
-            *client = None;
-        }
-    }
-}
 
 /// The progress of a prompt that asks, inside of the state of this server.
 #[derive(Serialize, Deserialize)]

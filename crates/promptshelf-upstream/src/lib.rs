@@ -17,6 +17,7 @@ mod convert;
 mod definition;
 mod form;
 mod interactive;
+mod questions;
 mod replay;
 mod resources;
 mod upstream;

@@ -154,6 +154,11 @@ impl Row {
     }
 }
 
+/// Returns a value as JSON.
+pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::invalid(error.to_string()))
+}
+
 /// Reports a stored value that this program never writes.
 pub(crate) fn malformed(what: &str) -> StoreError {
     StoreError::Database { reason: format!("a row contains {what}; was it changed by another program?"), source: None }

@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::proposal::json;
 use crate::{
     StoreError,
-    database::{Row, Transaction, Value, insert, list, malformed},
-    evaluation::{Evaluation, EvaluationQuery, NewEvaluation},
-    gate::EvaluatedPrompt,
+    database::{Row, Transaction, Value, insert, json, list, malformed},
+    evaluation::{EvaluatedPrompt, Evaluation, EvaluationQuery, NewEvaluation},
     model::Digest,
 };
 

@@ -9,7 +9,7 @@ use super::{entry::Replacement, evaluation};
 use crate::{
     StoreError,
     check::CheckSummary,
-    database::{Row, Transaction, Value, insert, list, malformed},
+    database::{Row, Transaction, Value, insert, json, list, malformed},
     gate,
     model::{Digest, FileChange, Policy, Proposal, ProposalQuery, ProposalState, Review, RevisionKind, Verdict},
     policy,
@@ -53,11 +53,6 @@ pub(crate) fn digest(changes: &[Replacement]) -> Digest {
         part(&mut hash, change.after.as_ref().map_or(&[], |(digest, _)| digest.bytes()));
     }
     Digest(hash.finalize().into())
-}
-
-/// Returns a value as JSON.
-pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::invalid(error.to_string()))
 }
 
 /// Inserts an open proposal, and returns its number and time.

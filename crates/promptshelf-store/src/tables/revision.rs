@@ -4,7 +4,7 @@ use super::prompt;
 use crate::{
     StoreError,
     check::CheckSummary,
-    database::{Row, Transaction, Value, malformed},
+    database::{Row, Transaction, Value, json, malformed},
     model::{HistoryQuery, Proposal, Revision, RevisionKind},
 };
 
@@ -42,9 +42,9 @@ pub(crate) async fn add(
         proposal.author.as_str().into(),
         proposal.message.as_str().into(),
         proposal.id.into(),
-        super::proposal::json(&approved_by)?.into(),
+        json(&approved_by)?.into(),
         emergency.into(),
-        super::proposal::json(checks)?.into(),
+        json(checks)?.into(),
         last.into(),
     ];
     transaction.run(sql, values).await

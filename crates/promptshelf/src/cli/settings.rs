@@ -141,7 +141,7 @@ impl Settings {
         let access = file.access_rules();
         file.check_channels(&written);
         file.check_profiles(&written);
-        evaluations::resolve(&mut file, &written);
+        evaluations::resolve(&mut file, &written.evaluation.0);
         let configured = sources::resolve(&mut file, &written);
         let webhooks = webhooks::resolve(&mut file, &written);
         let rollouts = rollouts::resolve(&mut file, &written);

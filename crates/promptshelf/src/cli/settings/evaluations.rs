@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 use super::{
     file::ServerFile,
-    sections::ServerSettings,
     source_sections::Interval,
     value::{InvalidValue, from_string},
 };
@@ -93,7 +92,7 @@ impl ServerFile {
     #[cfg(feature = "channels")]
     pub(crate) fn evaluations(&mut self) -> Vec<ConfiguredEvaluation> {
         let settings = self.read();
-        resolve(self, &settings)
+        resolve(self, &settings.evaluation.0)
     }
 }
 
@@ -105,10 +104,10 @@ fn absolute(file: &ServerFile, path: &str) -> PathBuf {
 }
 
 /// Checks all evaluations, and reports their mistakes in the file.
-pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredEvaluation> {
+pub(super) fn resolve(file: &mut ServerFile, sections: &[EvaluationSection]) -> Vec<ConfiguredEvaluation> {
     let mut names = HashSet::new();
     let mut resolved = Vec::new();
-    for (index, section) in written.evaluation.0.iter().enumerate() {
+    for (index, section) in sections.iter().enumerate() {
         let name = &section.name.0;
         if !names.insert(name) {
             let message = format!("another evaluation has the name `{name}` already");

@@ -100,7 +100,7 @@ impl ServerFile {
         self.check_channels(&settings);
         self.check_profiles(&settings);
         resolve(self, &settings);
-        super::evaluations::resolve(self, &settings);
+        super::evaluations::resolve(self, &settings.evaluation.0);
         webhooks::resolve(self, &settings);
         super::rollouts::resolve(self, &settings);
         self.access_rules();
