@@ -19,6 +19,7 @@ use crate::{
 mod access;
 mod calls;
 mod content;
+mod icons;
 mod list;
 mod part;
 mod pattern;
@@ -28,6 +29,7 @@ mod rule;
 
 pub(crate) use access::{AccessInput, AccessTable};
 pub use content::{Content, ContentAccess};
+pub(crate) use icons::{close_server_icons, review_prompt_icons, review_resource_icons};
 pub use list::PromptList;
 pub use part::CatalogPart;
 pub(crate) use references::{glob_of, references};

@@ -267,9 +267,17 @@ pub struct Icon {
     pub sizes: Vec<String>,
     /// The background that the icon is drawn for.
     pub theme: Option<Theme>,
+    /// The path of the library file that `src` was made from. Access rules for the file apply to the icon.
+    pub file: Option<Arc<str>>,
 }
 
 impl Icon {
+    /// Creates an icon from an `https:` URL or a `data:` URI.
+    #[must_use]
+    pub fn new(src: impl Into<Arc<str>>) -> Icon {
+        Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None, file: None }
+    }
+
     /// Returns the reason why clients cannot load it: a scheme other than `https:` and `data:`, an invalid URI, or
     /// data that is not an image or does not decode (RFC 2397).
     #[must_use]

@@ -118,7 +118,7 @@ impl<'a> Implementation<'a> {
             title: about.title.as_deref().filter(|_| revision.has_titles()),
             description: since_icons(&about.description),
             website_url: since_icons(&about.website_url),
-            icons: icons(&about.icons, revision),
+            icons: icons(about.icons.iter(), revision),
             ..Implementation::brief(about)
         }
     }
@@ -183,7 +183,7 @@ impl<'a> WirePrompt<'a> {
                 view,
                 prompt.description().or(prompt.title().filter(|_| !titled)),
             ),
-            icons: icons(prompt.icons(), revision),
+            icons: icons(view.catalog().prompt_icons(prompt), revision),
             arguments: prompt.arguments().iter().map(|argument| WireArgument::new(argument, titled)).collect(),
             meta: if titled { WireMeta::new(prompt, view) } else { None },
         }
@@ -235,7 +235,7 @@ struct WireResource<'a> {
 }
 
 impl<'a> WireResource<'a> {
-    fn new(resource: &'a Resource, revision: Revision) -> WireResource<'a> {
+    fn new(resource: &'a Resource, catalog: &'a Catalog, revision: Revision) -> WireResource<'a> {
         let (uri, uri_template) = match resource.is_template() {
             true => (None, Some(resource.uri())),
             false => (Some(resource.uri()), None),
@@ -250,7 +250,7 @@ impl<'a> WireResource<'a> {
             // A template's resources may be of any type, unless it is declared.
             mime_type: resource.mime_type().map(MimeType::as_str),
             size: resource.size(),
-            icons: icons(resource.icons(), revision),
+            icons: icons(catalog.resource_icons(resource), revision),
             annotations: WireAnnotations::new(resource.annotations(), revision),
         }
     }
@@ -265,7 +265,7 @@ impl<'a> WireResource<'a> {
             description: link.description.as_deref(),
             mime_type: link.mime_type.as_ref().map(MimeType::as_str),
             size: link.size,
-            icons: icons(&link.icons, revision),
+            icons: icons(link.icons.iter(), revision),
             annotations: WireAnnotations::new(&link.annotations, revision),
         }
     }
@@ -302,11 +302,11 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
             items.prompts = Some(prompts.collect());
         }
         ListKind::Resources => {
-            let resources = page.shown().map(|index| WireResource::new(&catalog.resources()[index], revision));
+            let resources = page.shown().map(|index| WireResource::new(&catalog.resources()[index], catalog, revision));
             items.resources = Some(resources.collect());
         }
         ListKind::ResourceTemplates => {
-            let templates = page.shown().map(|index| WireResource::new(&catalog.templates()[index], revision));
+            let templates = page.shown().map(|index| WireResource::new(&catalog.templates()[index], catalog, revision));
             items.resource_templates = Some(templates.collect());
         }
     }

@@ -10,7 +10,7 @@ use super::{
     result::{Checked, arrange},
 };
 use crate::{
-    catalog::{Catalog, references, review_prompt},
+    catalog::{Catalog, references, review_prompt, review_prompt_icons},
     definition::PromptDefinition,
     diagnostic::{Diagnostic, Location, SourceText},
     prompt::Prompt,
@@ -83,6 +83,7 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
     if !refers_like_before {
         catalog.references = Arc::new(references(&catalog.prompts, &catalog.files));
     }
+    review_prompt_icons(&catalog, edited_places.iter().copied(), &mut diagnostics);
     let Catalog { prompts, resources, files, access, .. } = &catalog;
     for place in edited_places {
         review_prompt(access, place, (prompts, resources, files), &mut diagnostics);

@@ -11,7 +11,10 @@ use super::{
     skills,
 };
 use crate::{
-    catalog::{AccessInput, AccessTable, Catalog, PromptList, references, review},
+    catalog::{
+        AccessInput, AccessTable, Catalog, PromptList, close_server_icons, references, review, review_prompt_icons,
+        review_resource_icons,
+    },
     definition::{Definitions, PromptDefinition},
     diagnostic::{Code, Diagnostic},
     library_files::LibraryFiles,
@@ -79,6 +82,9 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     let table = AccessTable::check(&input, prompts, resources, files, &mut diagnostics);
     review(&table, &input, &root_files, (prompts, resources, files), &mut diagnostics);
     catalog.access = Arc::new(table);
+    close_server_icons(&mut catalog, &access, &mut diagnostics);
+    review_prompt_icons(&catalog, 0..catalog.prompts.len(), &mut diagnostics);
+    review_resource_icons(&catalog, &mut diagnostics);
     skills::add(&mut catalog, skills);
 
     remove_repeated(&mut diagnostics);

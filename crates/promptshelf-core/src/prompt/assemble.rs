@@ -10,11 +10,12 @@ use super::{
 use crate::{
     argument::RawArguments,
     content::{
-        Annotations, ContentBlock, EmbeddedResource, Media, Message, MimeType, ResourceContents, ResourceLink, Role,
-        Text,
+        Annotations, ContentBlock, EmbeddedResource, Icon, Media, Message, MimeType, ResourceContents, ResourceLink,
+        Role, Text,
     },
     definition::{Budget, LibraryFile},
     render_error::RenderError,
+    resource::Resource,
     template::{Attach, Call, Directive, Link, Piece, Remaining},
     uri_template::{is_uri, label_fault},
     value::Bindings,
@@ -192,11 +193,18 @@ impl<'a> Assembly<'a> {
             description: declared.and_then(|resource| resource.description().map(str::to_owned)),
             mime_type: Some(file.mime_type.clone()),
             size: Some(file.body.len() as u64),
-            icons: declared.map_or_else(Vec::new, |resource| resource.icons().to_vec()),
+            icons: declared.map_or_else(Vec::new, |resource| self.icons(resource)),
             annotations: Annotations { last_modified: file.modified, ..Annotations::default() },
             target,
             uri,
         }
+    }
+
+    /// Returns the icons of a resource, without those of files that the caller may not read.
+    fn icons(&self, resource: &Resource) -> Vec<Icon> {
+        let may_read = |path: &str| self.context.may_read(ContentName::Path(path));
+        let icons = resource.icons().iter().filter(|icon| icon.file.as_deref().is_none_or(may_read));
+        icons.cloned().collect()
     }
 
     fn link_to_uri(&self, uri: &str) -> Result<ResourceLink, RenderError> {
@@ -210,7 +218,7 @@ impl<'a> Assembly<'a> {
             description: resource.and_then(|resource| resource.description().map(str::to_owned)),
             mime_type: resource.and_then(|resource| resource.mime_type().cloned()),
             size: resource.and_then(|resource| resource.size()),
-            icons: resource.map_or_else(Vec::new, |resource| resource.icons().to_vec()),
+            icons: resource.map_or_else(Vec::new, |resource| self.icons(resource)),
             annotations: Annotations::default(),
             target: None,
             uri,

@@ -67,7 +67,7 @@ impl Server {
         if let Some(website) = &about.website_url {
             card["websiteUrl"] = json!(website);
         }
-        if let Some(icons) = icons(&about.icons, Revision::V2026_07_28) {
+        if let Some(icons) = icons(about.icons.iter(), Revision::V2026_07_28) {
             card["icons"] = json!(icons);
         }
         DiscoveryDocument::new(&card, CARD)

@@ -19,8 +19,9 @@ pub(super) struct WireIcon<'a> {
 }
 
 /// Returns the icons for a revision that has them; `None` without any.
-pub(super) fn icons(icons: &[Icon], revision: Revision) -> Option<Vec<WireIcon<'_>>> {
-    (revision.has_icons() && !icons.is_empty()).then(|| icons.iter().map(WireIcon::new).collect())
+pub(super) fn icons<'a>(icons: impl Iterator<Item = &'a Icon>, revision: Revision) -> Option<Vec<WireIcon<'a>>> {
+    let icons: Vec<_> = icons.filter(|_| revision.has_icons()).map(WireIcon::new).collect();
+    (!icons.is_empty()).then_some(icons)
 }
 
 impl<'a> WireIcon<'a> {

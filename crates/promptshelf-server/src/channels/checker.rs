@@ -62,7 +62,6 @@ impl Checker for LibraryChecker {
             Ok(definitions) => definitions,
             Err(error) => return unreadable(&error),
         };
-        let files = definitions.files.clone();
         let has_invalid_manifest = definitions.diagnostics.iter().any(is_of_manifest);
         let Checked { catalog, diagnostics: mut found } = check(definitions, None);
         found.extend(review(&catalog, &found));
@@ -72,7 +71,7 @@ impl Checker for LibraryChecker {
         }
         found.retain(|finding| finding.severity >= Severity::Warning);
         found.sort_by(|a, b| (b.severity, place(a)).cmp(&(a.severity, place(b))));
-        let prompts = prompt_files(&catalog, tree, files.values().map(|file| &**file));
+        let prompts = prompt_files(&catalog, tree);
         let count = |severity| found.iter().filter(|finding| finding.severity == severity).count() as u64;
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
         let first_warning = usize::try_from(errors).unwrap_or(usize::MAX);

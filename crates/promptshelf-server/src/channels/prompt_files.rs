@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use promptshelf_core::{Catalog, LibraryFile, Prompt};
+use promptshelf_core::{Catalog, Prompt};
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{Digest, PromptFile};
 
@@ -10,12 +10,7 @@ use promptshelf_store::{Digest, PromptFile};
 const SKILL: &str = "SKILL.md";
 
 /// Returns all prompts of a catalog with the files of the tree that each is made from.
-pub(super) fn prompt_files<'f>(
-    catalog: &Catalog,
-    tree: &MemoryTree,
-    files: impl Iterator<Item = &'f LibraryFile>,
-) -> Vec<PromptFile> {
-    let icons = icons(catalog, files);
+pub(super) fn prompt_files(catalog: &Catalog, tree: &MemoryTree) -> Vec<PromptFile> {
     let mut digests: HashMap<String, Digest> = HashMap::new();
     let mut digest_of = |path: &str| {
         if let Some(known) = digests.get(path) {
@@ -30,7 +25,7 @@ pub(super) fn prompt_files<'f>(
         .map(|(prompt, mut paths)| {
             let own = prompt.source().path.to_string();
             let folder = own.rsplit_once('/').map_or("", |(folder, _)| folder);
-            paths.extend(prompt.icons().iter().flat_map(|icon| icons.get(&*icon.src).into_iter().flatten().cloned()));
+            paths.extend(prompt.icons().iter().filter_map(|icon| icon.file.as_deref()).map(str::to_owned));
             paths.extend(golden_files(prompt, folder));
             if own.strip_prefix(folder) == Some(&format!("/{SKILL}")) {
                 let beside = format!("{folder}/");
@@ -64,22 +59,4 @@ pub(super) fn prompt_files<'f>(
 fn golden_files(prompt: &Prompt, folder: &str) -> BTreeSet<String> {
     let names = prompt.definition().tests.iter().filter_map(|test| test.golden.as_deref());
     names.map(|name| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }).collect()
-}
-
-/// Returns the paths of the files that icons embed, by the `data:` URI. Files with the same content count all.
-fn icons<'f>(catalog: &Catalog, files: impl Iterator<Item = &'f LibraryFile>) -> HashMap<String, Vec<String>> {
-    let embedded =
-        catalog.prompts().iter().flat_map(|prompt| prompt.icons()).filter(|icon| icon.src.starts_with("data:"));
-    // An icon is as long as its URI, so that other images are not encoded.
-    let lengths: BTreeSet<usize> = embedded.map(|icon| icon.src.len()).collect();
-    let mut icons: HashMap<String, Vec<String>> = HashMap::new();
-    for file in files {
-        let mime_type = file.mime_type.as_str();
-        let len = "data:;base64,".len() + mime_type.len() + file.body.len().div_ceil(3) * 4;
-        if mime_type.starts_with("image/") && lengths.contains(&len) {
-            let uri = format!("data:{mime_type};base64,{}", file.blob().base64());
-            icons.entry(uri).or_default().push(file.path.clone());
-        }
-    }
-    icons
 }

@@ -252,10 +252,7 @@ fn unusable() -> Vec<(&'static str, ContentBlock)> {
             description: None,
             mime_type: None,
             size: None,
-            icons: icon
-                .map(|src| Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None })
-                .into_iter()
-                .collect(),
+            icons: icon.map(Icon::new).into_iter().collect(),
             annotations: Annotations::default(),
             target: None,
         }))

@@ -42,7 +42,7 @@ pub(crate) fn icons(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<Icon> {
 fn icon(node: &Node, place: &str, notes: &mut Notes<'_>) -> Option<Icon> {
     if let Some(src) = node.text() {
         let src = source(src, node, notes)?;
-        return Some(Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None });
+        return Some(Icon::new(src));
     }
     if !matches!(node.value, Value::Mapping(_)) {
         let message = format!("an icon: expected a path, a URL or a mapping, found {}", node.kind());
@@ -63,7 +63,7 @@ fn icon(node: &Node, place: &str, notes: &mut Notes<'_>) -> Option<Icon> {
     let theme = theme(&table, notes);
     let src = table.required_text("src", "an icon", notes)?;
     let src = source(&src, table.node("src", notes)?, notes)?;
-    Some(Icon { src: src.into(), mime_type, sizes, theme })
+    Some(Icon { mime_type, sizes, theme, ..Icon::new(src) })
 }
 
 /// Rejects sources that no client may load. `https:` and `data:` URIs are kept, and a source without a scheme is a
@@ -77,13 +77,10 @@ fn source(src: &str, node: &Node, notes: &mut Notes<'_>) -> Option<String> {
             ("the source of this icon is empty".to_owned(), "use a file of the library, or remove the icon")
         }
         None => return Some(src.to_owned()),
-        Some("https" | "data") => {
-            let icon = Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None };
-            match icon.fault() {
-                None => return Some(src.to_owned()),
-                Some(fault) => (fault, "encode it again, or use a file of the library"),
-            }
-        }
+        Some("https" | "data") => match Icon::new(src).fault() {
+            None => return Some(src.to_owned()),
+            Some(fault) => (fault, "encode it again, or use a file of the library"),
+        },
         Some("http") => ("icons over `http:` are not allowed".to_owned(), "use `https:`, or a file of the library"),
         Some(other) => {
             (format!("icons over `{other}:` are not allowed"), "use `https:`, `data:` or a file of the library")

@@ -60,7 +60,7 @@ impl<'a> IconResolver<'a> {
             });
             match result {
                 Ok(EmbeddedIcon { uri, mime_type }) => {
-                    icon.src = uri;
+                    icon.file = Some(std::mem::replace(&mut icon.src, uri));
                     icon.mime_type.get_or_insert(mime_type);
                     true
                 }
