@@ -4,7 +4,9 @@ use minijinja::{Expression, Value as JinjaValue};
 
 use super::{
     compile_error::CompileError,
+    depth::TOO_DEEP,
     environment::{self, fixed_globals, to_jinja},
+    metered::metered_expression,
     syntax,
 };
 use crate::value::Bindings;
@@ -25,9 +27,16 @@ impl std::fmt::Debug for Condition {
 
 impl Condition {
     pub(crate) fn parse(text: &str) -> Result<Condition, CompileError> {
-        let expression = environment::shared().compile_expression_owned(text.to_owned());
-        let expression = expression.map_err(|error| syntax::in_expression(text, CompileError::new(&error, text)))?;
-        let mut names: Vec<String> = expression.undeclared_variables(false).into_iter().collect();
+        let compile = |text: &str| environment::shared().compile_expression_owned(text.to_owned());
+        let written = compile(text);
+        let written = written.map_err(|error| syntax::in_expression(text, CompileError::new(&error, text)))?;
+        let mut names: Vec<String> = written.undeclared_variables(false).into_iter().collect();
+        // The engine refuses parentheses that are nested too deeply.
+        let expression = compile(&metered_expression(text)).map_err(|_| CompileError {
+            message: TOO_DEEP.to_owned(),
+            span: 0..text.len(),
+            help: None,
+        })?;
         names.retain(|name| fixed_globals().all(|known| known != name));
         names.sort();
         Ok(Condition { expression, names, text: text.to_owned() })
@@ -38,7 +47,8 @@ impl Condition {
         &self.names
     }
 
-    /// Returns whether it is true. A condition that fails, such as a comparison of different types, is false.
+    /// Returns whether it is true. A condition that fails, such as a comparison of different types, or whose operators
+    /// walk more than 16 MiB of values, is false.
     pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
         // Only its own names: converting a large value for every condition of a prompt would be slow.
         let known =
@@ -51,4 +61,27 @@ impl Condition {
 /// Returns the names that a condition depends on; empty if it is malformed.
 pub(crate) fn condition_names(text: &str) -> Vec<String> {
     Condition::parse(text).map(|condition| condition.names).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::value::Value;
+
+    // req: S-218
+    #[test]
+    fn operators_of_a_condition_count_their_work() {
+        let holds = |condition: &str, text: &str| {
+            let bindings = Bindings(vec![("text".to_owned(), Value::Text(Arc::from(text)))]);
+            Condition::parse(condition).expect("a condition").holds(&bindings)
+        };
+        let long = "x".repeat(100_000);
+        for condition in ["text * 1000", "(text * 100 * 100)[0] == 'x'", "'y' not in [text * 1000]"] {
+            assert!(holds(condition, "x"), "{condition}");
+            assert!(!holds(condition, &long), "{condition}");
+        }
+        assert!(holds("text == 'x' or text in ['y', text] and 'x' in text", &long));
+    }
 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use minijinja::machinery::{
     ast::{Expr, IfCond, Macro, Stmt},
-    parse,
+    parse, parse_expr,
 };
 
 use super::{
@@ -32,8 +32,7 @@ pub(super) fn metered(text: &str) -> Cow<'_, str> {
 
 /// Returns the template of a syntax tree with its operators replaced.
 fn rewritten<'t>(tree: &Stmt<'t>, text: &'t str) -> Cow<'t, str> {
-    let mut writer =
-        Writer { text, out: String::with_capacity(2 * text.len()), line: 1, is_changed: false, is_stored: false };
+    let mut writer = Writer::new(text);
     writer.statement(tree);
     if !writer.is_changed {
         return Cow::Borrowed(text);
@@ -41,6 +40,14 @@ fn rewritten<'t>(tree: &Stmt<'t>, text: &'t str) -> Cow<'t, str> {
     // The engine drops a line end at the end of a template, which the tree has no longer.
     writer.out.push_str("{##}");
     Cow::Owned(writer.out)
+}
+
+/// Returns an expression with its operators replaced. One that the engine cannot parse stays as it is.
+pub(super) fn metered_expression(text: &str) -> Cow<'_, str> {
+    let Ok(expression) = parse_expr(text) else { return Cow::Borrowed(text) };
+    let mut writer = Writer::new(text);
+    writer.expression(&expression);
+    if writer.is_changed { Cow::Owned(writer.out) } else { Cow::Borrowed(text) }
 }
 
 /// Checks that the new form of a template can be parsed: its parentheses may be nested more deeply.
@@ -67,6 +74,10 @@ struct Writer<'t> {
 }
 
 impl<'t> Writer<'t> {
+    fn new(text: &'t str) -> Writer<'t> {
+        Writer { text, out: String::with_capacity(2 * text.len()), line: 1, is_changed: false, is_stored: false }
+    }
+
     fn push(&mut self, text: &str) {
         self.line += text.bytes().filter(|byte| *byte == b'\n').count();
         self.out.push_str(text);

@@ -104,8 +104,14 @@ fn compared(
     Ok(compare(one, other))
 }
 
-/// `a * b`. The engine repeats a text or list up to a hundred million times.
-fn times(state: &mut State<'_, '_>, one: &Value, other: &Value) -> Result<Value, Error> {
+/// `a * b`. The engine repeats a text or list up to a hundred million times. Operands that are variables have names.
+fn times(
+    state: &mut State<'_, '_>,
+    one: &Value,
+    other: &Value,
+    one_name: Option<&str>,
+    other_name: Option<&str>,
+) -> Result<Value, Error> {
     static PRODUCT: LazyLock<Expression<'static, 'static>> = LazyLock::new(|| compile("a * b"));
     if one.is_integer()
         && other.is_integer()
@@ -124,7 +130,19 @@ fn times(state: &mut State<'_, '_>, one: &Value, other: &Value) -> Result<Value,
     {
         spend(state, length.saturating_mul(count.as_usize().unwrap_or(0) as u64))?;
     }
-    settled(state, evaluated(&PRODUCT, &[("a", one), ("b", other)])?)
+    let product = evaluated(&PRODUCT, &[("a", one), ("b", other)]);
+    let product = product.map_err(|error| {
+        // As the engine words it, which resolves names in templates of its own only.
+        let undefined = [(one, one_name), (other, other_name)].into_iter().find(|(value, _)| value.is_undefined());
+        match undefined.and_then(|(_, name)| name) {
+            Some(name) => {
+                let detail = error.detail().unwrap_or_default();
+                Error::new(error.kind(), format!("{detail} (`{name}` is undefined)"))
+            }
+            None => error,
+        }
+    })?;
+    settled(state, product)
 }
 
 /// `value[start:stop:step]`. The engine reads a list from its beginning, and only when the result is used.

@@ -267,6 +267,9 @@ impl<'t> Writer<'t> {
                 _ => "__times(",
             });
             self.expression(&operation.right);
+            if let BinOpKind::Mul = operation.op {
+                self.variable_names([&operation.left, &operation.right]);
+            }
             self.push(")");
             return;
         }
@@ -276,6 +279,16 @@ impl<'t> Writer<'t> {
         self.push(sign);
         self.push(" ");
         self.operand(&operation.right, level + 1);
+    }
+
+    /// Writes the names of operands as arguments: an error names the undefined one.
+    fn variable_names(&mut self, operands: [&Expr<'t>; 2]) {
+        for operand in operands {
+            match operand {
+                Expr::Var(variable) => self.push(&format!(", '{}'", variable.id)),
+                _ => self.push(", none"),
+            }
+        }
     }
 
     /// Writes a sequence of `+` or `~`, whose operands are copied once for each operator behind them.

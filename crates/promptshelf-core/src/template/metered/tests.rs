@@ -41,6 +41,8 @@ const TEMPLATES: &[&str] = &[
     "{{ 1 < n < 5 }}{{ a < b < a }}{{ b in list in rows }}{{ 1 < n not in list }}",
     "{{ a ~ b ~ n ~ '!' ~ list }}{{ a + b + a }}{{ list + other + other }}{{ n + 1 - 2 + m }}{{ (a + b)|length }}",
     "{{ a * 3 }}{{ n * n }}{{ f * 2 }}{{ list * 2 }}{{ 3 * b }}{{ '-' * 10 }}{{ (1,) * 3 }}{{ n * 2 + 1 }}{{ 0 * a }}",
+    "{{ nothing_known * 2 }}",
+    "{{ 'x' ~ n }}\n{{ 2 * nothing_known }}",
     "{{ n ** 2 ** 2 }}{{ -n ** 2 }}{{ 7 // 2 % 2 }}{{ (n - 1) - 1 }}{{ n - (1 - 1) }}{{ 2 * (n + 1) }}{{ -m }}{{ - -n }}",
     "{{ list[0] }}{{ list[n] }}{{ list[-1] }}{{ map['k'] }}{{ map[b] }}{{ map.k[n - 2] }}{{ map['inner'].k }}{{ rows[0][1] }}",
     "{{ range(9)[m] }}{{ (list + other)[5] }}{{ map.inner[('k')] }}{{ list.1 }}{{ (1.5)|int }}{{ a.x.y.z }}",
