@@ -1,4 +1,5 @@
 //! The tools for authors, through their public interface.
 
+mod clients;
 mod exchange;
 mod library;
