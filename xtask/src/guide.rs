@@ -63,17 +63,6 @@ pub(crate) fn check(repository: &Repository) -> Result<()> {
 }
 
 fn build(repository: &Repository) -> Result<()> {
-    let tools = repository.target().join("tools");
-    let program = tools.join("bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
-    let installed = std::process::Command::new(&program).arg("--version").output();
-    let current = installed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(MDBOOK));
-    if !current {
-        Program::cargo(&repository.root)
-            .args(&["install", "--locked", "--quiet", "--no-default-features", "--features", "search"])
-            .args(&["--version", MDBOOK, "--root"])
-            .arg(&tools)
-            .arg("mdbook")
-            .run()?;
-    }
+    let program = prepare::cargo_tool(repository, "mdbook", MDBOOK, "search")?;
     Program::new(program, &repository.root).args(&["build", "docs/guide"]).run()
 }

@@ -147,12 +147,13 @@ pub(crate) fn install_target(repository: &Repository, target: &str) -> Result<()
         .run()
 }
 
-/// Returns a cargo tool of this version: an installed one, or the one in the target folder, built there once.
+/// Returns a tool of this version with these features: an installed one, or the one in the target folder, built there
+/// once.
 ///
 /// # Errors
 ///
 /// When it cannot be built.
-pub(crate) fn cargo_tool(repository: &Repository, name: &str, version: &str) -> Result<PathBuf> {
+pub(crate) fn cargo_tool(repository: &Repository, name: &str, version: &str, features: &str) -> Result<PathBuf> {
     let is_current = |program: &Path| {
         let printed = Command::new(program).arg("--version").stderr(Stdio::null()).output();
         printed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version))
@@ -165,7 +166,8 @@ pub(crate) fn cargo_tool(repository: &Repository, name: &str, version: &str) -> 
     if !is_current(&program) {
         // Without optimization it takes a third of the time to build, and runs fast enough.
         Program::cargo(&repository.root)
-            .args(&["install", "--locked", "--quiet", "--debug", "--no-default-features", "--root"])
+            .args(&["install", "--locked", "--quiet", "--debug", "--no-default-features", "--features", features])
+            .arg("--root")
             .arg(&root)
             .arg(format!("{name}@{version}"))
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
