@@ -34,7 +34,7 @@ fn svg(text: &str) -> String {
 async fn icon_of_closed_file_is_shown_only_under_the_same_rule() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("closed")).expect("a folder");
-    let front = "---\nicons: [closed/logo.svg, open.svg]\n---\n";
+    let front = "---\ndescription: A greeting\nicons: [closed/logo.svg, open.svg]\n---\n";
     for (path, text) in [
         ("promptshelf.toml", MANIFEST.to_owned()),
         ("open.svg", svg("open")),
