@@ -52,7 +52,7 @@ impl Server {
                     return Ok(Rendered::Prompt(answer));
                 }
                 RemoteOutcome::InputRequired(again, question) => {
-                    open = again;
+                    open = *again;
                     question
                 }
                 other => {

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use promptshelf_core::{
-    About, Argument, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, completion::Completions,
-    cursor::ListKind,
+    About, Argument, Catalog, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink,
+    completion::Completions, cursor::ListKind,
 };
 use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
 use serde::Serialize;

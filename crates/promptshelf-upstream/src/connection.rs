@@ -18,9 +18,9 @@ use crate::{
     breaker::Breaker,
     convert::{self, Refused},
     definition::visible,
+    known_resources::KnownResources,
     questions::{Questions, Reply},
     replay::Replay,
-    resources::KnownResources,
 };
 
 /// The longest text of another server in a message, in characters.

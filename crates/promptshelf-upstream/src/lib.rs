@@ -17,6 +17,7 @@ mod convert;
 mod definition;
 mod form;
 mod interactive;
+mod known_resources;
 mod questions;
 mod replay;
 mod resources;

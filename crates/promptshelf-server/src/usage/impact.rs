@@ -140,7 +140,10 @@ mod tests {
         check(Definitions::from_iter([prompt]), None).catalog
     }
 
-    fn report(rows: &[(&str, &str, &str, u64, &[(&str, u64)])]) -> UsageReport {
+    /// Client, method, outcome, number of calls, and how many of them left out each argument.
+    type Row<'a> = (&'a str, &'a str, &'a str, u64, &'a [(&'a str, u64)]);
+
+    fn report(rows: &[Row<'_>]) -> UsageReport {
         let figures = rows.iter().map(|(client, method, outcome, count, left_out)| {
             let key = UsageKey {
                 channel: "production".to_owned(),

@@ -20,7 +20,7 @@ pub enum RemoteOutcome {
     /// The messages.
     Rendered(Answer<RenderedPrompt>),
     /// A question to the user, and the prompt to render it with the results.
-    InputRequired(OpenPrompt, RemoteQuestion),
+    InputRequired(Box<OpenPrompt>, RemoteQuestion),
 }
 
 impl Service {
@@ -51,7 +51,7 @@ impl Service {
         let messages = match rendered.map_err(|rejection| secrets.hide_in(rejection)) {
             Ok(Err(question)) => {
                 call.set_outcome("asked");
-                return Ok(RemoteOutcome::InputRequired(OpenPrompt { view, prompt, call }, question));
+                return Ok(RemoteOutcome::InputRequired(Box::new(OpenPrompt { view, prompt, call }), question));
             }
             Ok(Ok(messages)) => Ok(messages),
             Err(rejection) => Err(rejection),

@@ -3,12 +3,14 @@
 //! One reader for all of them. Settings of a library (`promptshelf.toml`) belong to its authors and are read by
 //! `promptshelf-source`.
 
+mod evaluation_section;
 mod evaluations;
 mod file;
 mod library;
 mod overrides;
 mod private_files;
 mod requirements;
+mod rollout_section;
 mod rollouts;
 mod sections;
 mod sign_in;
@@ -144,7 +146,7 @@ impl Settings {
         evaluations::resolve(&mut file, &written.evaluation.0);
         let configured = sources::resolve(&mut file, &written);
         let webhooks = webhooks::resolve(&mut file, &written);
-        let rollouts = rollouts::resolve(&mut file, &written);
+        let rollouts = rollouts::resolve(&mut file, &written.rollout.0);
         let channel_access = library::access(&written.channels);
         let mut warnings = file.check()?;
         let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));

@@ -3,70 +3,13 @@
 use std::{
     collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
-    str::FromStr,
     time::Duration,
 };
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
-use super::{
-    file::ServerFile,
-    source_sections::Interval,
-    value::{InvalidValue, from_string},
-};
-
-/// The longest name of an evaluation, in bytes.
-const MAX_NAME: usize = 64;
+use super::{evaluation_section::EvaluationSection, file::ServerFile};
 
 /// The time for one run by default.
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-from_string!(EvaluationName);
-
-/// One evaluation of prompts.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct EvaluationSection {
-    /// The name of the evaluation in policies and results: lower-case letters, digits, `-`, `_` and `.`.
-    name: EvaluationName,
-    /// The program and its arguments. It runs in the folder of this file, and a path of the program is relative to it. It
-    /// reads cases as JSON from stdin, and prints scores as JSON.
-    program: Vec<String>,
-    /// The time for one prompt, such as `60s` or `5m`; the program and all that it started are killed afterwards.
-    /// Default: 60s.
-    #[serde(default)]
-    timeout: Option<Interval>,
-    /// The least score that passes, by name. Scores without a threshold are stored and do not count.
-    #[serde(default)]
-    thresholds: BTreeMap<String, f64>,
-    /// The amount by which a score can be lower than that of the served version, where a policy refuses regressions.
-    /// Default: 0.
-    #[serde(default)]
-    tolerance: f64,
-}
-
-/// The name of an evaluation.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(try_from = "String")]
-#[schemars(with = "String")]
-pub(super) struct EvaluationName(String);
-
-impl FromStr for EvaluationName {
-    type Err = InvalidValue;
-
-    fn from_str(text: &str) -> Result<EvaluationName, InvalidValue> {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
-        let begins = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-        match begins && text.len() <= MAX_NAME && text.chars().all(is_plain) {
-            true => Ok(EvaluationName(text.to_owned())),
-            false => Err(InvalidValue::new(
-                "1 to 64 lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit",
-                text,
-            )),
-        }
-    }
-}
 
 /// An evaluation that can be run.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,70 +1,11 @@
-//! `[[rollout]]` of `server.toml`: its serde types, from which its JSON Schema is derived as well, and its check.
+//! The check of `[[rollout]]` of `server.toml`.
 
-use std::{str::FromStr, time::Duration};
-
-use promptshelf_source::settings::Bounded;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use std::time::Duration;
 
 use super::{
     file::{ServerFile, is_channel},
-    sections::ServerSettings,
-    source_sections::Interval,
-    value::{InvalidValue, from_string},
+    rollout_section::RolloutSection,
 };
-
-/// The largest factor of a bound.
-const MAX_FACTOR: f64 = 100.0;
-
-/// A share of the signed-in callers of a channel that is served another channel.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RolloutSection {
-    /// The channel whose signed-in callers are divided.
-    channel: String,
-    /// The channel of the same store that the share is served.
-    to: String,
-    /// The first share, and the size of each step, in per cent. The store keeps the share from then on.
-    percent: Bounded<0, 100>,
-    /// The time between two steps, such as `1h`. By hand only without it.
-    #[serde(default)]
-    steps: Option<Interval>,
-    /// The bounds above which the rollout is stopped. None by default.
-    #[serde(default)]
-    stop: StopSection,
-}
-
-/// The bounds of a rollout: factors such as `2x`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-struct StopSection {
-    /// The factor by which the share of failed calls may be higher.
-    errors: Option<Factor>,
-    /// The factor by which the share of declined and cancelled forms may be higher.
-    declined: Option<Factor>,
-    /// The factor by which calls may be slower.
-    latency: Option<Factor>,
-}
-
-/// A factor, such as `2x`.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(try_from = "String")]
-#[schemars(with = "String")]
-struct Factor(f64);
-
-from_string!(Factor);
-
-impl FromStr for Factor {
-    type Err = InvalidValue;
-
-    fn from_str(text: &str) -> Result<Factor, InvalidValue> {
-        let factor = text.strip_suffix('x').and_then(|number| number.parse::<f64>().ok());
-        match factor.filter(|factor| (1.0..=MAX_FACTOR).contains(factor)) {
-            Some(factor) => Ok(Factor(factor)),
-            None => Err(InvalidValue::new("a factor from 1x to 100x, such as `2x` or `1.5x`", text)),
-        }
-    }
-}
 
 /// A rollout, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,9 +20,9 @@ pub(crate) struct ConfiguredRollout {
 }
 
 /// Checks all rollouts, and reports their mistakes in the file.
-pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredRollout> {
+pub(super) fn resolve(file: &mut ServerFile, sections: &[RolloutSection]) -> Vec<ConfiguredRollout> {
     let mut resolved: Vec<ConfiguredRollout> = Vec::new();
-    for (index, rollout) in written.rollout.0.iter().enumerate() {
+    for (index, rollout) in sections.iter().enumerate() {
         let RolloutSection { channel, to, percent, steps, stop } = rollout;
         for (key, name) in [("channel", channel), ("to", to)] {
             if !is_channel(name) {
@@ -117,7 +58,7 @@ mod tests {
     fn read(text: &str) -> (Vec<ConfiguredRollout>, Vec<String>) {
         let mut file = ServerFile::new(None, text);
         let written = file.read();
-        let rollouts = resolve(&mut file, &written);
+        let rollouts = resolve(&mut file, &written.rollout.0);
         (rollouts, file.found().iter().map(ToString::to_string).collect())
     }
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use super::{
-    evaluations::EvaluationSection,
+    evaluation_section::EvaluationSection,
     requirements::Requirements,
-    rollouts::RolloutSection,
+    rollout_section::RolloutSection,
     source_sections::Source,
     value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256},
     webhook_sections::WebhookSection,

@@ -102,7 +102,7 @@ impl ServerFile {
         resolve(self, &settings);
         super::evaluations::resolve(self, &settings.evaluation.0);
         webhooks::resolve(self, &settings);
-        super::rollouts::resolve(self, &settings);
+        super::rollouts::resolve(self, &settings.rollout.0);
         self.access_rules();
         self.found()
     }

@@ -63,8 +63,8 @@ impl fmt::Display for ProgramError {
             ProgramError::TooMuch => write!(f, "the program printed more than {MAX_OUTPUT} bytes"),
             ProgramError::Failed { status, stderr } => {
                 write!(f, "the program failed ({status})")?;
-                let lines = stderr.lines().filter(|line| !line.trim().is_empty());
-                lines.map(|line| write!(f, "\n{line}")).collect()
+                let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
+                lines.try_for_each(|line| write!(f, "\n{line}"))
             }
             ProgramError::Unreadable(error) => write!(f, "the output of the program cannot be read: {error}"),
             ProgramError::Interrupted => f.write_str("interrupted"),
@@ -106,7 +106,7 @@ async fn interrupted() {
         }
     }
     if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -135,7 +135,7 @@ impl Versions {
             return Err(format!("the prompt has errors; `promptshelf check` lists them in a copy of {}", self.of));
         };
         let suite = TestSuite::of_tree(&catalog, MemoryTree::default());
-        let tests = suite.cases().into_iter().filter(|test| test.prompt().name() == prompt.name());
+        let tests = suite.cases().filter(|test| test.prompt().name() == prompt.name());
         let mut arguments: Vec<(String, Variables)> =
             tests.filter_map(|test| Some((test.name(), test.rendered_arguments()?.clone()))).collect();
         if arguments.is_empty() {

@@ -1,0 +1,123 @@
+//! The URIs that prompts of another server have linked to or that it lists.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use promptshelf_client::ResourceInfo;
+use promptshelf_core::{ContentBlock, Message, RemoteOrigin};
+
+use crate::convert::check_uri;
+
+/// The most linked URIs that are remembered; later ones replace the oldest.
+const MAX_LINKED: usize = 1_000;
+
+/// The most prompts that are remembered for one URI.
+const MAX_PROMPTS: usize = 20;
+
+/// The most listed URIs.
+const MAX_LISTED: usize = 10_000;
+
+/// The longest URI, in bytes.
+const MAX_URI_BYTES: usize = 2_048;
+
+/// The known URIs of one server.
+#[derive(Debug, Default)]
+pub(crate) struct KnownResources(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The prompts whose answers have linked to a URI.
+    linked: BTreeMap<Arc<str>, BTreeSet<String>>,
+    /// The linked URIs, the oldest one first.
+    order: VecDeque<Arc<str>>,
+    listed: HashSet<String>,
+}
+
+impl KnownResources {
+    /// Remembers the links in an answer of a prompt, whose URIs have been checked.
+    pub(crate) fn note(&self, prompt: &str, messages: &[Message]) {
+        let uris = messages.iter().filter_map(|message| match &message.content {
+            ContentBlock::Link(link) if link.uri.len() <= MAX_URI_BYTES => Some(&*link.uri),
+            _ => None,
+        });
+        let mut uris = uris.peekable();
+        if uris.peek().is_none() {
+            return;
+        }
+        self.with(|known| {
+            for uri in uris {
+                if !known.linked.contains_key(uri) {
+                    let uri: Arc<str> = uri.into();
+                    known.linked.insert(Arc::clone(&uri), BTreeSet::new());
+                    known.order.push_back(uri);
+                    if known.order.len() > MAX_LINKED
+                        && let Some(oldest) = known.order.pop_front()
+                    {
+                        known.linked.remove(&oldest);
+                    }
+                }
+                if let Some(prompts) = known.linked.get_mut(uri).filter(|prompts| prompts.len() < MAX_PROMPTS) {
+                    prompts.insert(prompt.to_owned());
+                }
+            }
+        });
+    }
+
+    /// Takes over the list of the server, without URIs that must not be passed on.
+    pub(crate) fn set_listed(&self, resources: Vec<ResourceInfo>) {
+        let uris = resources.into_iter().take(MAX_LISTED).map(|resource| resource.uri);
+        let listed = uris.filter(|uri| uri.len() <= MAX_URI_BYTES && check_uri(uri).is_ok()).collect();
+        self.with(|known| known.listed = listed);
+    }
+
+    /// Returns the origin of a URI; `None` for an unknown one.
+    pub(crate) fn origin(&self, uri: &str) -> Option<RemoteOrigin> {
+        self.with(|known| match known.linked.get(uri) {
+            Some(prompts) => Some(RemoteOrigin::Linked(prompts.iter().cloned().collect())),
+            None => known.listed.contains(uri).then_some(RemoteOrigin::Listed),
+        })
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Known) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_core::{Annotations, ResourceLink, Role};
+
+    use super::*;
+
+    fn link(uri: &str) -> Message {
+        let link = ResourceLink {
+            uri: uri.into(),
+            name: uri.to_owned(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            icons: Vec::new(),
+            annotations: Annotations::default(),
+            target: None,
+        };
+        Message { role: Role::User, content: ContentBlock::Link(Box::new(link)) }
+    }
+
+    // req: S-209
+    #[test]
+    fn linked_uris_are_bounded_and_name_their_prompts() {
+        let known = KnownResources::default();
+        known.note("a", &[link("docs://one"), Message::user("docs://text")]);
+        known.note("b", &[link("docs://one")]);
+        assert_eq!(known.origin("docs://one"), Some(RemoteOrigin::Linked(vec!["a".into(), "b".into()])));
+        assert_eq!(known.origin("docs://text"), None);
+        for number in 0..MAX_LINKED {
+            known.note("c", &[link(&format!("docs://{number}"))]);
+        }
+        assert_eq!(known.origin("docs://one"), None, "the oldest one is forgotten");
+        assert!(known.origin("docs://0").is_some());
+    }
+}
