@@ -89,7 +89,7 @@ fn is_genuine(secret: &str, request: &Request) -> String {
     String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
 }
 
-// req: S-191 S-194
+// req: S-191, S-194
 #[test]
 fn killed_server_loses_no_event_and_keeps_their_order() {
     let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
