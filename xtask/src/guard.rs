@@ -5,7 +5,7 @@
 //! warning, one of more than 25 per cent an error. Another compiler makes other instructions of the same code, so with
 //! another one every rise is a warning.
 
-use std::{collections::BTreeMap, fs, process::Command};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -32,10 +32,9 @@ pub(crate) fn run(repository: &Repository, update: Option<&str>) -> Result<()> {
     bench::build(repository, &["bench-guard"])?;
     let program = bench::target(repository).join("release/bench-guard");
     let names = Program::new(&program, &repository.root).read()?;
-    let mut counted = BTreeMap::new();
-    for (number, name) in names.lines().enumerate() {
-        counted.insert(name.to_owned(), count(repository, number)?);
-    }
+    let names: Vec<&str> = names.lines().collect();
+    let counts = count(repository, &program, names.len())?;
+    let counted: BTreeMap<String, u64> = names.into_iter().map(str::to_owned).zip(counts).collect();
     let file = repository.root.join("bench/guard/counts.json");
     let compiler = compiler(repository)?;
     if let Some(reason) = update {
@@ -101,13 +100,19 @@ fn compare(counted: &BTreeMap<String, u64>, known: &Value) -> Rises {
     rises
 }
 
-/// Counts the instructions of one run of a path.
-fn count(repository: &Repository, number: usize) -> Result<u64> {
-    let target = bench::target(repository);
+/// Counts the instructions of one run of each path, in one process: preparing the libraries costs more than the paths.
+fn count(repository: &Repository, program: &Path, paths: usize) -> Result<Vec<u64>> {
+    const FUNCTION: &str = "*counted_by_callgrind*";
+    let folder = bench::target(repository).join("guard");
+    // Files of an earlier run would be taken for those of this one.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
+    let file = folder.join("counts");
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*counted_by_callgrind*"])
-        .arg(target.join("release/bench-guard"))
-        .args([number.to_string(), TIMES.to_string()])
+        .args(["--tool=callgrind", &format!("--toggle-collect={FUNCTION}"), &format!("--dump-after={FUNCTION}")])
+        .arg(format!("--callgrind-out-file={}", file.display()))
+        .arg(program)
+        .args(["all", &TIMES.to_string()])
         .current_dir(&repository.root)
         .output()
         .context("valgrind could not be started")?;
@@ -115,11 +120,22 @@ fn count(repository: &Repository, number: usize) -> Result<u64> {
     if !output.status.success() {
         bail!("callgrind failed: {printed}");
     }
-    let collected = printed.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse::<u64>().ok());
-    match collected {
-        Some(collected) if collected > TIMES => Ok(collected / TIMES),
-        _ => bail!("callgrind counted nothing: {printed}"),
-    }
+    // One file for each end of the function, numbered from 1.
+    (1..=paths)
+        .map(|number| {
+            let file = file.with_extension(number.to_string());
+            let text = fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+            match total(&text) {
+                Some(collected) if collected > TIMES => Ok(collected / TIMES),
+                _ => bail!("callgrind counted nothing for path {number}: {printed}"),
+            }
+        })
+        .collect()
+}
+
+/// Returns the instructions in a file of callgrind.
+fn total(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -133,6 +149,13 @@ mod tests {
         let rises = compare(&counted, &json!({ "fall": 100, "near": 100, "warning": 100, "error": 100 }));
         assert_eq!(rises.warnings, ["`warning` takes 25.0 % more instructions"]);
         assert_eq!(rises.errors, ["`error` takes 26.0 % more instructions"]);
+    }
+
+    #[test]
+    fn total_is_read_from_a_file_of_callgrind() {
+        let text = "version: 1\nevents: Ir\n\nfn=(1) counted\n12 3000\n\ntotals: 3000\n";
+        assert_eq!(total(text), Some(3_000));
+        assert_eq!(total("version: 1\n"), None);
     }
 
     #[test]

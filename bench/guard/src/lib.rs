@@ -3,7 +3,7 @@
 //! `main.rs` runs one path repeatedly for callgrind; `benches/paths.rs` runs all of them with divan.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, OnceCell},
     hint::black_box,
     pin::pin,
     sync::Arc,
@@ -69,10 +69,31 @@ pub struct Shelf {
     known: Vec<Arc<PromptDefinition>>,
     /// The catalog before an edit.
     checked: Catalog,
-    folder: TempDir,
+    /// Written on first use: the guarded paths read no folder.
+    folder: OnceCell<Folder>,
+}
+
+/// A library in a folder.
+#[derive(Debug)]
+struct Folder {
+    place: TempDir,
     followed: Directory,
     before: Catalog,
     edits: Cell<usize>,
+}
+
+impl Folder {
+    fn new() -> Result<Folder> {
+        let place = tempfile::tempdir()?;
+        for at in 0..FILES {
+            std::fs::write(place.path().join(format!("{at:03}.md")), file(at, ""))?;
+        }
+        // A file written just now is read again regardless of its state.
+        std::thread::sleep(SETTLED);
+        let followed = Directory::new(place.path());
+        let before = loaded(&followed, None)?;
+        Ok(Folder { place, followed, before, edits: Cell::default() })
+    }
 }
 
 impl Shelf {
@@ -102,22 +123,11 @@ impl Shelf {
         let page = library.service().list(&Caller::anonymous(), ListKind::Prompts, None)?;
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"guard","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
         let arguments = r#"{"topic":"counting","readers":"people who count","tone":"calm"}"#;
-        let folder = tempfile::tempdir()?;
-        for at in 0..FILES {
-            std::fs::write(folder.path().join(format!("{at:03}.md")), file(at, ""))?;
-        }
-        // A file written just now is read again regardless of its state.
-        std::thread::sleep(SETTLED);
-        let followed = Directory::new(folder.path());
-        let before = loaded(&followed, None)?;
         let known: Vec<Arc<PromptDefinition>> = (0..1_000).map(|at| Arc::new(checked(at))).collect();
         let shelf = Shelf {
             checked: check(Definitions::from_iter(known.clone()), None).catalog,
             known,
-            folder,
-            followed,
-            before,
-            edits: Cell::default(),
+            folder: OnceCell::new(),
             get: format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"hot","arguments":{arguments},{meta}}}}}"#
             )
@@ -206,15 +216,21 @@ impl Shelf {
     }
 
     fn load(&self) {
-        let catalog = loaded(&Directory::new(self.folder.path()), None).expect("the folder can be read");
+        let folder = self.folder();
+        let catalog = loaded(&Directory::new(folder.place.path()), None).expect("the folder can be read");
         assert_eq!(black_box(catalog).prompts().len(), FILES);
     }
 
     fn edit(&self) {
-        self.edits.set(self.edits.get() + 1);
-        let text = file(7, &format!(" Edit {}.", self.edits.get()));
-        std::fs::write(self.folder.path().join("007.md"), text).expect("the file can be written");
-        drop(black_box(loaded(&self.followed, Some(&self.before))));
+        let folder = self.folder();
+        folder.edits.set(folder.edits.get() + 1);
+        let text = file(7, &format!(" Edit {}.", folder.edits.get()));
+        std::fs::write(folder.place.path().join("007.md"), text).expect("the file can be written");
+        drop(black_box(loaded(&folder.followed, Some(&folder.before))));
+    }
+
+    fn folder(&self) -> &Folder {
+        self.folder.get_or_init(|| Folder::new().expect("the folder can be written and read"))
     }
 
     fn check(&self) {

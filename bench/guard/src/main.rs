@@ -1,5 +1,5 @@
-//! Runs one hot path repeatedly, for callgrind: `bench-guard <number> <times>`. Without arguments it lists the
-//! guarded paths.
+//! Runs the guarded paths repeatedly, for callgrind: `bench-guard all <times>`, or one of them with its number instead of
+//! `all`. Without arguments it lists the guarded paths.
 
 use std::hint::black_box;
 
@@ -15,22 +15,27 @@ fn main() -> Result<()> {
         }
         return Ok(());
     };
-    let times = words.next().context("usage: bench-guard <number> <times>")?.parse()?;
+    let times = words.next().context("usage: bench-guard <number or all> <times>")?.parse()?;
     let all: Vec<Path> = PATHS.iter().chain(FOLDERS).copied().collect();
-    let (_, path) = *all.get(number.parse::<usize>()?).context("there is no such path")?;
+    let chosen = match number.as_str() {
+        "all" => PATHS,
+        number => std::slice::from_ref(all.get(number.parse::<usize>()?).context("there is no such path")?),
+    };
     // One core keeps all work on this thread; callgrind does not count others.
     let mut one = CpuSet::new();
     let own = sched_getaffinity(None)?;
     one.set((0..CpuSet::MAX_CPU).find(|core| own.is_set(*core)).context("there is no core")?);
     sched_setaffinity(None, &one)?;
     let shelf = Shelf::new()?;
-    // One-time initialization is not counted.
-    path(&shelf);
-    counted_by_callgrind(path, &shelf, times);
+    for (_, path) in chosen {
+        // One-time initialization is not counted.
+        path(&shelf);
+        counted_by_callgrind(*path, &shelf, times);
+    }
     Ok(())
 }
 
-/// The only function in which callgrind counts; it is selected by name.
+/// The only function in which callgrind counts, and after which it writes the count; it is selected by name.
 #[inline(never)]
 fn counted_by_callgrind(path: fn(&Shelf), shelf: &Shelf, times: usize) {
     for _ in 0..times {
