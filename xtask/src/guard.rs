@@ -102,14 +102,13 @@ fn compare(counted: &BTreeMap<String, u64>, known: &Value) -> Rises {
 
 /// Counts the instructions of one run of each path, in one process: preparing the libraries costs more than the paths.
 fn count(repository: &Repository, program: &Path, paths: usize) -> Result<Vec<u64>> {
-    const FUNCTION: &str = "*counted_by_callgrind*";
     let folder = bench::target(repository).join("guard");
     // Files of an earlier run would be taken for those of this one.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
     let file = folder.join("counts");
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", &format!("--toggle-collect={FUNCTION}"), &format!("--dump-after={FUNCTION}")])
+        .args(["--tool=callgrind", "--toggle-collect=*counted_by_callgrind*", "--dump-after=*written_by_callgrind*"])
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(program)
         .args(["all", &TIMES.to_string()])
@@ -120,7 +119,7 @@ fn count(repository: &Repository, program: &Path, paths: usize) -> Result<Vec<u6
     if !output.status.success() {
         bail!("callgrind failed: {printed}");
     }
-    // One file for each end of the function, numbered from 1.
+    // One file for each path, numbered from 1.
     (1..=paths)
         .map(|number| {
             let file = file.with_extension(number.to_string());
