@@ -30,8 +30,8 @@ fn claude_code_changes_links_sound_and_roles() {
     assert_eq!(
         warnings("claude-code"),
         [
-            "warning[client-mangles]: Claude Code inserts the name of a file in place of audio: the audio is not shown",
-            "warning[client-mangles]: Claude Code inserts `[Resource link: …]` in place of a link: the link is not shown",
+            "warning[client-mangles]: Claude Code inserts the name of a file in place of audio: audio is not shown",
+            "warning[client-mangles]: Claude Code inserts `[Resource link: …]` in place of a link: a link is not shown",
             "warning[client-flattens]: Claude Code sends all messages as one turn of the user: this message becomes text of the user",
         ]
     );

@@ -44,7 +44,8 @@ pub struct PromptDefinition {
     /// Whether models may find and use it through tools.
     pub tool: bool,
     /// Whether, and in favour of which other one, it should no longer be used.
-    pub deprecated: Option<Deprecation>,
+    // Boxed, because most prompts have none.
+    pub deprecated: Option<Box<Deprecation>>,
     /// The skill that it is also served as.
     pub skill: Option<SkillSource>,
     /// Members of `_meta`, for clients that know them.
@@ -199,7 +200,7 @@ impl PromptDefinition {
     /// Marks it as deprecated.
     #[must_use]
     pub fn deprecated(mut self, deprecation: Deprecation) -> PromptDefinition {
-        self.deprecated = Some(deprecation);
+        self.deprecated = Some(Box::new(deprecation));
         self
     }
 

@@ -162,7 +162,7 @@ impl Prompt {
     /// The deprecation, if it should no longer be used.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {
-        self.definition.deprecated.as_ref()
+        self.definition.deprecated.as_deref()
     }
 
     /// Additional members for clients that know them (MCP `_meta`).

@@ -311,6 +311,8 @@ fn policy_of(approvals: u32) -> Value {
         "fourEyes": approvals > 0,
         "checks": "errors",
         "tests": false,
+        "evaluations": [],
+        "noRegression": false,
         "roles": { "propose": [], "review": [], "publish": [], "administer": [] },
     })
 }

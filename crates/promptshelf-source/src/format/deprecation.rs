@@ -54,7 +54,7 @@ mod tests {
         let source = SourceText::new("a.md", format!("---\ndescription: A\n{key}\n---\nText"));
         let parsed = parse_prompt(&source).expect("a prompt file");
         let messages = parsed.diagnostics.into_iter().map(|found| found.message).collect();
-        (parsed.definition.and_then(|definition| definition.deprecated.clone()), messages)
+        (parsed.definition.and_then(|definition| definition.deprecated.as_deref().cloned()), messages)
     }
 
     #[test]

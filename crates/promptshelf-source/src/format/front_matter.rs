@@ -75,7 +75,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.tags.extend(table.text("category", notes));
         definition.access = access(&table, notes);
         definition.tool = table.flag("tool", notes).unwrap_or_default();
-        definition.deprecated = deprecation(&table, notes);
+        definition.deprecated = deprecation(&table, notes).map(Box::new);
         definition.skill = table.flag("skill", notes).unwrap_or_default().then_some(SkillSource::Prompt);
         definition.icons = icons(&table, notes);
         definition.meta = meta(&table, notes);

@@ -76,7 +76,7 @@ async fn hidden_replacement_of_a_deprecated_prompt_is_not_named() {
     let hidden = definitions.prompts[1].name.clone();
     Arc::make_mut(&mut definitions.prompts[0]).access = None;
     Arc::make_mut(&mut definitions.prompts[0]).deprecated =
-        Some(Deprecation::new("It ends in May").replaced_by(hidden.clone()));
+        Some(Box::new(Deprecation::new("It ends in May").replaced_by(hidden.clone())));
     let handle = CatalogHandle::new(check(definitions, None).catalog);
     let endpoint = Endpoint::of(Server::new(Service::new(handle.clone())), handle, HttpOptions::default());
     let asked = async |caller: &Caller, method: &str, params| {

@@ -173,6 +173,7 @@ async fn every_operation_answers_as_the_document_says() {
                 "cases": [{ "name": "Ada", "score": 1, "passed": true }],
             })),
         ),
+        ("get_usage_overview", "GET", "/usage/overview", None),
         ("list_evaluations", "GET", "/channels/production/evaluations?prompt=hello", None),
         ("proposal_evaluations", "GET", "/proposals/2/evaluations", None),
         (
