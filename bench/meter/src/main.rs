@@ -65,7 +65,7 @@ impl Plan {
 
     fn kinds(&self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(|kind| {
-            let own = kind == Kind::Bare || kind.is_promptshelf();
+            let own = *kind == Kind::Bare || kind.is_promptshelf();
             own || self.peers.as_ref().is_none_or(|peers| peers.iter().any(|peer| peer == kind.name()))
         })
     }
