@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Rollouts of the same version to callers of whom a tenth fails in a fifth of its calls, whatever the version.
+    /// Rollouts of the same version. A tenth of the callers fails in a fifth of its calls, with either version.
     fn simulate_callers(callers: usize, runs: u64) -> f64 {
         let mut random = Random(callers as u64);
         let mut stopped = 0;

@@ -324,20 +324,22 @@ impl Server {
                 multi_round::refuse_pages(open, arguments)?;
                 Ok(Outcome::Ready(Answers::default()))
             }
-            Asking::Rounds(capabilities) => {
-                let round = Round {
-                    caller: context.caller,
-                    key: self.state_key(),
-                    elicitation: Elicitation::of(capabilities),
-                    revision: context.revision,
-                    responses: params.input_responses(),
-                    state: params.request_state(),
-                };
-                round.take(open, arguments)
-            }
+            Asking::Rounds(capabilities) => self.round(context, capabilities, params).take(open, arguments),
             Asking::Requests(ask, elicitation) => {
                 multi_round::elicit_all(ask, elicitation, context.revision, open, arguments).await.map(Outcome::Ready)
             }
+        }
+    }
+
+    /// Returns the round of a request whose caller has these capabilities.
+    pub(crate) fn round<'a>(&'a self, context: Context<'a>, capabilities: &RawValue, params: &Params<'a>) -> Round<'a> {
+        Round {
+            caller: context.caller,
+            key: self.state_key(),
+            elicitation: Elicitation::of(capabilities),
+            revision: context.revision,
+            responses: params.input_responses(),
+            state: params.request_state(),
         }
     }
 

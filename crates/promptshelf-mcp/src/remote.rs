@@ -7,7 +7,7 @@ use crate::{
     Server,
     dispatch::{Asking, Context, Rendered},
     error_code::WireError,
-    multi_round::{Elicitation, Round, elicit_remote},
+    multi_round::elicit_remote,
     request::Params,
     to_wire,
 };
@@ -23,14 +23,7 @@ impl Server {
     ) -> Result<Rendered, WireError> {
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
         let round = match context.asking {
-            Asking::Rounds(capabilities) => Some(Round {
-                caller: context.caller,
-                key: self.state_key(),
-                elicitation: Elicitation::of(capabilities),
-                revision: context.revision,
-                responses: params.input_responses(),
-                state: params.request_state(),
-            }),
+            Asking::Rounds(capabilities) => Some(self.round(context, capabilities, params)),
             Asking::Never | Asking::Requests(..) => None,
         };
         let (mut input, mut rounds) = match (&round, context.asking) {

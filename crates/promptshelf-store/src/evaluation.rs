@@ -108,7 +108,7 @@ impl Evaluation {
     }
 
     /// Returns the scores that are worse than those of another result by more than the tolerance: name, score, and score
-    /// of the other one. Only scores with a threshold count, all if there is none. A score that is missing is worse.
+    /// of the other one. Without thresholds all scores count, otherwise those that have one. A missing score is worse.
     pub fn regressions(&self, live: &Evaluation) -> Vec<(String, Option<f64>, f64)> {
         let counts = |name: &String| self.thresholds.is_empty() || self.thresholds.contains_key(name);
         let compared = live.scores.iter().filter(|(name, _)| counts(name));

@@ -282,7 +282,7 @@ async fn delete_in_folder(
 struct RenameBody {
     /// The path of the file.
     from: String,
-    /// Its new path, at which there is no file.
+    /// Its new path, which must be free.
     to: String,
     /// The digest of its content.
     digest: Digest,

@@ -51,7 +51,7 @@ impl<'r> Renaming<'r> {
 pub(super) struct ChannelRenameBody {
     /// The path of the file.
     from: String,
-    /// Its new path, at which there is no file.
+    /// Its new path, which must be free.
     to: String,
     /// The unsaved files, which replace those of the channel.
     #[serde(default)]

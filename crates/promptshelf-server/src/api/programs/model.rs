@@ -50,7 +50,7 @@ pub(super) struct PromptFacts {
 struct DeprecationFacts {
     /// The author's message.
     message: Option<String>,
-    /// The name of the prompt to use instead; null if there is none that the caller sees.
+    /// The name of the prompt to use instead; null unless the caller can see one.
     replacement: Option<String>,
 }
 

@@ -38,7 +38,7 @@ async fn only_the_scope_for_evaluations_opens_the_gate() {
     assert_eq!((&compared["required"], &compared["noRegression"]), (&json!(["quality"]), &json!(true)));
     let publish = async || server.post("paul", &format!("/proposals/{id}/publish"), &json!({})).await;
     assert_eq!(publish().await.problem(), refused(409, "policy"));
-    // Authors, reviewers and publishers cannot store a result, and nobody can claim another name.
+    // Authors, reviewers and publishers cannot store a result, and a runner cannot claim another name.
     for caller in ["ada", "rita", "paul", "without-evaluate"] {
         let answer = server.post(caller, path, &result(&compared, 1.0)).await;
         assert_eq!(answer.problem(), refused(403, "insufficient-scope"), "{caller}");
