@@ -21,7 +21,10 @@ fn caller(number: usize) -> String {
 
 /// The settings of a server with all callers, and a rollout.
 fn settings(rollout: &str) -> String {
-    let mut settings = String::from("[auth]\ntokens = [\n");
+    // On an idle machine, the calls that wait for a change would exceed the limits of a minute.
+    let mut settings = String::from(
+        "[limits]\nrequests-per-minute = 1000000\nrequests-per-minute-per-address = 1000000\n[auth]\ntokens = [\n",
+    );
     for number in 0..CALLERS {
         let digest: String = digest_of(&caller(number)).iter().map(|byte| format!("{byte:02x}")).collect();
         writeln!(settings, "  {{ name = \"caller-{number}\", sha256 = \"{digest}\" }},").expect("a string");
@@ -91,7 +94,9 @@ async fn regression_is_stopped_on_every_replica() {
     assert_eq!(all(&restarted), one);
     assert_eq!(rollout(&store, &["set", "production", "50"])["percent"], 50);
     let is_divided = |texts: &[Option<String>]| texts.iter().any(|text| text.as_deref() == Some("two"));
-    let divided = until("half of the callers", || Some(all(&restarted)).filter(|texts| is_divided(texts)));
+    until("half of the callers", || is_divided(&all(&restarted)).then_some(()));
+    // The share can have changed between two of the calls before.
+    let divided = all(&restarted);
     assert_ne!(divided, vec![Some("two".to_owned()); CALLERS], "the others keep their version");
     for server in &servers {
         until("the same callers", || (all(server) == divided).then_some(()));
