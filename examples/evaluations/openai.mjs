@@ -23,7 +23,7 @@ function textOf(content) {
 
 /** Returns the number of a grade such as `0.8`. @param {string} answer */
 export function grade(answer) {
-  const found = /(?<![\d.-])(?:0(?:\.\d+)?|1(?:\.0+)?)(?![\d.])/.exec(answer);
+  const found = /(?<![\d.-])(?:0(?:\.\d+)?|1(?:\.0+)?)(?!\.?\d)/.exec(answer);
   if (!found) throw new Error(`expected a grade from 0 to 1, got ${JSON.stringify(answer.slice(0, 200))}`);
   return Number(found[0]);
 }

@@ -11,6 +11,8 @@ const GREET = `---
 title: Greet
 description: Greets a person
 tags: [people]
+owners: team-a
+collections: [Starters]
 arguments:
   - name: name
     description: The name, such as Ada
@@ -69,12 +71,8 @@ test('a proposal is discussed, approved, found in the history and rolled back by
   await author.page.locator('.diff .comment', { hasText: 'Why warmly?' }).waitFor();
   const approve = author.page.getByRole('button', { name: 'Approve' });
   assert.equal(await approve.getAttribute('aria-disabled'), 'true');
-  await author.page.getByText('It needs the scope library:review').first().waitFor();
-  await author.page
-    .getByText('The proposal lacks', { exact: false })
-    .or(author.page.getByText('Still missing'))
-    .first()
-    .waitFor();
+  await author.page.getByText('It needs a sign-in with library:review.').first().waitFor();
+  await author.page.locator('.lacks', { hasText: '1 more approval is needed by a reviewer other than ada.' }).waitFor();
   await author.page.getByRole('textbox', { name: 'Comment', exact: true }).fill('Because people like it.');
   await author.page.getByRole('button', { name: 'Send comment' }).click();
   await author.page.locator('.comment', { hasText: 'Because people like it.' }).waitFor();
@@ -163,7 +161,7 @@ test('changes by another person are shown before a decision, and nothing typed i
     sessionStorage.setItem('promptshelf.session', JSON.stringify({ token: 'ended', scopes: [] })),
   );
   await page.getByRole('button', { name: 'Reject' }).click();
-  await page.getByText('Sign in to go on. Your input is kept.').waitFor();
+  await page.getByText('Sign in to go on. Your input is kept.').first().waitFor();
   await page.locator('.notice').getByRole('button', { name: 'Sign in' }).click();
   await page.getByLabel('Bearer token').fill('token-of-rita');
   await page.keyboard.press('Enter');
@@ -186,6 +184,8 @@ name: attack
 title: "<img src=x onerror=alert('title')>"
 description: "</code><script>alert('description')</script> \u202Eecnalab\u202C"
 tags: ["<b onclick=alert(1)>"]
+owners: ["<img src=x onerror=alert('owner')>"]
+collections: ["javascript:alert('collection')"]
 arguments: [{ name: code, title: "<svg onload=alert(1)>" }]
 ---
 <script>alert('text')</script> [link](javascript:alert('link')) ![beacon](https://evil.example/b.png)
@@ -224,6 +224,8 @@ arguments: [{ name: code, title: "<svg onload=alert(1)>" }]
     [`#/compare/production?from=${head.revision - 1}&to=${head.revision}`, 'onmouseover'],
     ['#/browse/production?text=script', "<img src=x onerror=alert('title')>"],
     ['#/browse/production?folder=%3Cimg%20src=x%20onerror=alert(1)%3E&tag=%3Cscript%3E', '<script>'],
+    ['#/browse/production?owner=%3Cimg%20src=x%20onerror=alert(%27owner%27)%3E', "@<img src=x onerror=alert('owner')>"],
+    ['#/browse/production', "javascript:alert('collection')"],
     ['#/history/%3Cimg%20src=x%20onerror=alert(1)%3E', '<img src=x'],
     ['#/channels', 'production'],
   ]) {
@@ -375,6 +377,7 @@ test('every view of channels is accessible, also on a narrow screen', async () =
     ['#/compare/production?from=0&to=1', '.diff'],
     ['#/compare/staging?promote=production', '.choice'],
     ['#/browse/production?text=brief', '.found-line'],
+    ['#/browse/production?owner=team-a', '.standings'],
   ];
   const { page, context, wrong } = await shop.as(open, 'rita', { locale: 'de-DE', reducedMotion: 'reduce' });
   for (const [view, ready] of views) {
@@ -388,6 +391,10 @@ test('every view of channels is accessible, also on a narrow screen', async () =
     await page.setViewportSize({ width: 320, height: 700 });
     await isAccessible(page, `${view}, dark and narrow`);
   }
+  // The server's reasons are in the language of the page.
+  await page.goto(`${shop.url}#/proposal/${id}`);
+  await page.locator('.lacks', { hasText: '1 weitere Zustimmung fehlt, und nicht von ada.' }).waitFor();
+  await page.getByText('Das kann nur, wer den Vorschlag gemacht hat.').waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });

@@ -1,11 +1,11 @@
 // The editor: a folder that is edited with the keyboard, conflicts, drafts and hostile contents.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { BINARY, browser, library, remove, serve, visit, write } from './harness.mjs';
+import { browser, library, remove, serve, visit, write } from './harness.mjs';
 import { isAccessible, tabTo } from './keyboard.mjs';
 
 const HELLO = '---\ntitle: Hello\ndescription: Greets\n---\nSay hello.\n';
@@ -215,29 +215,68 @@ test('hostile names, texts and files stay text', async () => {
   await context.close();
 });
 
-test('drafts of a channel become a proposal', async () => {
-  const home = library({ 'library/hello.md': HELLO }, '');
-  const store = `sqlite:${join(home, 'team.db')}`;
-  execFileSync(BINARY, ['init', store, '--from', join(home, 'library')], { stdio: 'ignore' });
-  const channels = await serve(`${store}#production`, 0, ['--api']);
-  const { page, context, wrong } = await visit(open);
-  await page.goto(`${channels.url}#/edit/hello.md?channel=production`);
-  await page.locator('.messages', { hasText: 'Say hello.' }).waitFor();
-  await text(page).focus();
-  await page.keyboard.press('Control+End');
-  await page.keyboard.type('Proposed.');
-  await page.locator('.messages', { hasText: 'Proposed.' }).waitFor();
-  await page.locator('.edit-status', { hasText: 'kept in this browser' }).waitFor();
-  await page.getByRole('button', { name: 'Continue to the proposal' }).click();
-  await page.getByText('1 unsaved file').waitFor();
-  await isAccessible(page, 'the drafts of a channel');
-  await page.getByLabel('The change and its reason').fill('Be clearer');
-  await page.getByRole('button', { name: 'Propose' }).click();
-  await page.locator('.edit-propose', { hasText: 'Proposal 2 was made.' }).waitFor();
-  const contents = await (await fetch(`${channels.url}api/v1/proposals/2/contents`)).json();
-  assert.match(JSON.stringify(contents), /Say hello\.\\nProposed\./);
-  assert.deepEqual(wrong, []);
-  await context.close();
-  await channels.stop();
+// req: S-163, S-166
+test('two windows on a file of a folder, a token that ends, and another person lose and see nothing', async () => {
+  const people = ['ada', 'ben'].map((name) => {
+    const sha256 = createHash('sha256').update(`token-of-${name}`).digest('hex');
+    return `{ name = "${name}", sha256 = "${sha256}", scopes = ["prompts:read", "library:read", "library:publish"] }`;
+  });
+  const home = library({ 'hello.md': HELLO, '.server.toml': `[auth]\ntokens = [${people.join(', ')}]\n` }, '');
+  const closed = await serve(home, 0, EDIT);
+  /** @param {any} page @param {string} token */
+  const signIn = async (page, token) => {
+    await page.getByLabel('Bearer token').fill(token);
+    await page.keyboard.press('Enter');
+  };
+  const windows = await Promise.all(['ada', 'ben'].map(() => visit(open)));
+  const [ada, ben] = windows.map(({ page }) => page);
+  for (const [page, token, words] of [
+    [ada, 'token-of-ada', 'First window.'],
+    [ben, 'token-of-ben', 'Second window.'],
+  ]) {
+    await page.goto(`${closed.url}#/edit/hello.md`);
+    await signIn(page, token);
+    await text(page).focus();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.type(words);
+    await page.locator('.edit-status', { hasText: 'kept in this browser' }).waitFor();
+  }
+  // The token ends while its owner types.
+  await ada.evaluate(() =>
+    sessionStorage.setItem('promptshelf.session', JSON.stringify({ token: 'ended', scopes: [] })),
+  );
+  await ada.keyboard.type(' More.');
+  await ada.keyboard.press('Control+s');
+  await ada.getByText('Sign in again. Your text is kept in this browser.').first().waitFor();
+  await ada.locator('.notice').getByRole('button', { name: 'Sign in' }).click();
+  // Another person at the same browser sees the saved text.
+  await signIn(ada, 'token-of-ben');
+  await text(ada).filter({ hasText: 'Say hello.' }).waitFor();
+  assert.doesNotMatch((await text(ada).textContent()) ?? '', /First window/);
+  await ada.evaluate(() =>
+    sessionStorage.setItem('promptshelf.session', JSON.stringify({ token: 'token-of-ada', scopes: [] })),
+  );
+  await ada.reload();
+  await text(ada).filter({ hasText: 'First window. More.' }).waitFor();
+  await ada.keyboard.press('Control+s');
+  await ada.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
+  // The second save is a comparison, and both texts are there.
+  await ben.getByRole('button', { name: 'Save' }).click();
+  const conflict = ben.getByRole('region', { name: 'Changed in the meantime' });
+  await conflict.waitFor();
+  const [base, theirs, mine] = await conflict.locator('pre').allTextContents();
+  assert.doesNotMatch(base, /window/);
+  assert.match(theirs, /First window\. More\./);
+  assert.match(mine, /Second window\./);
+  assert.equal(readFileSync(join(home, 'hello.md'), 'utf8'), `${HELLO}First window. More.`);
+  await ben.getByRole('button', { name: 'Keep my text' }).click();
+  await ben.keyboard.press('Control+s');
+  await ben.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
+  assert.equal(readFileSync(join(home, 'hello.md'), 'utf8'), `${HELLO}Second window.`);
+  for (const { wrong, context } of windows) {
+    assert.deepEqual(wrong, []);
+    await context.close();
+  }
+  await closed.stop();
   remove(home);
 });

@@ -34,7 +34,28 @@ arguments:
 Ask about {{ about }} with {{ key }}.
 `;
 
-const folder = library({ 'every-type.md': TYPES, 'secret.md': SECRET });
+const TALK = `---
+title: Talk
+description: Has two roles
+arguments:
+  - { name: tone, title: Tone }
+  - { name: text, title: Text, required: true }
+---
+In a {{ tone }} tone: {{ text }}{{ role("assistant") }}Sure.
+`;
+
+const PROFILES = `[profiles.simple]
+flatten-roles = true
+merge-blocks = true
+one-argument = true
+`;
+
+const folder = library({
+  'every-type.md': TYPES,
+  'secret.md': SECRET,
+  'talk.md': TALK,
+  '.server.toml': PROFILES,
+});
 const running = site(folder);
 
 /** @param {string} name @param {any} [options] */
@@ -261,6 +282,31 @@ test('completes resource template variables and reads the resource', async () =>
   await field.fill('nothing.py');
   await field.press('Enter');
   await files.getByText('Resource not found: file:///nothing.py').waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a preview shows what clients get under a delivery profile', async () => {
+  const { page, context, wrong } = await at('talk');
+  await page.getByRole('textbox', { name: 'Tone' }).fill('dry');
+  await page.getByRole('textbox', { name: 'Text' }).fill('hello');
+  await page.locator('article.turn.assistant').getByText('Sure.').waitFor();
+  await page.getByLabel('Client profile').selectOption('simple');
+  const listed = page.locator('.listed');
+  await listed.getByText('/profiles/simple/mcp').waitFor();
+  assert.match((await listed.textContent()) ?? '', /text \*.*Write other values before it: tone=…/);
+  assert.equal(await listed.getByRole('listitem').count(), 1);
+  await page.getByText('[assistant]').waitFor();
+  assert.equal(await page.locator('article.turn').count(), 1);
+  await page.getByRole('radio', { name: 'curl' }).check();
+  await page.locator('.use-text').getByText('/profiles/simple/mcp').waitFor();
+  // The choice survives, the values do not.
+  await page.reload();
+  await page.getByRole('textbox', { name: 'Text' }).fill('hello');
+  await page.getByText('[assistant]').waitFor();
+  await page.getByLabel('Client profile').selectOption('');
+  await page.locator('article.turn.assistant').waitFor();
+  assert.equal(await listed.isVisible(), false);
   assert.deepEqual(wrong, []);
   await context.close();
 });

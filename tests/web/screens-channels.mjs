@@ -6,9 +6,9 @@ import { browser } from './harness.mjs';
 import { channels } from './store.mjs';
 
 const GREET =
-  '---\ntitle: Greet\ndescription: Greets a person\ntags: [people]\narguments:\n  - { name: name, description: "The name, such as Ada" }\ntests:\n  - { name: polite, arguments: { name: Ada }, contains: [Ada] }\n---\nGreet {{ name }} politely.\n{% include "_shared/style.md" %}\n';
+  '---\ntitle: Greet\ndescription: Greets a person\ntags: [people]\nowners: team-support\ncollections: Starters\narguments:\n  - { name: name, description: "The name, such as Ada" }\ntests:\n  - { name: polite, arguments: { name: Ada }, contains: [Ada] }\n---\nGreet {{ name }} politely.\n{% include "_shared/style.md" %}\n';
 const REVIEW =
-  '---\ntitle: Review code\ndescription: Reviews code\ntags: [code]\narguments:\n  - name: language\n    description: Such as Rust\n  - { name: code, description: The code, type: text, required: true }\ntests:\n  - { name: short, arguments: { language: Rust, code: "let a = 1;" }, contains: [Rust] }\n---\nReview this {{ language }} code.\n{% include "_shared/style.md" %}\n\n{{ code | fence }}\n';
+  '---\ntitle: Review code\ndescription: Reviews code\ntags: [code]\nowners: team-platform\ncollections: Starters\narguments:\n  - name: language\n    description: Such as Rust\n  - { name: code, description: The code, type: text, required: true }\ntests:\n  - { name: short, arguments: { language: Rust, code: "let a = 1;" }, contains: [Rust] }\n---\nReview this {{ language }} code.\n{% include "_shared/style.md" %}\n\n{{ code | fence }}\n';
 const STYLE = 'Be brief.\nUse plain words.\n';
 const FILES = { 'people/greet.md': GREET, 'code/review.md': REVIEW, '_shared/style.md': STYLE };
 const TESTS = '---\ntitle: Write tests\ndescription: Writes tests\ntags: [code]\n---\nWrite tests.\n';
@@ -28,7 +28,7 @@ const { id, digest } = await shop.propose(
 );
 await shop.api('rita', `/proposals/${id}/comments`, {
   method: 'POST',
-  body: { digest, path: 'code/review.md', line: { side: 'after', number: 8 }, text: 'Every caller sends it today.' },
+  body: { digest, path: 'code/review.md', line: { side: 'after', number: 10 }, text: 'Every caller sends it today.' },
 });
 
 /** @type {Record<string, [string, string]>} address, and an element that is there when the view is complete */
@@ -40,7 +40,7 @@ const VIEWS = {
   revision: ['#/revision/production/2?path=code/review.md', 'pre.whole'],
   compare: ['#/compare/production?from=1&to=2', '.renderings .diff'],
   promote: ['#/compare/production?promote=staging', '.choice'],
-  browse: ['#/browse/production?text=plain', '.found-line'],
+  browse: ['#/browse/production', '.standings'],
 };
 for (const [name, [path, ready]] of Object.entries(VIEWS)) {
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {

@@ -243,7 +243,8 @@ fn conformance_suites(repository: &Repository) -> Result<()> {
 pub(crate) fn suites(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
-    node(repository).args(&["--test", "verdict.test.mjs"]).run()?;
+    let tests = ["--test", "verdict.test.mjs", "evaluations.test.mjs"];
+    node(repository).env("PROMPTSHELF", &repository.binary().to_string_lossy()).args(&tests).run()?;
     let results = conformance::results_file(repository);
     node(repository).arg("conformance.mjs").arg("--server").arg(repository.binary()).arg("--results").arg(results).run()
 }

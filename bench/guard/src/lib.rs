@@ -17,7 +17,8 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use promptshelf::{
     ArgumentDefinition, Caller, CompletionSource, Library, PromptDefinition,
-    mcp::{HttpBody, HttpOptions, HttpService},
+    mcp::{HttpBody, HttpOptions, HttpService, Server},
+    service::Usage,
     source::{Directory, Source as _},
 };
 use promptshelf_core::{
@@ -39,6 +40,7 @@ pub const PATHS: &[Path] = &[
     ("read and check a message", Shelf::message),
     ("prompts/get, modern", Shelf::get_modern),
     ("prompts/get, legacy", Shelf::get_legacy),
+    ("prompts/get, counted", Shelf::get_counted),
     ("prompts/get of 100 kB", Shelf::get_long),
     ("prompts/list of 1,000, again", Shelf::list),
     ("check 100 prompts", Shelf::check),
@@ -60,6 +62,8 @@ const FILES: usize = 1_000;
 #[derive(Debug)]
 pub struct Shelf {
     http: HttpService,
+    /// The same library with a count of usage.
+    counted: HttpService,
     catalog: std::sync::Arc<Catalog>,
     get: Bytes,
     get_long: Bytes,
@@ -142,14 +146,16 @@ impl Shelf {
             cursor: page.value().page.next_cursor.clone().context("there is a second page")?,
             catalog,
             http: library.server().http(HttpOptions::default()),
+            counted: counted(&library),
         };
-        for (body, modern, expected) in [
-            (&shelf.get, true, "for people who count, and sound calm."),
-            (&shelf.get_of_legacy(), false, "for people who count, and sound calm."),
-            (&shelf.get_long, true, "text.\\n for all, and sound "),
-            (&shelf.list, false, "listed-00998"),
+        for (http, body, modern, expected) in [
+            (&shelf.http, &shelf.get, true, "for people who count, and sound calm."),
+            (&shelf.counted, &shelf.get, true, "for people who count, and sound calm."),
+            (&shelf.http, &shelf.get_of_legacy(), false, "for people who count, and sound calm."),
+            (&shelf.http, &shelf.get_long, true, "text.\\n for all, and sound "),
+            (&shelf.http, &shelf.list, false, "listed-00998"),
         ] {
-            let answer = shelf.ask(body, modern);
+            let answer = send(http, body, modern);
             let body = ready(answer.into_body().collect())?.to_bytes();
             if !String::from_utf8_lossy(&body).contains(expected) {
                 bail!("wrong answer: {}", String::from_utf8_lossy(&body));
@@ -197,6 +203,11 @@ impl Shelf {
 
     fn get_modern(&self) {
         drop(black_box(self.ask(&self.get, true)));
+    }
+
+    /// The same request as [`get_modern`](Shelf::get_modern).
+    fn get_counted(&self) {
+        drop(black_box(send(&self.counted, &self.get, true)));
     }
 
     fn get_legacy(&self) {
@@ -248,24 +259,35 @@ impl Shelf {
         assert!(black_box(edited).is_some());
     }
 
-    /// Sends a message through the tower service.
     fn ask(&self, body: &Bytes, modern: bool) -> Response<HttpBody> {
-        let mut request = Request::post("http://localhost/mcp")
-            .header("host", "localhost")
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream");
-        request = match modern {
-            true => request
-                .header("mcp-protocol-version", "2026-07-28")
-                .header("mcp-method", "prompts/get")
-                .header("mcp-name", "hot"),
-            false => request.header("mcp-protocol-version", "2025-11-25"),
-        };
-        let request = request.body(Full::new(body.clone())).expect("a request");
-        match ready(self.http.clone().call(request)) {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+        send(&self.http, body, modern)
+    }
+}
+
+/// Returns a server of the library that counts usage.
+fn counted(library: &Library) -> HttpService {
+    let usage = Usage::new();
+    usage.set_key([7; 16]);
+    Server::new(library.service().clone().with_usage(&usage, "")).http(HttpOptions::default())
+}
+
+/// Sends a message through the tower service.
+fn send(http: &HttpService, body: &Bytes, modern: bool) -> Response<HttpBody> {
+    let mut request = Request::post("http://localhost/mcp")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream");
+    request = match modern {
+        true => request
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "prompts/get")
+            .header("mcp-name", "hot"),
+        false => request.header("mcp-protocol-version", "2025-11-25"),
+    };
+    let request = request.body(Full::new(body.clone())).expect("a request");
+    match ready(http.clone().call(request)) {
+        Ok(response) => response,
+        Err(never) => match never {},
     }
 }
 

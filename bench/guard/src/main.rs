@@ -44,7 +44,7 @@ fn counted_by_callgrind(path: fn(&Shelf), shelf: &Shelf, times: usize) {
     }
 }
 
-/// The function after which callgrind writes what it has counted. Another one, because callgrind does not write after a
+/// The function after which callgrind writes its counts. Another one, because callgrind does not write after a
 /// function that turns the counting off.
 #[inline(never)]
 fn written_by_callgrind(times: usize) {

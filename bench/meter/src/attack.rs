@@ -7,6 +7,7 @@
 mod hostile;
 
 use std::{
+    collections::BTreeMap,
     fs,
     net::Ipv4Addr,
     path::Path,
@@ -31,6 +32,9 @@ pub(crate) use self::hostile::Done;
 /// Number of valid callers, and the period of their requests.
 const CALLERS: u8 = 16;
 const PERIOD: Duration = Duration::from_millis(50);
+
+/// The longest turn without an attack.
+const MAX_ALONE: Duration = Duration::from_secs(60);
 
 /// The open files of the server, the usual limit of a service.
 const FILES: u64 = 1_024;
@@ -57,11 +61,16 @@ pub(crate) struct Attack {
 pub(crate) struct Served {
     pub(crate) seen: Seen,
     pub(crate) asked: usize,
+    /// Requests without a response of status 200, by status or error.
+    failed: BTreeMap<String, usize>,
 }
 
 impl Served {
     fn add(&mut self, turn: Served) {
         self.asked += turn.asked;
+        for (reason, number) in turn.failed {
+            *self.failed.entry(reason).or_default() += number;
+        }
         self.seen.latencies.extend(turn.seen.latencies);
         self.seen.latencies.sort_unstable();
     }
@@ -109,7 +118,7 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
     let (mut alone, mut attacked, mut done) = (Served::default(), Served::default(), Vec::new());
     let mut attacked_for = Duration::ZERO;
     for _ in 0..plan.turns() {
-        alone.add(ask_all(port, &valid, time).await?);
+        alone.add(ask_all(port, &valid, time.min(MAX_ALONE)).await?);
         let attackers = Attackers::start(port, &hostile, plan.cores.map(|cores| cores.1))?;
         attackers.at_work().await?;
         let begun = Instant::now();
@@ -126,6 +135,9 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
             served.seen.latencies.len(),
             served.asked,
         );
+        for (reason, number) in &served.failed {
+            println!("attack: {number} requests of valid callers {name} failed: {reason}");
+        }
     }
     for done in &found.done {
         println!("attack: {done}");
@@ -197,8 +209,11 @@ async fn ask(port: u16, caller: Caller, first: Instant, until: Instant) -> Resul
         match connection.exchange(&request).await {
             Ok((200, ..)) => served.seen.latencies.push(sent.elapsed()),
             // A refused request is counted, and the next one is sent normally.
-            Ok(_) => {}
-            Err(_) => connection = Connection::from(caller.address, port).await?,
+            Ok((status, ..)) => *served.failed.entry(format!("status {status}")).or_default() += 1,
+            Err(error) => {
+                *served.failed.entry(error.to_string()).or_default() += 1;
+                connection = Connection::from(caller.address, port).await?;
+            }
         }
         due += PERIOD;
     }

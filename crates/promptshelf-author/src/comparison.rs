@@ -230,6 +230,15 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
             let text = if now.is_empty() { "has no tags any more".to_owned() } else { tagged(now) };
             notes.add(Impact::Notice, text);
         }
+        for (what, old, now) in
+            [("owners", old.owners(), new.owners()), ("collections", old.collections(), new.collections())]
+        {
+            if old != now {
+                let none = || format!("has no {what} any more");
+                let text = if now.is_empty() { none() } else { format!("has the {what} {} now", texts(now)) };
+                notes.add(Impact::Notice, text);
+            }
+        }
         match (old.deprecation(), new.deprecation()) {
             (before, after) if before == after => {}
             (_, None) => notes.add(Impact::Notice, "is no longer deprecated"),
@@ -245,7 +254,11 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
 }
 
 fn tagged(tags: &[String]) -> String {
-    format!("has the tags {} now", listed(tags.iter().map(String::as_str)))
+    format!("has the tags {} now", texts(tags))
+}
+
+fn texts(texts: &[String]) -> String {
+    listed(texts.iter().map(String::as_str))
 }
 
 fn deprecated(deprecation: &Deprecation) -> String {

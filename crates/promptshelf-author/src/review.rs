@@ -5,7 +5,10 @@
 //! confused, unused files, deprecated prompts in use and missing descriptions.
 
 use promptshelf_core::{Body, Catalog, Diagnostic, Prompt, ResourceBody, SourceText};
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 mod arguments;
 mod attachments;
@@ -29,43 +32,91 @@ mod texts;
 /// ```
 #[must_use]
 pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
-    let mut review = Vec::new();
-    let mut seen = HashSet::new();
-    let mut is_new = |source: &Arc<SourceText>| !source.text.is_empty() && seen.insert(source.path.clone());
-    for prompt in catalog.prompts().iter() {
-        for source in std::iter::once(prompt.source()).chain(prompt.includes()).filter(|source| is_new(source)) {
-            texts::check(source, &mut review);
-            secrets::check(source, &mut review);
+    Reviewer::default().review(catalog, found)
+}
+
+/// Reviews a library again and again. Diagnostics of unchanged texts and prompts are kept from one review to the next, so
+/// that one edit in a large library costs one prompt.
+#[derive(Default)]
+pub(crate) struct Reviewer {
+    texts: Known<SourceText>,
+    prompts: Known<Prompt>,
+}
+
+/// Diagnostics by the address of the item that they are about. The item stays, so that no other one gets its address.
+type Known<T> = HashMap<usize, (Arc<T>, Box<[Diagnostic]>)>;
+
+/// Moves the diagnostics of an item to `now`; those of an unknown item are found by `check`.
+fn known<'n, T>(
+    before: &mut Known<T>,
+    now: &'n mut Known<T>,
+    item: &Arc<T>,
+    check: impl FnOnce(&mut Vec<Diagnostic>),
+) -> &'n [Diagnostic] {
+    let address = Arc::as_ptr(item).addr();
+    let (_, found) = now.entry(address).or_insert_with(|| {
+        before.remove(&address).unwrap_or_else(|| {
+            let mut found = Vec::new();
+            check(&mut found);
+            (Arc::clone(item), found.into())
+        })
+    });
+    found
+}
+
+impl Reviewer {
+    /// Reviews like [`review`].
+    pub(crate) fn review(&mut self, catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
+        let mut review = Vec::new();
+        let mut seen = HashSet::new();
+        let mut is_new = |source: &Arc<SourceText>| !source.text.is_empty() && seen.insert(source.path.clone());
+        let (mut texts, mut prompts) = (Known::new(), Known::new());
+        let of_text = |source: &Arc<SourceText>, found: &mut Vec<Diagnostic>| {
+            texts::check(source, found);
+            secrets::check(source, found);
+        };
+        for prompt in catalog.prompts().iter() {
+            for source in std::iter::once(prompt.source()).chain(prompt.includes()).filter(|source| is_new(source)) {
+                let found = known(&mut self.texts, &mut texts, source, |found| of_text(source, found));
+                review.extend_from_slice(found);
+            }
+            review.extend_from_slice(known(&mut self.prompts, &mut prompts, prompt, |found| {
+                arguments::check(prompt, found);
+                bare::check(prompt, found);
+            }));
+            // These depend on other parts of the library.
+            attachments::check(prompt, catalog, &mut review);
+            deprecated::check(prompt, catalog, &mut review);
         }
-        arguments::check(prompt, &mut review);
-        attachments::check(prompt, catalog, &mut review);
-        bare::check(prompt, &mut review);
-        deprecated::check(prompt, catalog, &mut review);
-    }
-    for diagnostic in found.iter().filter(|diagnostic| is_new(&diagnostic.location.source)) {
-        texts::check(&diagnostic.location.source, &mut review);
-        secrets::check(&diagnostic.location.source, &mut review);
-    }
-    for prompt in catalog.prompts().iter() {
-        for file in prompt.attachments().map(|(_, file)| file) {
-            // Attachments go to models verbatim. Invisible characters are accepted there, because the files may
-            // belong to other projects; secrets are not.
-            if let ResourceBody::Text(text) = &file.body {
-                let source = SourceText::new(&file.path, &**text);
-                if is_new(&source) {
-                    secrets::check(&source, &mut review);
+        (self.texts, self.prompts) = (texts, prompts);
+        for diagnostic in found.iter().filter(|diagnostic| is_new(&diagnostic.location.source)) {
+            of_text(&diagnostic.location.source, &mut review);
+        }
+        for prompt in catalog.prompts().iter() {
+            for file in prompt.attachments().map(|(_, file)| file) {
+                // Attachments go to models verbatim. Invisible characters are accepted there, because the files may
+                // belong to other projects; secrets are not.
+                if let ResourceBody::Text(text) = &file.body {
+                    let source = SourceText::new(&file.path, &**text);
+                    if is_new(&source) {
+                        secrets::check(&source, &mut review);
+                    }
                 }
             }
         }
+        names::check(catalog.prompts(), &mut review);
+        if !found.iter().any(Diagnostic::is_error) {
+            partials::check(catalog, &mut review);
+        }
+        // Do not repeat a diagnostic of the check in other words.
+        let checked: HashSet<_> = found.iter().map(|old| (old.code, &*old.location.source.path)).collect();
+        review.retain(|new| {
+            !checked.contains(&(new.code, &*new.location.source.path))
+                || !found.iter().any(|old| old.code == new.code && old.location == new.location)
+        });
+        review.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
+        review
     }
-    names::check(catalog.prompts(), &mut review);
-    if !found.iter().any(Diagnostic::is_error) {
-        partials::check(catalog, &mut review);
-    }
-    // Do not repeat a diagnostic of the check in other words.
-    review.retain(|new| !found.iter().any(|old| old.code == new.code && old.location == new.location));
-    review.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
-    review
 }
 
 /// Returns the bytes of the prompt's template in its file.
@@ -73,5 +124,33 @@ pub(crate) fn body_of(prompt: &Prompt) -> Option<std::ops::Range<usize>> {
     match &prompt.definition().body {
         Body::Template { range } => Some(range.clone()),
         Body::Pieces(_) | Body::Function(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_core::{ArgumentDefinition, Definitions, PromptDefinition, check};
+
+    use super::*;
+
+    #[test]
+    fn repeated_review_equals_a_new_one() {
+        let prompt = |name: &str, text: &str| {
+            Arc::new(PromptDefinition::template(name, text).argument(ArgumentDefinition::new("x")))
+        };
+        let (one, two, edited) =
+            (prompt("one", "{{ x }}\u{202e}"), prompt("two", "{{ x }}"), prompt("two", "\u{200b}{{ x }}"));
+        let mut reviewer = Reviewer::default();
+        let (mut last, mut count) = (Catalog::default(), 0);
+        for prompts in [vec![&one, &two], vec![&one, &edited], vec![&two], vec![&one, &two]] {
+            let definitions = Definitions { prompts: prompts.into_iter().cloned().collect(), ..Definitions::default() };
+            let checked = check(definitions, Some(&last));
+            let again = reviewer.review(&checked.catalog, &checked.diagnostics);
+            count += again.len();
+            assert_eq!(again, review(&checked.catalog, &checked.diagnostics));
+            assert_eq!(reviewer.prompts.len(), checked.catalog.prompts().len());
+            last = checked.catalog;
+        }
+        assert!(count > 0);
     }
 }

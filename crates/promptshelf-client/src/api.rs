@@ -2,7 +2,7 @@
 //!
 //! The paths and bodies of the API are the caller's; this module has the connection: TLS, tokens, time and size limits.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use url::Url;
@@ -47,7 +47,7 @@ impl ServerUrl {
         Endpoint::url(format!("{}mcp", self.root))
     }
 
-    fn join(&self, path: &str, query: &[(&'static str, String)]) -> Url {
+    fn join(&self, path: &str, query: &[(Cow<'static, str>, String)]) -> Url {
         let mut url = self.root.clone();
         url.set_path(&format!("{}{path}", self.root.path()));
         if !query.is_empty() {
@@ -100,7 +100,7 @@ pub struct ApiRequest {
     /// The path below the address of the server.
     pub path: String,
     /// The parameters of the query, not encoded.
-    pub query: Vec<(&'static str, String)>,
+    pub query: Vec<(Cow<'static, str>, String)>,
     /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body, in JSON.
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(shown("http://127.0.0.1:8080"), "http://127.0.0.1:8080");
         let server: ServerUrl = "https://example.com/a".parse().expect("a server");
         assert_eq!(server.endpoint().to_string(), "https://example.com/a/mcp");
-        let url = server.join("api/v1/channels", &[("prompt", "a b&c".to_owned())]);
+        let url = server.join("api/v1/channels", &[("prompt".into(), "a b&c".to_owned())]);
         assert_eq!(url.as_str(), "https://example.com/a/api/v1/channels?prompt=a+b%26c");
     }
 

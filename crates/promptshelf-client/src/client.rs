@@ -11,7 +11,10 @@ use rmcp::{
     },
     service::{Peer, RoleClient},
 };
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinHandle,
+};
 
 use crate::{
     challenge::Challenge,
@@ -193,6 +196,7 @@ impl Client {
             && self.has_capability(|capabilities| {
                 capabilities.prompts.as_ref().is_some_and(|prompts| prompts.list_changed == Some(true))
             });
+        let (established, subscribed) = oneshot::channel();
         let subscription = has_subscriptions.then(|| {
             let (peer, handler, has_skills) = (self.peer().clone(), self.state.handler.clone(), self.has_skills());
             tokio::spawn(async move {
@@ -205,12 +209,19 @@ impl Client {
                 // A server that ends the stream receives no second subscription; its list is still requested again
                 // when the cached one expires.
                 let Ok(mut subscription) = peer.listen(filter).await else { return };
+                established.send(()).ok();
                 while let Ok(Some(_)) = subscription.next().await {
                     handler.note_change();
                 }
             })
         });
-        Changes { receiver, subscription }
+        Changes { receiver, subscription, subscribed: Some(subscribed) }
+    }
+
+    /// Forgets all cached answers, so that the next lists come from the server. A cached list is otherwise returned for as
+    /// long as the server permits.
+    pub async fn forget_cached(&self) {
+        self.peer().clear_response_cache().await;
     }
 
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
@@ -295,9 +306,19 @@ pub(crate) async fn with_timeout<T>(timeout: Duration, future: impl Future<Outpu
 pub struct Changes {
     receiver: watch::Receiver<u64>,
     subscription: Option<JoinHandle<()>>,
+    /// Ends when the server has accepted or refused the subscription.
+    subscribed: Option<oneshot::Receiver<()>>,
 }
 
 impl Changes {
+    /// Waits until the server has accepted the subscription; returns at once if it needs or offers none. Earlier changes
+    /// may be missed, so that a list has to be requested after it.
+    pub async fn subscribed(&mut self) {
+        if let Some(subscribed) = self.subscribed.take() {
+            subscribed.await.ok();
+        }
+    }
+
     /// Waits for the next change; several changes since the last call count as one. Returns `false` once the
     /// connection is closed.
     pub async fn next(&mut self) -> bool {

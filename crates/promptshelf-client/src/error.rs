@@ -58,6 +58,13 @@ pub enum ClientError {
         /// Further details, in a form that the server defines.
         data: Option<serde_json::Value>,
     },
+    /// The HTTP API refused a request.
+    Refused {
+        /// The HTTP status, such as 404.
+        status: u16,
+        /// The server's reason.
+        message: String,
+    },
     /// An answer exceeds a limit of this client: a list without end, or too many or too large parts.
     LimitExceeded(String),
     /// The answer does not follow the protocol.
@@ -114,6 +121,9 @@ impl fmt::Display for ClientError {
             ClientError::SignInFailed { reason, .. } => write!(f, "sign-in failed: {reason}"),
             ClientError::TimedOut { after } => write!(f, "no answer within {} seconds", after.as_secs_f64()),
             ClientError::ErrorResponse { message, .. } => write!(f, "the server returned an error: {message}"),
+            ClientError::Refused { status, message } => {
+                write!(f, "the server refused the request ({status}): {message}")
+            }
             ClientError::InvalidResponse { reason, .. } => f.write_str(reason),
             ClientError::Cancelled => f.write_str("cancelled"),
         }

@@ -23,6 +23,9 @@
 //! passes elicitations to an [`ElicitationHandler`], signs in with OAuth ([`SignIn`]), and limits the time and the size
 //! of every answer. A server in the same process is connected over a pipe with [`Client::from_io`].
 //!
+//! [`PromptCache`] reads prompts from the HTTP API of promptshelf, and returns the last known version while the server is
+//! away.
+//!
 //! Text of a server is returned verbatim. A program that prints it to a terminal has to escape control characters.
 
 mod api;
@@ -40,6 +43,7 @@ mod multi_round;
 mod options;
 mod pagination;
 mod process;
+mod prompt_cache;
 mod prompt_request;
 mod read_request;
 mod sdk_error;
@@ -66,6 +70,7 @@ pub use self::{
     },
     multi_round::PromptRound,
     options::ConnectOptions,
+    prompt_cache::{CachedPrompt, Confirmation, PromptCache, PromptQuery},
     secure_url::is_loopback_url,
     sign_in::{BrowserOpener, CredentialError, CredentialStore, SignIn, SignInPage},
     skills::{SkillFile, SkillInfo},

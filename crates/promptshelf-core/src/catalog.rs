@@ -328,7 +328,8 @@ impl Catalog {
         let mut set = self.prompt_access(prompt).to_vec();
         for file in skill.files() {
             let by_path = self.access.path(&file.file().path, &self.resources, &self.files);
-            for access in by_path.into_iter().chain(self.access.uri(file.uri())) {
+            let by_uri = skill.uris_of(file).flat_map(|uri| self.access.uri(&uri));
+            for access in by_path.into_iter().chain(by_uri) {
                 if !set.contains(&access) {
                     set.push(access);
                 }

@@ -59,10 +59,10 @@ pub use content::{
 pub use definition::{
     About, Access, AccessRule, AccessSet, ArgumentDefinition, ArgumentType, AsyncPromptFunction, Body, BodyPiece,
     BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Constraints, Decline,
-    Definitions, Deprecation, LIBRARY_SCHEME, LibraryFile, Links, Origin, Policy, PromptDefinition, PromptFunction,
-    ReadBody, ReadError, ReadResource, RemoteAnswer, RemoteCompletion, RemoteForm, RemoteInput, RemoteOrigin,
-    RemotePrompt, RemoteQuestion, RemoteResources, Requirements, ResourceContent, ResourceDefinition, SkillSource,
-    Spans, StepDefinition, SyncPromptFunction, TestDefinition,
+    Definitions, Deprecation, Grouping, LIBRARY_SCHEME, LibraryFile, Links, Origin, Policy, PromptDefinition,
+    PromptFunction, ReadBody, ReadError, ReadResource, RemoteAnswer, RemoteCompletion, RemoteForm, RemoteInput,
+    RemoteOrigin, RemotePrompt, RemoteQuestion, RemoteResources, Requirements, ResourceContent, ResourceDefinition,
+    SkillSource, Spans, StepDefinition, SyncPromptFunction, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;

@@ -3,7 +3,7 @@
 //!
 //! Elsewhere: which prompts and folders are skills (`check::skills`).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use sha2::{Digest as _, Sha256};
 
@@ -21,6 +21,8 @@ const SCHEME: &str = "skill://";
 #[derive(Debug)]
 pub struct Skill {
     pub(crate) name: String,
+    /// The part of its URIs that all of its files share: the name, after the namespace of a library that has one.
+    pub(crate) path: String,
     pub(crate) uri: String,
     pub(crate) frontmatter: Arc<Meta>,
     /// All files, by their path below the skill's folder.
@@ -120,6 +122,12 @@ impl Skill {
         &self.name
     }
 
+    /// Returns the path, which is unique in a catalog: `NAME`, or `SOURCE/NAME` in a server with several sources.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Returns the URI of its `SKILL.md`.
     #[must_use]
     pub fn uri(&self) -> &str {
@@ -149,6 +157,14 @@ impl Skill {
         &self.access
     }
 
+    /// Returns the URIs of one of its files: that of callers, and the one that the library itself uses, without its
+    /// namespace.
+    pub(crate) fn uris_of<'s>(&'s self, file: &'s SkillFile) -> impl Iterator<Item = Cow<'s, str>> {
+        let below = file.uri.strip_prefix(SCHEME).and_then(|uri| uri.strip_prefix(&*self.path));
+        let own = below.filter(|_| self.path != self.name).map(|below| format!("{SCHEME}{}{below}", self.name));
+        [Cow::Borrowed(file.uri.as_str())].into_iter().chain(own.map(Cow::Owned))
+    }
+
     /// Returns the children of a folder by its path below the skill's folder, sorted by URI; empty for
     /// an unknown folder.
     fn children(&self, folder: &str) -> Vec<SkillChild<'_>> {
@@ -159,7 +175,7 @@ impl Skill {
             match rest.split_once('/') {
                 None => children.push(SkillChild::File(file)),
                 Some((name, _)) => {
-                    let uri = uri_of(&self.name, &path[..prefix.len() + name.len()]);
+                    let uri = uri_of(&self.path, &path[..prefix.len() + name.len()]);
                     if !children.iter().any(|child| child.uri() == uri) {
                         children.push(SkillChild::Folder { uri, name });
                     }
@@ -193,7 +209,7 @@ impl PartialEq for Skill {
     }
 }
 
-/// The skills of a catalog, by name.
+/// The skills of a catalog, by path.
 #[derive(Debug, Default, PartialEq)]
 pub struct Skills(pub(crate) BTreeMap<String, Arc<Skill>>);
 
@@ -204,10 +220,10 @@ impl Skills {
         self.0.is_empty()
     }
 
-    /// Iterates over the skills after a name, or over all of them, sorted by name.
-    pub fn after<'s>(&'s self, name: Option<&'s str>) -> impl Iterator<Item = &'s Arc<Skill>> {
+    /// Iterates over the skills after a path, or over all of them, sorted by path.
+    pub fn after<'s>(&'s self, path: Option<&'s str>) -> impl Iterator<Item = &'s Arc<Skill>> {
         use std::ops::Bound::{Excluded, Unbounded};
-        self.0.range::<str, _>((name.map_or(Unbounded, Excluded), Unbounded)).map(|(_, skill)| skill)
+        self.0.range::<str, _>((path.map_or(Unbounded, Excluded), Unbounded)).map(|(_, skill)| skill)
     }
 
     /// Returns the skill with this URI of its `SKILL.md`.
@@ -219,36 +235,37 @@ impl Skills {
     /// Returns the skill that a URI lies in, whether or not anything exists at the URI.
     #[must_use]
     pub fn containing(&self, uri: &str) -> Option<&Arc<Skill>> {
-        self.0.get(split(uri)?.0)
+        self.split(uri).map(|(skill, _)| skill)
     }
 
     /// Returns the file with this URI. Each file has one URI: other spellings of it are unknown.
     #[must_use]
     pub fn file(&self, uri: &str) -> Option<&SkillFile> {
-        let (name, path) = split(uri)?;
-        self.0.get(name)?.files.get(&*decoded(path)?).filter(|file| file.uri == uri)
+        let (skill, path) = self.split(uri)?;
+        skill.files.get(&*decoded(path)?).filter(|file| file.uri == uri)
     }
 
     /// Returns the skill and the children of the folder with this URI.
     #[must_use]
     pub fn folder(&self, uri: &str) -> Option<(&Arc<Skill>, Vec<SkillChild<'_>>)> {
-        let (name, path) = split(uri)?;
-        let skill = self.0.get(name)?;
+        let (skill, path) = self.split(uri)?;
         let path = decoded(path)?;
-        if uri_of(name, &path) != uri {
+        if uri_of(&skill.path, &path) != uri {
             return None;
         }
         let children = skill.children(&path);
         (!children.is_empty()).then_some((skill, children))
     }
+
+    /// Splits a URI into its skill and the encoded path below it. A path of a skill has one part, or two.
+    fn split<'u>(&self, uri: &'u str) -> Option<(&Arc<Skill>, &'u str)> {
+        let path = uri.strip_prefix(SCHEME)?;
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]).take(2);
+        let found = ends.filter_map(|end| Some((self.0.get(&path[..end])?, path[end..].get(1..).unwrap_or_default())));
+        found.last()
+    }
 }
 
-/// Splits a URI into the name of the skill and the encoded path below it.
-fn split(uri: &str) -> Option<(&str, &str)> {
-    let path = uri.strip_prefix(SCHEME)?;
-    Some(path.split_once('/').unwrap_or((path, "")))
-}
-
-fn decoded(path: &str) -> Option<std::borrow::Cow<'_, str>> {
+fn decoded(path: &str) -> Option<Cow<'_, str>> {
     percent_encoding::percent_decode_str(path).decode_utf8().ok()
 }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use promptshelf_core::{Answers, RawArguments, cursor::ListKind};
 use promptshelf_service::{Caller, OpenPrompt, Reference, Rejection, RenderedPrompt};
 use serde_json::value::RawValue;
@@ -21,6 +22,7 @@ use crate::{
     revision::{Era, Revision},
     to_wire,
     tool_mode::ToolMode,
+    user_agent,
 };
 
 /// The origin of a request: caller, revision and conversation.
@@ -30,6 +32,8 @@ pub(crate) struct Context<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) conversation: &'a Conversation,
     pub(crate) asking: Asking<'a>,
+    /// The headers of an HTTP request.
+    pub(crate) headers: Option<&'a HeaderMap>,
 }
 
 /// The way in which a guided prompt can ask the user.
@@ -130,12 +134,14 @@ impl Server {
             return None;
         }
         let protocol = context.revision.as_str();
-        let tag = match request.params.client_info() {
+        // Over legacy HTTP only `User-Agent` names the program.
+        let declared = request.params.client_info().or_else(|| user_agent(context.headers?));
+        let tag = match declared {
             Some(declared) => usage.client(declared, protocol),
-            None => context.conversation.client(usage, protocol).unwrap_or_else(|| {
-                // Legacy HTTP, where only `User-Agent` names the program.
-                context.caller.client().clone().with_protocol(protocol)
-            }),
+            None => context
+                .conversation
+                .client(usage, protocol)
+                .unwrap_or_else(|| context.caller.client().clone().with_protocol(protocol)),
         };
         Some(context.caller.clone().with_client(tag))
     }

@@ -50,7 +50,7 @@ pub use http::{HttpBody, HttpOptions, HttpService};
 pub use multi_round::StateKey;
 pub use profile::Profile;
 pub use revision::{Era, Revision};
-pub use to_wire::{DiscoveryDocument, messages_json};
+pub use to_wire::{DiscoveryDocument, listed_prompt, messages_json};
 pub use tool_mode::ToolMode;
 
 use crate::{conversation::Conversation, followed::Registry, page::Pages};
@@ -170,10 +170,10 @@ impl Server {
     /// Returns the caller with the client program of the header `User-Agent`, if the use of prompts is counted.
     #[must_use]
     pub fn with_user_agent(&self, caller: Caller, headers: &::http::HeaderMap) -> Caller {
-        let declared = headers.get(::http::header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-        match (self.service().usage(), declared) {
-            (Some(usage), Some(declared)) => caller.with_client(usage.client(declared, "http")),
-            _ => caller,
+        let Some(usage) = self.service().usage() else { return caller };
+        match user_agent(headers) {
+            Some(declared) => caller.with_client(usage.client(declared, "http")),
+            None => caller,
         }
     }
 
@@ -205,6 +205,11 @@ impl Server {
     pub(crate) fn shutdown_token(&self) -> &CancellationToken {
         &self.inner.shutdown
     }
+}
+
+/// Returns the client program as the header `User-Agent` declares it.
+fn user_agent(headers: &::http::HeaderMap) -> Option<&str> {
+    headers.get(::http::header::USER_AGENT)?.to_str().ok()
 }
 
 /// Returns a random number from the operating system.

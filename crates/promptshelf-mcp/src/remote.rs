@@ -58,7 +58,7 @@ impl Server {
                     return round.remote_question(&open, arguments, question, rounds).map(Rendered::Question);
                 }
                 (None, Asking::Requests(ask, elicitation)) => {
-                    input = elicit_remote(ask, elicitation, context.revision, question, rounds).await?;
+                    input = elicit_remote(ask, elicitation, context.revision, &open, question, rounds).await?;
                     rounds += 1;
                 }
                 (None, _) => return Err(WireError::missing_elicitation(false, &[])),

@@ -313,6 +313,16 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
     write(out, &items);
 }
 
+/// Returns the entry of a prompt in `prompts/list` of the newest revision, as a profile changes it.
+#[must_use]
+pub fn listed_prompt(profile: &Profile, prompt: &Prompt, view: &View) -> serde_json::Value {
+    let mut entry = serde_json::to_value(WirePrompt::new(prompt, view, Revision::V2026_07_28)).unwrap_or_default();
+    if let Some(entry) = entry.as_object_mut() {
+        profile.entry(entry, prompt);
+    }
+    entry
+}
+
 /// Applies a profile to the list that begins at an index of `out`.
 pub(crate) fn apply(profile: &Profile, page: &Answer<ListPage>, out: &mut Vec<u8>, begin: usize) {
     if page.value().list != ListKind::Prompts {
@@ -415,16 +425,15 @@ pub(crate) fn resource_contents(answer: &Answer<ResourceContents>, revision: Rev
     write(out, &Result { contents: [contents], modern });
 }
 
-/// Adds the capabilities that depend on the server and on the caller: tools, and skills if the caller sees any.
-fn add_capabilities(view: &View, tools: ToolMode, capabilities: &mut serde_json::Value) {
+/// Adds the tools, which depend on the server, and skills: also to a library without any, because a client reads the
+/// capabilities once and would never ask for the first one.
+fn add_capabilities(tools: ToolMode, capabilities: &mut serde_json::Value) {
     match tools {
         ToolMode::Disabled => {}
         ToolMode::Off => capabilities["tools"] = json!({}),
         ToolMode::Search | ToolMode::Each => capabilities["tools"] = json!({ "listChanged": true }),
     }
-    if view.has_skills() {
-        capabilities["extensions"] = json!({ "io.modelcontextprotocol/skills": { "directoryRead": true } });
-    }
+    capabilities["extensions"] = json!({ "io.modelcontextprotocol/skills": { "directoryRead": true } });
 }
 
 /// Writes the result of `initialize`.
@@ -447,7 +456,7 @@ pub(crate) fn initialization(view: &View, revision: Revision, tools: ToolMode, o
         // 2025-03-26 introduced audio and the completion capability together.
         capabilities["completions"] = json!({});
     }
-    add_capabilities(view, tools, &mut capabilities);
+    add_capabilities(tools, &mut capabilities);
     let about = view.about();
     let result = Result {
         protocol_version: revision.as_str(),
@@ -479,7 +488,7 @@ pub(crate) fn discovery(view: &View, tools: ToolMode, out: &mut Vec<u8>) {
         "resources": { "subscribe": true, "listChanged": true },
         "completions": {},
     });
-    add_capabilities(view, tools, &mut capabilities);
+    add_capabilities(tools, &mut capabilities);
     let result = Result {
         supported_versions: Revision::ALL.iter().rev().map(|revision| revision.as_str()).collect(),
         capabilities,

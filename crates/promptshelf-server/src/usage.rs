@@ -4,6 +4,7 @@
 //! While the store is away, figures wait, bounded; what does not fit is counted as lost. A clean stop writes the rest, so
 //! that only a crash loses the figures of a few seconds.
 
+mod clock;
 mod impact;
 mod overview;
 mod report;
@@ -15,7 +16,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
@@ -27,6 +28,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+use self::clock::Clock;
 pub use self::impact::{AffectedWord, IMPACT_WINDOW, RecentCalls};
 pub use self::overview::{DailyUsage, UsageDay, UsageGroup, UsageOverview, UsedDeprecated};
 pub(crate) use self::overview::{Deprecated, ListedPrompts};
@@ -78,6 +80,7 @@ struct State {
     clients: (i64, HashSet<String>),
     /// The hour of the last maintenance.
     maintained: i64,
+    clock: Clock,
 }
 
 struct Batch {
@@ -210,15 +213,16 @@ impl UsageLog {
     async fn write(&self, now: Timestamp, limit: Duration) -> Result<(), StoreError> {
         let mut state = self.0.state.lock().await;
         let hour = now.as_second().div_euclid(HOUR) * HOUR;
+        let is_steady = state.clock.is_steady(Instant::now(), now);
         let lost = state.collect(self.0.usage.drain(), hour);
         self.0.usage.add_lost(lost);
         let result = match &self.0.store {
             Some(store) => {
-                let writing = self.write_to(store, &mut state, now, hour);
+                let writing = self.write_to(store, &mut state, now, is_steady);
                 timeout(limit, writing).await.unwrap_or_else(|_| Err(no_answer()))
             }
             None => {
-                state.expire(now, self.0.retention);
+                state.expire(if is_steady { now } else { Timestamp::MIN }, self.0.retention);
                 return Ok(());
             }
         };
@@ -231,8 +235,9 @@ impl UsageLog {
         store: &StoreHandle,
         state: &mut State,
         now: Timestamp,
-        hour: i64,
+        is_steady: bool,
     ) -> Result<(), StoreError> {
+        let hour = now.as_second().div_euclid(HOUR) * HOUR;
         let store = store.get().await?;
         if !self.0.usage.has_key() {
             self.0.usage.set_key(store.usage_key().await?);
@@ -248,7 +253,7 @@ impl UsageLog {
             }
             state.in_flight = None;
         }
-        if state.maintained != hour {
+        if is_steady && state.maintained != hour {
             store.roll_up_usage(now, self.0.retention).await?;
             state.maintained = hour;
         }
@@ -327,42 +332,4 @@ fn random() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn figures(keys: impl Iterator<Item = (String, String)>) -> BTreeMap<UsageKey, UsageFigures> {
-        let figure = |(prompt, client)| {
-            (UsageKey { prompt, client, ..UsageKey::default() }, UsageFigures { count: 1, ..UsageFigures::default() })
-        };
-        keys.map(figure).collect()
-    }
-
-    // req: S-186
-    #[test]
-    fn waiting_figures_and_names_of_clients_are_bounded() {
-        let mut state = State::default();
-        let clients = (0..2_000).map(|number| ("it".to_owned(), format!("client-{number:04}")));
-        assert_eq!(state.collect(figures(clients), 0), 0);
-        assert_eq!(state.waiting[&0].len(), MAX_CLIENTS + 1, "the rest is `other`");
-        assert_eq!(state.calls(), 2_000);
-        let prompts = (0..MAX_KEYS + 7).map(|number| (format!("prompt-{number}"), "other".to_owned()));
-        let lost = state.collect(figures(prompts), 2 * HOUR);
-        assert_eq!(lost as usize, MAX_CLIENTS + 1 + 7);
-        assert_eq!(state.calls() + lost, 2_000 + MAX_KEYS as u64 + 7, "each call is counted or lost");
-        let again = [("prompt-0".to_owned(), "other".to_owned())].into_iter();
-        let other = figures(again);
-        let known = state.waiting[&(2 * HOUR)].contains_key(other.keys().next().expect("one"));
-        assert_eq!(state.collect(other, 2 * HOUR), u64::from(!known), "a known key needs no space");
-    }
-
-    #[test]
-    fn figures_in_memory_expire() {
-        let mut state = State::default();
-        for hour in 0..10 {
-            state.collect(figures([("it".to_owned(), String::new())].into_iter()), hour * HOUR);
-        }
-        let now = Timestamp::from_second(10 * HOUR).expect("a time");
-        state.expire(now, Duration::from_secs(3 * 60 * 60));
-        assert_eq!(state.waiting.keys().copied().collect::<Vec<_>>(), [7 * HOUR, 8 * HOUR, 9 * HOUR]);
-    }
-}
+mod tests;

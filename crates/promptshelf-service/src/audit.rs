@@ -120,7 +120,8 @@ impl Drop for AuditLog {
 pub(crate) struct Call {
     /// `None` without a recorder, so that nothing is collected.
     record: Option<Box<Record>>,
-    counted: Option<CountedCall>,
+    /// Boxed, as the others are: an operation is moved through several functions, also where nothing is counted.
+    counted: Option<Box<CountedCall>>,
     /// Boxed: few services have a rollout.
     compared: Option<Box<RolloutCall>>,
     _slot: Option<Slot>,
@@ -159,7 +160,7 @@ impl Call {
 
     /// Counts the operation in the figures of usage.
     pub(crate) fn count(&mut self, counted: Option<CountedCall>) {
-        self.counted = counted;
+        self.counted = counted.map(Box::new);
     }
 
     /// Counts the operation in the comparison of a rollout.

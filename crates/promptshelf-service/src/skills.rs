@@ -24,7 +24,7 @@ use crate::{
 /// A page of skills.
 #[derive(Clone, Debug)]
 pub struct SkillPage {
-    /// The skills, by name.
+    /// The skills, by path.
     pub skills: Vec<Arc<Skill>>,
     /// The cursor of the next page, unless this is the last one.
     pub next_cursor: Option<String>,
@@ -44,13 +44,7 @@ pub struct FolderPage {
 }
 
 impl View {
-    /// Returns whether the caller sees any skill.
-    #[must_use]
-    pub fn has_skills(&self) -> bool {
-        self.skills(None).next().is_some()
-    }
-
-    /// Iterates over the skills that the caller sees, after a name.
+    /// Iterates over the skills that the caller sees, after a path.
     fn skills<'v>(&'v self, after: Option<&'v str>) -> impl Iterator<Item = &'v Arc<Skill>> {
         self.catalog().skills().after(after).filter(|skill| access::is_listed(self.caller(), skill.access()))
     }
@@ -72,7 +66,7 @@ impl Service {
             let size = view.catalog().policy().page_size.max(1);
             let skills: Vec<_> = shown.by_ref().take(size).collect();
             let last = skills.last().filter(|_| shown.next().is_some());
-            let next_cursor = last.map(|last| cursor::encode(DerivedList::Skills, last.name()));
+            let next_cursor = last.map(|last| cursor::encode(DerivedList::Skills, last.path()));
             SkillPage { skills, next_cursor }
         });
         call.end(page).map(|page| Answer::new(view, page))

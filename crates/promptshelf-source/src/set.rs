@@ -10,7 +10,7 @@ mod status;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -65,10 +65,14 @@ const RELOAD_WAIT: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct SourceSet(Arc<Inner>);
 
+type Relay = Box<dyn Fn(&str) + Send + Sync>;
+
 struct Inner {
     members: Vec<Arc<Member>>,
     shared: Arc<Shared>,
     runtime: Handle,
+    /// Passes the names of refreshed members on to other replicas.
+    relay: OnceLock<Relay>,
 }
 
 /// The state that members report to.
@@ -115,7 +119,7 @@ impl SourceSet {
         let (shared, runtime) = (Arc::new(shared), Handle::current());
         let members: Vec<_> =
             members.into_iter().map(|options| Member::start(options, rules, &shared, &runtime)).collect();
-        SourceSet(Arc::new(Inner { members, shared, runtime }))
+        SourceSet(Arc::new(Inner { members, shared, runtime, relay: OnceLock::new() }))
     }
 
     /// Replaces the rules that bind all members, and loads them again. A member that cannot be loaded in a few seconds is
@@ -150,8 +154,31 @@ impl SourceSet {
         timeout(most, settled.wait_for(|settled| *settled >= all)).await.map(drop).ok();
     }
 
-    /// Reads a member again. Returns `false` if no member has this name.
+    /// Sets a function that passes the names of refreshed members on to other replicas, without blocking. The first call
+    /// counts.
+    pub fn relay_refreshes(&self, relay: impl Fn(&str) + Send + Sync + 'static) {
+        self.0.relay.set(Box::new(relay)).ok();
+    }
+
+    /// Reads a member again, here and on the other replicas that are known. Returns `false` if no member has this name.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
     pub fn refresh(&self, name: &str) -> bool {
+        let is_found = self.refresh_here(name);
+        if let Some(relay) = self.0.relay.get().filter(|_| is_found) {
+            relay(name);
+        }
+        is_found
+    }
+
+    /// Reads a member of this process again. Returns `false` if no member has this name.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn refresh_here(&self, name: &str) -> bool {
         let member = self.0.members.iter().find(|member| member.name() == name);
         member.inspect(|member| member.refresh()).is_some()
     }

@@ -83,6 +83,17 @@ impl StoreUrl {
         ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| word.starts_with(scheme))
     }
 
+    /// Returns whether the URL contains a password.
+    #[must_use]
+    pub fn has_password(&self) -> bool {
+        match &self.0 {
+            Place::Sqlite(_) => false,
+            Place::Postgres(PostgresUrl { url, .. }) => {
+                url.password().is_some() || url.query_pairs().any(|(name, _)| name == "password")
+            }
+        }
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.0
     }
@@ -328,6 +339,7 @@ mod tests {
         ] {
             let parsed: StoreUrl = url.parse().unwrap();
             assert!(!format!("{parsed} {parsed:?}").contains("hunter2"), "{parsed}");
+            assert!(parsed.has_password());
             assert!(parsed.to_string().contains("***"), "{parsed}");
             let address: ChannelAddress = format!("{url}#staging@7").parse().unwrap();
             assert!(!format!("{address:?}").contains("hunter2"));

@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use crate::reason::Reason;
+
 /// Why an operation on a store failed. Messages never contain a password.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -52,6 +54,8 @@ pub enum StoreError {
     Policy {
         /// The unmet conditions, one sentence each.
         lacks: Vec<String>,
+        /// The same conditions with stable codes; empty if they are unknown.
+        reasons: Vec<Reason>,
     },
     /// The store cannot be reached, or did not answer in time.
     Unreachable {
@@ -86,6 +90,10 @@ impl StoreError {
         StoreError::InvalidInput { reason: reason.into() }
     }
 
+    pub(crate) fn policy(reasons: Vec<Reason>) -> StoreError {
+        StoreError::Policy { lacks: Reason::texts(&reasons), reasons }
+    }
+
     pub(crate) fn state(reason: impl Into<String>) -> StoreError {
         StoreError::State { reason: reason.into() }
     }
@@ -113,7 +121,7 @@ impl fmt::Display for StoreError {
                 write!(f, "changed by someone else, now at revision {revision}: {}", paths.join(", "))
             }
             StoreError::Changed { what } => write!(f, "{what} has changed since it was read: read it again"),
-            StoreError::Policy { lacks } => write!(f, "the policy of the channel is not met: {}", lacks.join("; ")),
+            StoreError::Policy { lacks, .. } => write!(f, "the policy of the channel is not met: {}", lacks.join("; ")),
             StoreError::Unreachable { reason, .. } => write!(f, "the store cannot be reached: {reason}"),
             StoreError::NewerSchema { found, known } => {
                 write!(f, "the store has schema {found}, and this release knows {known} at most: use a newer release")

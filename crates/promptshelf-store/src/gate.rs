@@ -7,20 +7,21 @@ use crate::{
     database::Transaction,
     evaluation::{EvaluatedPrompt, Evaluation},
     model::{Digest, Policy, Proposal},
+    reason::Reason,
     tables::evaluation::{self, Newest},
 };
 
 /// The largest number of sentences.
 const MAX_SENTENCES: usize = 10;
 
-/// Returns the missing conditions of an open proposal, one sentence each. A prompt whose new version is served already needs
+/// Returns the missing conditions of an open proposal. A prompt whose new version is served already needs
 /// no result.
 pub(crate) async fn lacks(
     transaction: &mut Transaction,
     policy: &Policy,
     proposal: &Proposal,
     prompts: &[EvaluatedPrompt],
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<Reason>, StoreError> {
     if policy.evaluations.is_empty() {
         return Ok(Vec::new());
     }
@@ -29,7 +30,7 @@ pub(crate) async fn lacks(
     let newest = evaluation::newest(transaction, &policy.evaluations, &names).await?;
     let gate = Gate { policy, proposal, newest: &newest };
     let required = prompts.iter().flat_map(|prompt| policy.evaluations.iter().map(move |name| (prompt, name)));
-    let mut lacks: Vec<String> = required.filter_map(|(prompt, name)| gate.lack(prompt, name)).collect();
+    let mut lacks: Vec<Reason> = required.filter_map(|(prompt, name)| gate.lack(prompt, name)).collect();
     let more = lacks.len().saturating_sub(MAX_SENTENCES);
     if more > 0 {
         lacks.truncate(MAX_SENTENCES);
@@ -38,7 +39,7 @@ pub(crate) async fn lacks(
             // Writing to a string cannot fail.
             let _ = write!(sentence, ": run `promptshelf evaluate --proposal {}`", proposal.id);
         }
-        lacks.push(sentence);
+        lacks.push(Reason::new("evaluations-more", sentence).with("n", more));
     }
     Ok(lacks)
 }
@@ -55,8 +56,9 @@ impl Gate<'_> {
     }
 
     /// Returns the reason why a prompt does not pass an evaluation.
-    fn lack(&self, prompt: &EvaluatedPrompt, evaluation: &str) -> Option<String> {
+    fn lack(&self, prompt: &EvaluatedPrompt, evaluation: &str) -> Option<Reason> {
         let name = &prompt.name;
+        let reason = |code, text: String| Reason::new(code, text).with("prompt", name).with("evaluation", evaluation);
         let command = match self.proposal.id {
             // The proposal of a dry run has no number.
             0 => String::new(),
@@ -68,24 +70,27 @@ impl Gate<'_> {
             if !command.is_empty() {
                 let _ = write!(sentence, ": run {command}");
             }
-            return Some(sentence);
+            return Some(reason("evaluation-missing", sentence).with("command", command));
         };
         let again = || if command.is_empty() { String::new() } else { format!(", or run {command} again") };
         if !result.passed {
             let failures = result.failures().map(|(score, found, least)| bound(score, found, "at least", least));
             let failures = failures.collect::<Vec<_>>().join(", ");
-            return Some(format!(
+            let sentence = format!(
                 "the prompt `{name}` does not pass the evaluation `{evaluation}` ({failures}): change the prompt{}",
                 again()
-            ));
+            );
+            return Some(reason("evaluation-failed", sentence).with("scores", failures));
         }
         let live = prompt.live.filter(|_| self.policy.no_regression)?;
         let Some(live) = self.result(evaluation, name, live) else {
             let channel = &self.proposal.channel;
-            return Some(format!(
+            let command = format!("`promptshelf evaluate {name} --evaluation {evaluation} --channel {channel}`");
+            let sentence = format!(
                 "the served version of the prompt `{name}` has no result of the evaluation `{evaluation}` to compare \
-                 with: run `promptshelf evaluate {name} --evaluation {evaluation} --channel {channel}`"
-            ));
+                 with: run {command}"
+            );
+            return Some(reason("evaluation-not-compared", sentence).with("command", command));
         };
         let regressions = result.regressions(live);
         if regressions.is_empty() {
@@ -93,11 +98,12 @@ impl Gate<'_> {
         }
         let worse = regressions.iter().map(|(score, found, before)| bound(score, *found, "served", *before));
         let worse = worse.collect::<Vec<_>>().join(", ");
-        Some(format!(
+        let sentence = format!(
             "the prompt `{name}` is worse than the served version in the evaluation `{evaluation}` ({worse}): change the \
              prompt{}",
             again()
-        ))
+        );
+        Some(reason("evaluation-worse", sentence).with("scores", worse))
     }
 }
 

@@ -17,15 +17,22 @@ use crate::{
 /// The first and the longest wait before another attempt to connect.
 const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
 
+/// The payload of notifications for sources, which is not the name of a channel.
+pub(crate) const ALL_SOURCES: &str = "*sources";
+
 impl Store {
     /// Listens to hints that a channel may have changed. A hint can be lost, and a pooler may deliver none: a follower
     /// also compares heads every second. Each use has a connection of its own until it is dropped.
     pub async fn hints(&self, channel: &ChannelName) -> ChangeHints {
+        self.hints_of(channel.as_str())
+    }
+
+    pub(crate) fn hints_of(&self, payload: &str) -> ChangeHints {
         match self.database() {
             Database::Postgres(pool) if self.url().has_notifications() => {
                 // One waiting hint is as good as many.
                 let (sender, hints) = mpsc::channel(1);
-                let task = tokio::spawn(listen(listener_pool(pool), channel.to_string(), sender));
+                let task = tokio::spawn(listen(listener_pool(pool), payload.to_owned(), sender));
                 ChangeHints { hints: Some(hints), task: Some(task) }
             }
             Database::Postgres(_) | Database::Sqlite { .. } => ChangeHints { hints: None, task: None },
@@ -61,8 +68,8 @@ impl Drop for ChangeHints {
     }
 }
 
-/// Sends a hint for each notification of a channel and after each connection, until the receiver is gone.
-async fn listen(pool: PgPool, channel: String, hints: mpsc::Sender<()>) {
+/// Sends a hint for each notification with this payload and after each connection, until the receiver is gone.
+async fn listen(pool: PgPool, payload: String, hints: mpsc::Sender<()>) {
     let mut wait = RETRY.0;
     let hint = || !matches!(hints.try_send(()), Err(TrySendError::Closed(())));
     loop {
@@ -85,7 +92,7 @@ async fn listen(pool: PgPool, channel: String, hints: mpsc::Sender<()>) {
             }
             // `None` stands for a broken connection: notifications may be lost, so a new one begins with a hint.
             while let Ok(Some(notification)) = listener.try_recv().await {
-                if notification.payload() == channel && !hint() {
+                if notification.payload() == payload && !hint() {
                     return;
                 }
             }

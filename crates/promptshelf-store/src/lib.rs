@@ -30,11 +30,14 @@ mod policy;
 mod promote;
 mod publish;
 mod read;
+mod reason;
 mod retention;
 mod review;
 mod rollout;
+mod rollout_report;
 mod rollouts;
 mod snapshot;
+mod source_signals;
 mod standing;
 mod store;
 mod tables;
@@ -59,7 +62,9 @@ pub use model::{
     Published, Review, Revision, RevisionKind, Served, Verdict,
 };
 pub use outbox::DeliveryLock;
+pub use reason::Reason;
 pub use rollout::{GroupCounts, RolloutCounts, RolloutPlan, RolloutProgress, RolloutState};
+pub use rollout_report::{RolloutChange, RolloutChangeKind, RolloutReport, RolloutStep};
 pub use standing::{PromptStanding, Standing, StandingQuery, Standings};
 pub use store::Store;
 pub use usage::UsageQuery;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use crate::digest::Digest;
-use crate::{address::ChannelName, check::CheckSummary};
+use crate::{address::ChannelName, check::CheckSummary, reason::Reason};
 
 /// Identifies one life of a store: a restored backup gets a new epoch, and replicas then read everything again. A random
 /// UUID as text.
@@ -320,6 +320,17 @@ pub struct Proposal {
     pub revision: Option<u64>,
     /// The missing conditions, one sentence each. Empty if it can be published.
     pub lacks: Vec<String>,
+    /// The same conditions with stable codes, in the same order.
+    #[serde(default)]
+    pub reasons: Vec<Reason>,
+}
+
+impl Proposal {
+    /// Replaces the missing conditions.
+    pub(crate) fn set_reasons(&mut self, reasons: Vec<Reason>) {
+        self.lacks = Reason::texts(&reasons);
+        self.reasons = reasons;
+    }
 }
 
 /// The judgement of a reviewer.

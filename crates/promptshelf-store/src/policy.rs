@@ -4,22 +4,22 @@ use crate::{
     check::CheckSummary,
     input::same_name,
     model::{CheckLevel, Policy, Proposal, ProposalState, Verdict},
+    reason::Reason,
 };
 
 /// The largest number of paths that a sentence names.
 const MAX_PATHS: usize = 5;
 
-/// Returns the missing conditions of an open proposal, one sentence each. `outdated` are the files that the channel has changed since.
-pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -> Vec<String> {
+/// Returns the missing conditions of an open proposal. `outdated` are the files that the channel has changed since.
+pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -> Vec<Reason> {
     if proposal.state != ProposalState::Open {
         return Vec::new();
     }
     let mut lacks = Vec::new();
     if !outdated.is_empty() {
-        lacks.push(format!(
-            "the channel has changed {} since: propose again, based on its newest revision",
-            paths(outdated)
-        ));
+        let paths = paths(outdated);
+        let text = format!("the channel has changed {paths} since: propose again, based on its newest revision");
+        lacks.push(Reason::new("changed-since", text).with("paths", paths));
     }
     lacks.extend(checks(policy, &proposal.checks));
     let needed =
@@ -27,7 +27,9 @@ pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -
     if needed > 0 {
         let who =
             if policy.four_eyes { format!(" by reviewers other than {}", proposal.author) } else { String::new() };
-        lacks.push(format!("{needed} more {} needed{who}", if needed == 1 { "approval is" } else { "approvals are" }));
+        let text = format!("{needed} more {} needed{who}", if needed == 1 { "approval is" } else { "approvals are" });
+        let reason = Reason::new(if policy.four_eyes { "approvals-by-others" } else { "approvals" }, text);
+        lacks.push(reason.with("n", needed).with("author", &proposal.author));
     }
     lacks
 }
@@ -46,20 +48,23 @@ pub(crate) fn approvers(policy: &Policy, proposal: &Proposal) -> Vec<String> {
     approvers
 }
 
-fn checks(policy: &Policy, found: &CheckSummary) -> Vec<String> {
+fn checks(policy: &Policy, found: &CheckSummary) -> Vec<Reason> {
     let mut lacks = Vec::new();
     let count = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     if policy.checks != CheckLevel::Off && found.errors > 0 {
-        lacks.push(format!("the check found {}", count(found.errors, "error")));
+        let text = format!("the check found {}", count(found.errors, "error"));
+        lacks.push(Reason::new("check-errors", text).with("n", found.errors));
     }
     if policy.checks == CheckLevel::Warnings && found.warnings > 0 {
-        lacks.push(format!("the check found {}", count(found.warnings, "warning")));
+        let text = format!("the check found {}", count(found.warnings, "warning"));
+        lacks.push(Reason::new("check-warnings", text).with("n", found.warnings));
     }
     match found.tests {
         Some((passed, failed)) if policy.tests && failed > 0 => {
-            lacks.push(format!("{failed} of {} failed", count(passed + failed, "prompt test")));
+            let text = format!("{failed} of {} failed", count(passed + failed, "prompt test"));
+            lacks.push(Reason::new("tests-failed", text).with("failed", failed).with("n", passed + failed));
         }
-        None if policy.tests => lacks.push("the prompt tests have not run".to_owned()),
+        None if policy.tests => lacks.push(Reason::new("tests-not-run", "the prompt tests have not run")),
         _ => {}
     }
     lacks

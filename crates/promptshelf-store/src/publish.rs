@@ -197,7 +197,7 @@ impl Store {
         let checked = check(&basis, checker).await?;
         let mut transaction = self.database().begin(Mode::Read).await?;
         let mut proposal = proposed(draft, &basis.changes, &checked.report);
-        proposal.lacks = policy::lacks(&basis.policy, &proposal, &[]);
+        let mut reasons = policy::lacks(&basis.policy, &proposal, &[]);
         let result = async {
             let evaluated = checked.evaluated(&basis.snapshot.live);
             let lacks = gate::lacks(&mut transaction, &basis.policy, &proposal, &evaluated).await?;
@@ -205,7 +205,8 @@ impl Store {
         }
         .await;
         let (prompts, lacks) = transaction.finish(result).await?;
-        proposal.lacks.extend(lacks);
+        reasons.extend(lacks);
+        proposal.set_reasons(reasons);
         Ok(Published { proposal, prompts, findings: checked.report.findings })
     }
 
@@ -289,6 +290,7 @@ fn proposed(draft: &Draft, changes: &[Replacement], report: &CheckReport) -> Pro
         checks: report.summary,
         revision: None,
         lacks: Vec::new(),
+        reasons: Vec::new(),
     }
 }
 
@@ -354,8 +356,9 @@ async fn store(
         Target::New => {
             let (id, at) = proposal::open(transaction, &new).await?;
             let mut proposal = Proposal { id, at, ..proposed(draft, &basis.changes, &checked.report) };
-            proposal.lacks = policy::lacks(&channel.policy, &proposal, &[]);
-            proposal.lacks.extend(gate::lacks(transaction, &channel.policy, &proposal, &evaluated).await?);
+            let mut reasons = policy::lacks(&channel.policy, &proposal, &[]);
+            reasons.extend(gate::lacks(transaction, &channel.policy, &proposal, &evaluated).await?);
+            proposal.set_reasons(reasons);
             // A proposal that is published at once waits for no results.
             if !proposal.lacks.is_empty() || !draft.may_publish {
                 evaluation::set_prompts(transaction, id, &evaluated).await?;
@@ -408,7 +411,7 @@ async fn store(
         proposal.at = proposal::set_state(transaction, proposal.id, ProposalState::Published, Some(number)).await?;
         proposal.state = ProposalState::Published;
         proposal.revision = Some(number);
-        proposal.lacks.clear();
+        proposal.set_reasons(Vec::new());
         channel::set_revision(transaction, channel.id, number).await?;
         channel::lock_library(transaction).await?;
     }

@@ -10,6 +10,7 @@ use crate::{
     input,
     model::{Actor, Digest, Proposal, ProposalQuery, ProposalState, Published, Verdict},
     publish::changed,
+    reason::Reason,
     store::Store,
     tables::{blob, channel, proposal},
 };
@@ -110,11 +111,12 @@ impl Store {
         if published.proposal.state == ProposalState::Published {
             return Ok(published);
         }
-        let mut lacks = published.proposal.lacks;
+        let mut reasons = published.proposal.reasons;
         if !actor.may_publish {
-            lacks.push(format!("{} may not publish", actor.name));
+            let text = format!("{} may not publish", actor.name);
+            reasons.push(Reason::new("may-not-publish", text).with("name", &actor.name));
         }
-        Err(StoreError::Policy { lacks })
+        Err(StoreError::policy(reasons))
     }
 
     /// Withdraws an open proposal.
@@ -177,8 +179,8 @@ async fn add_review(
     }
     let policy = channel::get(transaction, &proposal.channel).await?.policy;
     if verdict == Verdict::Approve && policy.four_eyes && input::same_name(&proposal.author, &actor.name) {
-        let lacks = vec!["authors cannot approve their own proposals".to_owned()];
-        return Err(StoreError::Policy { lacks });
+        let reason = Reason::new("own-proposal", "authors cannot approve their own proposals");
+        return Err(StoreError::policy(vec![reason]));
     }
     let is_repeated = proposal
         .reviews

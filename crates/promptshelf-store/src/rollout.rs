@@ -16,37 +16,61 @@ use crate::address::ChannelName;
 const STOP: f64 = 300.0;
 
 /// The calls of the new version since the last step without which the next one waits.
-const CALLS_PER_STEP: u64 = 20;
+pub(crate) const CALLS_PER_STEP: u64 = 20;
 
 /// The author of changes that the server makes itself.
 pub(crate) const SERVER: &str = "promptshelf";
 
 /// The plan of a rollout, from the settings of a server.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RolloutPlan {
     /// The first share, and the size of each step, in per cent.
     pub percent: u8,
-    /// The time between two steps; by hand only without it.
+    /// The time between two steps in seconds; by hand only without it.
+    #[serde(default, rename = "stepSeconds", with = "seconds")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub steps: Option<Duration>,
     /// The factor by which the share of failed calls may be higher; not compared without it.
+    #[serde(default)]
     pub errors: Option<f64>,
     /// The same for declined and cancelled forms.
+    #[serde(default)]
     pub declined: Option<f64>,
-    /// Whether slow calls are compared. Their bound decides which calls are counted as slow.
-    pub has_latency: bool,
+    /// The factor by which calls may be slower: it decides which calls are counted as slow.
+    #[serde(default)]
+    pub latency: Option<f64>,
+}
+
+/// A duration as a number of seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+    pub(super) fn serialize<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        value.map(|value| value.as_secs()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map(Duration::from_secs))
+    }
 }
 
 impl RolloutPlan {
     /// Creates a plan without steps and bounds.
     #[must_use]
     pub fn new(percent: u8) -> RolloutPlan {
-        RolloutPlan { percent, steps: None, errors: None, declined: None, has_latency: false }
+        RolloutPlan { percent, steps: None, errors: None, declined: None, latency: None }
     }
 }
 
 /// The counts of one group of callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GroupCounts {
@@ -81,6 +105,7 @@ impl GroupCounts {
 
 /// The counts of both groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RolloutCounts {
@@ -122,26 +147,23 @@ pub struct RolloutProgress {
     /// The counts that wait until both groups have some.
     waiting: RolloutCounts,
     /// The calls of the new version since the last step.
-    calls_since_step: u64,
+    pub(crate) calls_since_step: u64,
     errors: [f64; RATIOS],
     declined: [f64; RATIOS],
     slow: [f64; RATIOS],
 }
 
 /// A rollout at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RolloutState {
     /// The channel whose callers are divided.
     pub channel: ChannelName,
     /// The channel that the share is served.
-    #[serde(rename = "to")]
     pub target: ChannelName,
     /// The share in per cent; 0 if it was stopped.
     pub percent: u8,
     /// Whether it was stopped. It stays so until it is set by hand.
-    #[serde(rename = "stopped")]
     pub is_stopped: bool,
     /// The author of the last change of the share.
     pub changed_by: String,
@@ -150,8 +172,9 @@ pub struct RolloutState {
     /// The time of the last change.
     pub changed_at: Timestamp,
     /// Counts and evidence.
-    #[serde(skip)]
     pub progress: RolloutProgress,
+    /// The settings of the server that started last.
+    pub plan: Option<RolloutPlan>,
 }
 
 /// Returns a time of the database, in microseconds, as a moment.
@@ -190,13 +213,18 @@ impl RolloutState {
             // The clock of the database went back: the time of a step begins anew.
             self.changed_at = time(now);
         } else if u128::from(since.unsigned_abs()) >= steps.as_micros()
-            && (1..100).contains(&self.percent)
             && self.progress.calls_since_step >= CALLS_PER_STEP
+            && let Some(percent) = self.next_percent(plan)
         {
             // One step, however far the clock jumped.
-            let percent = self.percent.saturating_add(plan.percent.max(1)).min(100);
             self.set(percent, false, SERVER, "the next step".to_owned(), now);
         }
+    }
+
+    /// Returns the share of the next step; `None` after the last one, and while the rollout is paused or stopped.
+    pub(crate) fn next_percent(&self, plan: &RolloutPlan) -> Option<u8> {
+        let has_next = !self.is_stopped && (1..100).contains(&self.percent);
+        has_next.then(|| self.percent.saturating_add(plan.percent.max(1)).min(100))
     }
 }
 
@@ -218,7 +246,7 @@ impl RolloutProgress {
         compare(&mut self.declined, plan.declined, forms.0, forms.1);
         let timed = ((&mut candidate.timed, &mut candidate.slow), (&mut stable.timed, &mut stable.slow));
         // The bound of latency decides which calls are counted as slow.
-        compare(&mut self.slow, plan.has_latency.then_some(1.0), timed.0, timed.1);
+        compare(&mut self.slow, plan.latency.map(|_| 1.0), timed.0, timed.1);
     }
 
     fn reason_to_stop(&self, plan: &RolloutPlan) -> Option<String> {
@@ -236,7 +264,7 @@ impl RolloutProgress {
                 [candidate.declined, candidate.forms, stable.declined, stable.forms],
             ));
         }
-        (plan.has_latency && reaches(self.slow))
+        (plan.latency.is_some() && reaches(self.slow))
             .then(|| describe("slow calls", [candidate.slow, candidate.timed, stable.slow, stable.timed]))
     }
 }
@@ -279,6 +307,7 @@ mod tests {
             reason: "begun".to_owned(),
             changed_at: time(10 * HOUR),
             progress: RolloutProgress::of_revision(1),
+            plan: None,
         }
     }
 
@@ -346,7 +375,7 @@ mod tests {
             state.advance(&plan(), counts, 10 * HOUR, Some(1));
             assert!(!state.is_stopped, "only errors are compared");
             let mut state = self::state();
-            let plan = RolloutPlan { declined: Some(2.0), has_latency: true, ..plan() };
+            let plan = RolloutPlan { declined: Some(2.0), latency: Some(2.0), ..plan() };
             state.advance(&plan, counts, 10 * HOUR, Some(1));
             assert!(state.is_stopped && state.reason.starts_with(expected), "{}", state.reason);
         }

@@ -3,6 +3,8 @@
 //! The state is one row, changed under its lock, with the clock of the database: replicas agree on it whatever their own
 //! clocks show.
 
+use jiff::Timestamp;
+
 use crate::{
     StoreError,
     address::ChannelName,
@@ -10,23 +12,27 @@ use crate::{
     input,
     model::Actor,
     rollout::{RolloutCounts, RolloutPlan, RolloutProgress, RolloutState, SERVER, time},
+    rollout_report::{RolloutChangeKind, RolloutReport},
     store::Store,
-    tables::{channel, rollout},
+    tables::{channel, rollout, rollout_change},
 };
 
+/// The changes of a rollout that a report has.
+const REPORTED: u64 = 100;
+
 impl Store {
-    /// Returns all rollouts, by channel and target.
+    /// Returns all rollouts with their histories, by channel and target.
     ///
     /// # Errors
     ///
     /// Errors of the database.
-    pub async fn rollouts(&self) -> Result<Vec<RolloutState>, StoreError> {
+    pub async fn rollouts(&self) -> Result<Vec<RolloutReport>, StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = rollout::all(&mut transaction).await;
+        let result = reports(&mut transaction).await;
         transaction.finish(result).await
     }
 
-    /// Begins a rollout with the first share of its plan. One that exists stays as it is, even if it was stopped.
+    /// Begins a rollout with the first share of its plan. One that exists keeps its share, even if it was stopped.
     ///
     /// # Errors
     ///
@@ -47,52 +53,56 @@ impl Store {
     }
 
     /// Sets the share of a rollout by hand, and begins its evidence anew. A stopped rollout goes on. Without a target the
-    /// channel must have one rollout only.
+    /// channel must have one rollout only. `seen` is the time of the last change that the caller has seen, so that a
+    /// rollout that was stopped meanwhile is not continued by mistake.
     ///
     /// # Errors
     ///
     /// [`StoreError::InvalidInput`] for a share above 100 and for a channel with several rollouts,
-    /// [`StoreError::NotFound`], and errors of the database.
+    /// [`StoreError::NotFound`], [`StoreError::Changed`] if the last change is another one, and errors of the database.
     pub async fn set_rollout(
         &self,
         channel: &ChannelName,
         target: Option<&ChannelName>,
         percent: u8,
+        reason: &str,
+        seen: Option<Timestamp>,
         actor: &Actor,
-    ) -> Result<RolloutState, StoreError> {
+    ) -> Result<RolloutReport, StoreError> {
         if percent > 100 {
             return Err(StoreError::invalid(format!("expected a share from 0 to 100 per cent, got {percent}")));
         }
-        self.change_rollout(channel, target, Some(percent), "set by hand", actor).await
+        let new = NewShare { percent: Some(percent), reason, seen };
+        self.change_rollout(channel, target, new, actor).await
     }
 
     /// Stops a rollout: all callers are served the channel itself.
     ///
     /// # Errors
     ///
-    /// As [`Store::set_rollout`].
+    /// [`StoreError::InvalidInput`] for a channel with several rollouts, [`StoreError::NotFound`], and errors of the
+    /// database.
     pub async fn stop_rollout(
         &self,
         channel: &ChannelName,
         target: Option<&ChannelName>,
         reason: &str,
         actor: &Actor,
-    ) -> Result<RolloutState, StoreError> {
-        self.change_rollout(channel, target, None, reason, actor).await
+    ) -> Result<RolloutReport, StoreError> {
+        self.change_rollout(channel, target, NewShare { percent: None, reason, seen: None }, actor).await
     }
 
     async fn change_rollout(
         &self,
         channel: &ChannelName,
         target: Option<&ChannelName>,
-        percent: Option<u8>,
-        reason: &str,
+        new: NewShare<'_>,
         actor: &Actor,
-    ) -> Result<RolloutState, StoreError> {
+    ) -> Result<RolloutReport, StoreError> {
         input::actor(actor)?;
-        input::note("a reason", reason)?;
+        input::note("a reason", new.reason)?;
         let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = change(&mut transaction, channel, target, percent, reason, actor).await;
+        let result = change(&mut transaction, channel, target, new, actor).await;
         transaction.finish(result).await
     }
 
@@ -124,6 +134,28 @@ impl Store {
     }
 }
 
+/// A change of the share by hand.
+struct NewShare<'a> {
+    /// `None` stops the rollout.
+    percent: Option<u8>,
+    reason: &'a str,
+    /// The time of the last change that the caller has seen.
+    seen: Option<Timestamp>,
+}
+
+async fn reports(transaction: &mut Transaction) -> Result<Vec<RolloutReport>, StoreError> {
+    let mut reports = Vec::new();
+    for state in rollout::all(transaction).await? {
+        reports.push(report(transaction, state).await?);
+    }
+    Ok(reports)
+}
+
+async fn report(transaction: &mut Transaction, state: RolloutState) -> Result<RolloutReport, StoreError> {
+    let history = rollout_change::of(transaction, &state.channel, &state.target, REPORTED).await?;
+    Ok(RolloutReport::new(state, history))
+}
+
 async fn begin(
     transaction: &mut Transaction,
     channel: &ChannelName,
@@ -141,20 +173,27 @@ async fn begin(
         reason: "begun".to_owned(),
         changed_at: time(rollout::now(transaction).await?),
         progress: RolloutProgress::of_revision(revision),
+        plan: Some(*plan),
     };
-    rollout::insert(transaction, &state).await?;
+    if rollout::insert(transaction, &state).await? {
+        rollout_change::append(transaction, &state, RolloutChangeKind::Begin, true, &state).await?;
+        return Ok(state);
+    }
     let found = rollout::find(transaction, channel, target, true).await?;
-    found.ok_or_else(|| missing(channel, Some(target)))
+    let mut found = found.ok_or_else(|| missing(channel, Some(target)))?;
+    if found.plan.replace(*plan) != Some(*plan) {
+        rollout::update(transaction, &found).await?;
+    }
+    Ok(found)
 }
 
 async fn change(
     transaction: &mut Transaction,
     channel: &ChannelName,
     target: Option<&ChannelName>,
-    percent: Option<u8>,
-    reason: &str,
+    NewShare { percent, reason, seen }: NewShare<'_>,
     actor: &Actor,
-) -> Result<RolloutState, StoreError> {
+) -> Result<RolloutReport, StoreError> {
     let target = match target {
         Some(target) => target.clone(),
         None => {
@@ -171,12 +210,18 @@ async fn change(
         }
     };
     let found = rollout::find(transaction, channel, &target, true).await?;
-    let mut state = found.ok_or_else(|| missing(channel, Some(&target)))?;
+    let before = found.ok_or_else(|| missing(channel, Some(&target)))?;
+    if seen.is_some_and(|seen| seen != before.changed_at) {
+        return Err(StoreError::Changed { what: format!("the rollout of {channel} to {target}") });
+    }
+    let mut state = before.clone();
     let now = rollout::now(transaction).await?;
     state.set(percent.unwrap_or(0), percent.is_none(), &actor.name, reason.to_owned(), now);
     state.progress = RolloutProgress::of_revision(state.progress.revision);
     rollout::update(transaction, &state).await?;
-    Ok(state)
+    let kind = if state.is_stopped { RolloutChangeKind::Stop } else { RolloutChangeKind::Set };
+    rollout_change::append(transaction, &state, kind, false, &before).await?;
+    report(transaction, state).await
 }
 
 /// Returns a rollout with the time of the database, in microseconds, and the revision of its target; `None` for a target
@@ -204,6 +249,11 @@ async fn advance(
     state.advance(plan, counts, rollout::now(transaction).await?, revision);
     if state != before {
         rollout::update(transaction, &state).await?;
+    }
+    if (state.percent, state.is_stopped) != (before.percent, before.is_stopped) {
+        let kind = if state.is_stopped { RolloutChangeKind::Stop } else { RolloutChangeKind::Step };
+        // With the counts that were the reason.
+        rollout_change::append(transaction, &state, kind, true, &state).await?;
     }
     Ok(Some(state))
 }

@@ -63,6 +63,21 @@ pub struct Standing {
 }
 
 impl Store {
+    /// Returns the versions of prompts in the channels that `is_shown` accepts, by name.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn standings_of(
+        &self,
+        names: &[String],
+        is_shown: impl Fn(&ChannelName) -> bool,
+    ) -> Result<Vec<PromptStanding>, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = standings_of(&mut transaction, names, is_shown).await;
+        transaction.finish(result).await
+    }
+
     /// Returns prompts with their newest versions in the channels that `is_shown` accepts.
     ///
     /// # Errors
@@ -77,6 +92,20 @@ impl Store {
         let result = standings(&mut transaction, query, is_shown).await;
         transaction.finish(result).await
     }
+}
+
+async fn standings_of(
+    transaction: &mut Transaction,
+    names: &[String],
+    is_shown: impl Fn(&ChannelName) -> bool,
+) -> Result<Vec<PromptStanding>, StoreError> {
+    let mut prompts: BTreeMap<String, Vec<Standing>> = BTreeMap::new();
+    for found in channel::all(transaction).await?.into_iter().filter(|found| is_shown(&found.name)) {
+        for (name, version, since) in prompt::standing(transaction, found.id, names).await? {
+            prompts.entry(name).or_default().push(Standing { channel: found.name.clone(), version, since });
+        }
+    }
+    Ok(prompts.into_iter().map(|(name, channels)| PromptStanding { name, channels }).collect())
 }
 
 async fn standings(

@@ -9,5 +9,6 @@ pub(crate) mod prompt;
 pub(crate) mod proposal;
 pub(crate) mod revision;
 pub(crate) mod rollout;
+pub(crate) mod rollout_change;
 pub(crate) mod usage;
 pub(crate) mod webhook;

@@ -5,15 +5,14 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
-    io::Write as _,
+    io,
     path::{Path, PathBuf},
 };
 
-use crate::definition::Definition;
-
-/// The largest file that is read, in bytes.
-const MAX_BYTES: u64 = 256 << 20;
+use crate::{
+    definition::Definition,
+    state_file::{read, write},
+};
 
 /// Definitions by the name of the prompt.
 pub(crate) type DefinitionMap = BTreeMap<String, Definition>;
@@ -54,7 +53,7 @@ impl Approvals {
     /// If a file cannot be read.
     pub fn pending(&self) -> io::Result<Vec<DefinitionChange>> {
         let approved = self.read_approved()?.unwrap_or_default();
-        let pending = read(&self.pending)?.unwrap_or_default();
+        let pending: DefinitionMap = read(&self.pending)?.unwrap_or_default();
         let waiting = pending.into_iter().filter(|(name, after)| approved.get(name) != Some(after));
         let change = |(name, after): (String, Definition)| DefinitionChange {
             before: approved.get(&name).cloned(),
@@ -87,32 +86,10 @@ impl Approvals {
 
     /// Replaces the definitions that wait.
     pub(crate) fn set_pending(&self, definitions: &DefinitionMap) -> io::Result<()> {
-        match read(&self.pending) {
+        match read::<DefinitionMap>(&self.pending) {
             Ok(Some(known)) if known == *definitions => Ok(()),
             Ok(None) if definitions.is_empty() => Ok(()),
             _ => write(&self.pending, definitions),
         }
     }
-}
-
-fn read(path: &Path) -> io::Result<Option<DefinitionMap>> {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.len() > MAX_BYTES => return Err(io::Error::other("the file is too large")),
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    }
-    Ok(Some(serde_json::from_slice(&fs::read(path)?)?))
-}
-
-/// Replaces a file atomically. Only the user can read it.
-fn write(path: &Path, definitions: &DefinitionMap) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    serde_json::to_writer(&mut file, definitions)?;
-    file.flush()?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }

@@ -111,6 +111,8 @@ impl Connection {
                 Some(client) => client,
                 None => self.connect(Arc::clone(&self.replay)).await?,
             };
+            // The operator decides how often the list is read, not the other server.
+            client.forget_cached().await;
             let prompts = all_prompts(&client).await.map_err(|error| reason(&error))?;
             Ok((client, prompts))
         };

@@ -1,7 +1,5 @@
 //! The definition of a prompt as another server lists it, cleaned and bounded.
 
-use std::sync::Arc;
-
 use promptshelf_client::PromptInfo;
 use promptshelf_core::{ArgumentDefinition, invisible::stripped};
 use serde::{Deserialize, Serialize};
@@ -84,11 +82,11 @@ fn is_sensitive(prompt: &PromptInfo, argument: &str) -> bool {
 
 /// Returns the ids of the servers that have passed on a prompt; `None` if it must not be passed on again, because it
 /// comes from this server or from too far away.
-pub(crate) fn route(prompt: &PromptInfo, own: &str) -> Option<Vec<Arc<str>>> {
+pub(crate) fn route(prompt: &PromptInfo, own: &str) -> Option<Vec<String>> {
     let via = prompt.raw.get("_meta").and_then(|meta| meta.get(VIA));
     let ids = via.and_then(|via| via.as_array()).map_or(&[][..], Vec::as_slice);
-    let ids: Vec<Arc<str>> = ids.iter().filter_map(|id| id.as_str()).map(Arc::from).collect();
-    let is_known = ids.iter().any(|id| **id == *own);
+    let ids: Vec<String> = ids.iter().filter_map(|id| id.as_str()).map(str::to_owned).collect();
+    let is_known = ids.iter().any(|id| id == own);
     (!is_known && ids.len() < MAX_HOPS && ids.iter().all(|id| id.len() <= MAX_ID_BYTES)).then_some(ids)
 }
 

@@ -21,6 +21,7 @@ mod known_resources;
 mod questions;
 mod replay;
 mod resources;
+mod state_file;
 mod upstream;
 
 pub use self::{

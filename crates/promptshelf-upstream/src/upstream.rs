@@ -8,23 +8,28 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use promptshelf_client::{Changes, Endpoint, PromptInfo};
+use promptshelf_client::{Changes, Client, Endpoint, PromptInfo};
 use promptshelf_core::{
     BoxFuture, CompletionSource, Definitions, PromptDefinition, RemoteAnswer, RemoteInput, RemotePrompt, RenderError,
     Timestamp, Variables,
 };
 use promptshelf_source::{Fixed, Health, OpenSource, OpenedSource, SourceError, wait_for};
-use tokio::time::{interval, sleep};
+use serde::{Deserialize, Serialize};
+use tokio::time::{interval, sleep, timeout};
 
 use crate::{
     approval::{Approvals, DefinitionMap},
     connection::Connection,
     definition::{Definition, route},
     resources::ForeignResources,
+    state_file::{read, write},
 };
 
 /// The time between two lists, at least. It doubles while each list differs from the one before.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
+
+/// The time until the list of an earlier run is served, while the server does not answer.
+const RESTORED_WAIT: Duration = Duration::from_secs(1);
 
 /// The time between two looks at the file of approvals.
 const APPROVAL_PAUSE: Duration = Duration::from_secs(1);
@@ -49,6 +54,9 @@ pub struct UpstreamOptions {
     pub server_id: Arc<str>,
     /// The approvals, if new and changed definitions have to be approved. None by default.
     pub approvals: Option<Approvals>,
+    /// The file with the last list, which is served after a restart while the server is away. None by default. Another
+    /// server needs another file.
+    pub last_list: Option<PathBuf>,
 }
 
 impl UpstreamOptions {
@@ -64,6 +72,7 @@ impl UpstreamOptions {
             max_prompts: 10_000,
             server_id: server_id.into(),
             approvals: None,
+            last_list: None,
         }
     }
 }
@@ -97,6 +106,7 @@ struct Inner {
     interval: Duration,
     server_id: Arc<str>,
     approvals: Option<Approvals>,
+    last_list: Option<PathBuf>,
     prompts: Fixed,
     state: Mutex<State>,
 }
@@ -105,37 +115,41 @@ struct Inner {
 struct State {
     /// The newest list, without prompts that must not be passed on.
     listed: BTreeMap<String, Listed>,
+    /// Whether this list is on disk.
+    is_written: bool,
     /// The mirrored definitions, each with whether it waits for an approval.
     mirrored: Option<BTreeMap<String, (Listed, bool)>>,
     problem: Option<(String, SystemTime)>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Listed {
     definition: Definition,
-    via: Vec<Arc<str>>,
+    via: Vec<String>,
 }
 
 impl Upstream {
     /// Creates a source. Nothing is connected before it is opened.
     #[must_use]
     pub fn new(options: UpstreamOptions) -> Upstream {
-        let UpstreamOptions { name, endpoint, token, interval, timeout, max_prompts, server_id, approvals } = options;
+        let UpstreamOptions { name, endpoint, token, interval, timeout, max_prompts, server_id, approvals, last_list } =
+            options;
         Upstream(Arc::new(Inner {
             connection: Arc::new(Connection::new(name, endpoint, token, timeout, max_prompts)),
             interval,
             server_id,
             approvals,
+            last_list,
             prompts: Fixed::default(),
             state: Mutex::default(),
         }))
     }
 
-    /// Lists the prompts of the server and mirrors them. Returns whether they have changed, and their changes.
-    fn refresh(&self) -> BoxFuture<'_, Result<(bool, Changes), String>> {
+    /// Lists the prompts of the server and mirrors them. Returns whether they have changed, and the connection.
+    fn refresh(&self) -> BoxFuture<'_, Result<(bool, Client), String>> {
         Box::pin(async {
             let listed = self.0.connection.list().await;
-            let mirrored = listed.and_then(|(client, prompts)| Ok((self.mirror(&prompts)?, client.changes())));
+            let mirrored = listed.and_then(|(client, prompts)| Ok((self.mirror(&prompts)?, client)));
             if let Err(problem) = &mirrored {
                 self.set_problem(Some(problem.clone()));
             }
@@ -149,8 +163,35 @@ impl Upstream {
             let via = route(prompt, &self.0.server_id)?;
             Some((prompt.name.clone(), Listed { definition: Definition::of(prompt), via }))
         });
-        self.with(|state| state.listed = listed.collect());
+        let is_new = self.with(|state| {
+            let before = std::mem::replace(&mut state.listed, listed.collect());
+            !std::mem::replace(&mut state.is_written, true) || state.listed != before
+        });
+        if let Some(file) = self.0.last_list.as_deref().filter(|_| is_new) {
+            let listed = self.with(|state| state.listed.clone());
+            if let Err(error) = write(file, &listed) {
+                self.with(|state| state.is_written = false);
+                tracing::warn!(source = self.0.connection.name(), "its list cannot be written: {error}");
+            }
+        }
         self.apply()
+    }
+
+    /// Mirrors the last list of an earlier run. Returns whether there is one.
+    fn restore(&self) -> bool {
+        let Some(file) = &self.0.last_list else { return false };
+        let restored = match read(file) {
+            Ok(Some(listed)) => {
+                self.with(|state| state.listed = listed);
+                self.apply()
+            }
+            Ok(None) => return false,
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(problem) = &restored {
+            tracing::warn!(source = self.0.connection.name(), "its last list cannot be restored: {problem}");
+        }
+        restored.is_ok()
     }
 
     /// Mirrors the newest list as far as it is approved.
@@ -211,7 +252,7 @@ impl Upstream {
         let mut prompt = PromptDefinition::remote(name, Arc::new(mirrored));
         prompt.title.clone_from(&listed.definition.title);
         prompt.description.clone_from(&listed.definition.description);
-        prompt.via.clone_from(&listed.via);
+        prompt.via = listed.via.iter().map(|id| Arc::from(id.as_str())).collect();
         prompt.arguments = listed.definition.argument_definitions().collect();
         for argument in prompt.arguments.iter_mut().filter(|_| !waits) {
             let (connection, prompt, name) = (Arc::clone(&self.0.connection), name.to_owned(), argument.name.clone());
@@ -226,6 +267,7 @@ impl Upstream {
     /// Keeps the mirror current. Never returns.
     async fn follow(self) {
         let mut pause = MIN_PAUSE;
+        let mut subscription: Option<(Client, Changes)> = None;
         loop {
             let listed = self.refresh().await;
             self.list_resources().await;
@@ -235,22 +277,50 @@ impl Upstream {
                 Ok((false, _)) => MIN_PAUSE,
             };
             sleep(pause).await;
-            if let Ok((_, changes)) = listed {
-                self.wait(changes).await;
+            let Ok((_, client)) = listed else {
+                subscription = None;
+                continue;
+            };
+            match &mut subscription {
+                Some((subscribed, changes)) if !subscribed.is_closed() => self.wait(changes).await,
+                // Changes before the subscription are only in the next list.
+                _ => subscription = Some(self.subscribe(client).await),
             }
         }
+    }
+
+    /// Lists the prompts for the first time. Where a list of an earlier run exists, it is served while the server does
+    /// not answer.
+    async fn first_list(&self) -> Result<(), String> {
+        if !self.restore() {
+            return self.refresh().await.map(drop);
+        }
+        let listed = timeout(RESTORED_WAIT, self.refresh()).await;
+        if listed.is_err() {
+            self.set_problem(Some("it has not answered yet".to_owned()));
+        }
+        Ok(())
     }
 
     fn list_resources(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.0.connection.list_resources())
     }
 
+    /// Subscribes to changes of the list.
+    fn subscribe(&self, client: Client) -> BoxFuture<'_, (Client, Changes)> {
+        Box::pin(async move {
+            let mut changes = client.changes();
+            timeout(self.0.connection.timeout(), changes.subscribed()).await.ok();
+            (client, changes)
+        })
+    }
+
     /// Waits for a reason to list again, and applies approvals in the meantime.
-    fn wait(&self, changes: Changes) -> BoxFuture<'_, ()> {
+    fn wait<'w>(&'w self, changes: &'w mut Changes) -> BoxFuture<'w, ()> {
         Box::pin(self.wait_for_reason(changes))
     }
 
-    async fn wait_for_reason(&self, mut changes: Changes) {
+    async fn wait_for_reason(&self, changes: &mut Changes) {
         let mut deadline = std::pin::pin!(sleep(self.0.interval));
         let mut looks = interval(APPROVAL_PAUSE);
         let mut approved = self.approved();
@@ -313,7 +383,7 @@ impl OpenSource for Upstream {
 
     fn open(&self) -> Result<OpenedSource, SourceError> {
         let upstream = self.clone();
-        wait_for(async move { upstream.refresh().await.map(drop) })?.map_err(SourceError::new)?;
+        wait_for(async move { upstream.first_list().await })?.map_err(SourceError::new)?;
         let upstream = self.clone();
         let opened = OpenedSource::new(self.0.prompts.clone());
         Ok(opened.following(Box::new(move |_| Box::pin(upstream.follow()))))

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use promptshelf_core::{
-    Access, AccessRule, ArgumentDefinition, ArgumentType, Catalog, Constraints, Definitions, Origin, PromptDefinition,
-    SourceText, check,
+    Access, AccessRule, ArgumentDefinition, ArgumentType, Catalog, Constraints, Definitions, Grouping, Origin,
+    PromptDefinition, SourceText, check,
 };
 
 use super::{Impact, differences};
@@ -131,4 +131,17 @@ fn rules_of_access_are_compared_by_their_effect() {
     let text =
         "it is open to every caller now, before to callers with the scope `code`: more callers have access than before";
     assert_eq!(words(&closed, &open), [(Impact::Opening, text.to_owned())]);
+}
+
+#[test]
+fn other_owners_and_collections_are_notices() {
+    let of = |owners: &[&str], collections: &[&str]| {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let mut prompt = PromptDefinition::template("review", "Text.");
+        prompt.grouping = Some(Box::new(Grouping { owners: owned(owners), collections: owned(collections) }));
+        catalog([prompt], Vec::new())
+    };
+    let found = words(&of(&["ada"], &["Starters"]), &of(&["ada", "ben"], &[]));
+    let expected = ["has the owners `ada` and `ben` now", "has no collections any more"];
+    assert_eq!(found, expected.map(|text| (Impact::Notice, text.to_owned())));
 }

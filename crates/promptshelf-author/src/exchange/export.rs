@@ -269,6 +269,8 @@ impl Work<'_> {
             ("deprecated", prompt.deprecation().is_some()),
             ("version", definition.version.is_some()),
             ("tags", !prompt.tags().is_empty()),
+            ("owners", !prompt.owners().is_empty()),
+            ("collections", !prompt.collections().is_empty()),
             ("_meta", !definition.meta.is_empty()),
             ("steps", !definition.steps.is_empty()),
             ("tests", !definition.tests.is_empty()),

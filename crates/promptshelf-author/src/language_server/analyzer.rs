@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use gen_lsp_types::Position;
-use promptshelf_core::{Catalog, Diagnostic, Prompt, check};
+use promptshelf_core::{Catalog, Definitions, Diagnostic, Prompt, check};
 use promptshelf_source::{Directory, Fingerprint, MemoryFile, MemoryTree, Snapshot, Source, SourceError, TreeSource};
 use serde_json::{Value, json};
 
@@ -99,14 +99,41 @@ impl Analyzer {
                 found?
             }
             AnalyzedLibrary::Tree(tree, source) => {
+                let (tree, source) = (tree.clone(), source.clone());
+                self.read_saved_tree(&tree, &source)?;
+                self.workspace.set_catalog(self.saved.0.clone());
                 let files =
                     texts.iter().map(|(path, text)| (path.clone(), Some(MemoryFile::new(text.as_bytes().to_vec()))));
                 source.replace(tree.with(files));
-                self.workspace.set_catalog(Catalog::default());
                 self.workspace.diagnose()?
             }
         };
         Ok(Analysis { workspace: &self.workspace, found })
+    }
+
+    /// Replaces the saved files of a library in memory. Those that are the same as before are not parsed again.
+    ///
+    /// A library in a folder stays as it is.
+    pub fn replace_tree(&mut self, tree: MemoryTree) {
+        if let AnalyzedLibrary::Tree(saved, source) = &mut self.library {
+            source.replace(tree.clone());
+            *saved = tree;
+            self.saved.1 = None;
+        }
+    }
+
+    /// Checks the saved tree if it was replaced.
+    fn read_saved_tree(&mut self, tree: &MemoryTree, source: &TreeSource) -> Result<(), SourceError> {
+        if self.saved.1.is_some() {
+            return Ok(());
+        }
+        source.replace(tree.clone());
+        let Some(snapshot) = source.read(None)? else { return Ok(()) };
+        let fingerprint = snapshot.fingerprint();
+        // A prompt with errors has no earlier version: that of an earlier tree would be another library's.
+        let definitions = Definitions { is_revision: true, ..Snapshot::into_definitions(snapshot)? };
+        self.saved = (check(definitions, Some(&self.saved.0)).catalog, Some(fingerprint));
+        Ok(())
     }
 
     /// Checks the saved files if they have changed: their valid versions replace broken unsaved ones.
@@ -135,7 +162,15 @@ impl Analysis<'_> {
     /// Returns the diagnostics (`Diagnostic[]`) of each file that has some, by path.
     #[must_use]
     pub fn diagnostics(&self) -> BTreeMap<String, Value> {
-        self.workspace.by_path(&self.found).into_iter().map(|(path, found)| (path, json!(found))).collect()
+        self.diagnostics_around("", usize::MAX, usize::MAX)
+    }
+
+    /// Returns the diagnostics like [`diagnostics`](Analysis::diagnostics): of the file at `path` and of the first `files`
+    /// files, at most `of_each` of each.
+    #[must_use]
+    pub fn diagnostics_around(&self, path: &str, files: usize, of_each: usize) -> BTreeMap<String, Value> {
+        let found = self.workspace.by_path(&self.found, path, (files, of_each));
+        found.into_iter().map(|(path, found)| (path, json!(found))).collect()
     }
 
     /// Returns the completions (`CompletionItem[]`) at a position of a text: its line, and UTF-16 units in the line.

@@ -11,7 +11,7 @@ use promptshelf_core::{Catalog, Code, Definitions, Diagnostic, PromptDefinition,
 use promptshelf_source::{Directory, ForeignSyntax, Snapshot, Source, SourceError, syntax::LIBRARY_FILE};
 
 use super::{position, schema_query};
-use crate::review;
+use crate::review::Reviewer;
 
 /// Settings of every workspace, among them the JSON WorkspaceOptions by which keys and values are completed.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ pub(super) struct Workspace {
     published: BTreeSet<String>,
     /// The schemas of prompt files and of `promptshelf.toml`.
     schemas: WorkspaceOptions,
+    reviewer: Reviewer,
 }
 
 impl Workspace {
@@ -63,6 +64,7 @@ impl Workspace {
             catalog: Catalog::default(),
             published: BTreeSet::new(),
             schemas,
+            reviewer: Reviewer::default(),
         }
     }
 
@@ -153,13 +155,22 @@ impl Workspace {
         Ok(self.take(definitions?))
     }
 
-    /// Returns diagnostics by the paths of their files.
-    pub(super) fn by_path(&self, diagnostics: &[Diagnostic]) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
-        let mut by_path: BTreeMap<String, Vec<lsp::Diagnostic>> = BTreeMap::new();
+    /// Returns the diagnostics of one file and of `files` others, by path, at most `of_each` of each.
+    pub(super) fn by_path(
+        &self,
+        diagnostics: &[Diagnostic],
+        path: &str,
+        (files, of_each): (usize, usize),
+    ) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
+        let mut by_path: BTreeMap<&str, Vec<&Diagnostic>> = BTreeMap::new();
         for found in diagnostics {
-            by_path.entry(shown(&found.location.source.path).to_owned()).or_default().push(self.to_lsp(found));
+            by_path.entry(shown(&found.location.source.path)).or_default().push(found);
         }
-        by_path
+        let chosen = by_path.into_iter().enumerate().filter(|(number, (file, _))| *number < files || *file == path);
+        let converted = |(_, (file, found)): (usize, (&str, Vec<&Diagnostic>))| {
+            (file.to_owned(), found.into_iter().take(of_each).map(|found| self.to_lsp(found)).collect())
+        };
+        chosen.map(converted).collect()
     }
 
     /// Replaces the last valid versions of the prompts.
@@ -177,7 +188,7 @@ impl Workspace {
         let broken: BTreeSet<&str> = errors.map(|found| &*found.location.source.path).collect();
         let mut found = checked.diagnostics.clone();
         // The review of a broken prompt would see its last valid version, whose positions are outdated.
-        let review = review(&self.catalog, &checked.diagnostics).into_iter();
+        let review = self.reviewer.review(&self.catalog, &checked.diagnostics).into_iter();
         found.extend(review.filter(|found| !broken.contains(&*found.location.source.path)));
         found
     }

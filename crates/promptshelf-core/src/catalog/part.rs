@@ -61,6 +61,19 @@ impl Catalog {
         Some((self.parts.get(part)?, Arc::clone(own)))
     }
 
+    /// Returns the name of the source of a prompt by its served name, also of one that is no longer served: names are the
+    /// prefix of their source and their own name. `None` if the catalog is not joined, and without a fitting prefix.
+    #[must_use]
+    pub fn source_of_name(&self, name: &str) -> Option<&Arc<str>> {
+        let served = self.find(name).and_then(|prompt| prompt.served()).map(|(part, _)| part);
+        let fits = |part: &&CatalogPart| !part.prefix.is_empty() && name.starts_with(&*part.prefix);
+        let part = match served {
+            Some(part) => self.parts.get(part),
+            None => self.parts.iter().filter(fits).max_by_key(|part| part.prefix.len()),
+        };
+        part.map(|part| &part.source).filter(|source| !source.is_empty())
+    }
+
     /// Returns the part that serves the content of a URI. `None` if no part does, or several do: then none of them
     /// is read, so that no source can replace the content of another one.
     #[must_use]

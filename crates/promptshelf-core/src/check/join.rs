@@ -14,6 +14,7 @@ use crate::{
     name::PromptName,
     prompt::Prompt,
     resource::{Resource, Resources},
+    skill::Skills,
 };
 
 /// Joins the catalogs of several sources with `own`, the definitions of the server itself.
@@ -80,12 +81,15 @@ pub fn join(own: Checked, mut parts: Vec<CatalogPart>) -> Checked {
     };
     let listed = |items: Vec<(usize, usize, Arc<Resource>)>| items.into_iter().map(|(_, _, item)| item).collect();
     let prompts: Vec<Arc<Prompt>> = prompts.into_iter().map(|(_, _, prompt)| prompt).collect();
+    // The paths of skills begin with the names of their sources, so that none is served twice.
+    let skills = parts.iter().flat_map(|part| part.catalog.skills.0.clone()).collect();
     let catalog = Catalog {
         about,
         policy,
         prompts: PromptList::from_sorted(&prompts),
         resources: Resources { fixed: listed(fixed), templates: listed(templates) },
         access: Arc::new(table),
+        skills: Arc::new(Skills(skills)),
         parts: parts.into(),
         ..Catalog::default()
     };

@@ -31,11 +31,13 @@ pub(super) fn collect(
 ) -> Vec<(usize, Skill)> {
     let mut skills: BTreeMap<String, (usize, Skill)> = BTreeMap::new();
     let mut refused = Vec::new();
+    let namespace = catalog.files.namespace.clone();
+    let path_of = |name: &str| path_of(namespace.as_deref(), name);
     for (index, prompt) in catalog.prompts.iter().enumerate() {
         let Some(source) = &prompt.definition.skill else { continue };
         let skill = match source {
-            SkillSource::Folder(frontmatter) => of_folder(catalog, prompt, frontmatter, previous, found),
-            SkillSource::Prompt => of_prompt(prompt, previous, &mut refused),
+            SkillSource::Folder(frontmatter) => of_folder(catalog, prompt, frontmatter, path_of, previous, found),
+            SkillSource::Prompt => of_prompt(prompt, path_of, previous, &mut refused),
         };
         let is_taken = |skill: Skill| match catalog.resources.find_declared(skill.uri()) {
             _ if skills.contains_key(skill.name()) => {
@@ -87,13 +89,14 @@ pub(super) fn add(catalog: &mut Catalog, skills: Vec<(usize, Skill)>) {
             }
         }
     }
-    catalog.skills = Arc::new(Skills(skills.into_iter().map(|skill| (skill.name.clone(), Arc::new(skill))).collect()));
+    catalog.skills = Arc::new(Skills(skills.into_iter().map(|skill| (skill.path.clone(), Arc::new(skill))).collect()));
 }
 
 fn of_folder(
     catalog: &Catalog,
     prompt: &Prompt,
     frontmatter: &Arc<Meta>,
+    path_of: impl Fn(&str) -> String,
     previous: Option<&Skills>,
     found: &[Diagnostic],
 ) -> Result<Skill, Fault> {
@@ -127,11 +130,12 @@ fn of_folder(
     }
     let links = &catalog.files.links;
     let home = links.place(folder.trim_end_matches('/'));
-    let previous = previous.and_then(|previous| previous.0.get(name));
+    let skill_path = path_of(name);
+    let previous = previous.and_then(|previous| previous.0.get(&skill_path));
     let mut files = BTreeMap::new();
     let mut add = |below: &str, file: Arc<LibraryFile>| {
         let before = previous.and_then(|previous| previous.files.get(below));
-        files.insert(below.to_owned(), SkillFile::new(name, below, file, before));
+        files.insert(below.to_owned(), SkillFile::new(&skill_path, below, file, before));
     };
     add(MANIFEST, manifest(prompt, &prompt.source().text));
     for (path, file) in
@@ -155,25 +159,38 @@ fn of_folder(
         let message = format!("its files have {bytes} bytes; the limit of the protocol is {MAX_BYTES}");
         return Err(Fault(message, "make its files smaller, or split the skill"));
     }
-    Ok(skill(name, Arc::clone(frontmatter), files))
+    Ok(skill(name, skill_path, Arc::clone(frontmatter), files))
 }
 
-fn of_prompt(prompt: &Prompt, previous: Option<&Skills>, found: &mut Vec<Diagnostic>) -> Result<Skill, Fault> {
+fn of_prompt(
+    prompt: &Prompt,
+    path_of: impl Fn(&str) -> String,
+    previous: Option<&Skills>,
+    found: &mut Vec<Diagnostic>,
+) -> Result<Skill, Fault> {
     let name = prompt.name().as_str().to_ascii_lowercase().replace(['_', '.'], "-");
     check_name(&name)?;
     let (text, frontmatter) = skill_text::of(prompt, &name, found)?;
-    let before = previous.and_then(|previous| previous.0.get(&name)?.files.get(MANIFEST));
+    let path = path_of(&name);
+    let before = previous.and_then(|previous| previous.0.get(&path)?.files.get(MANIFEST));
     // An unchanged text keeps its allocation, by which its digest is known.
     let text = match before.map(|before| &before.file().body) {
         Some(ResourceBody::Text(known)) if **known == *text => Arc::clone(known),
         _ => Arc::from(text),
     };
-    let file = SkillFile::new(&name, MANIFEST, manifest(prompt, &text), before);
-    Ok(skill(&name, Arc::new(frontmatter), BTreeMap::from([(MANIFEST.to_owned(), file)])))
+    let file = SkillFile::new(&path, MANIFEST, manifest(prompt, &text), before);
+    Ok(skill(&name, path, Arc::new(frontmatter), BTreeMap::from([(MANIFEST.to_owned(), file)])))
 }
 
-fn skill(name: &str, frontmatter: Arc<Meta>, files: BTreeMap<String, SkillFile>) -> Skill {
-    Skill { name: name.to_owned(), uri: uri_of(name, MANIFEST), frontmatter, files, access: Vec::new() }
+fn skill(name: &str, path: String, frontmatter: Arc<Meta>, files: BTreeMap<String, SkillFile>) -> Skill {
+    let uri = uri_of(&path, MANIFEST);
+    Skill { name: name.to_owned(), path, uri, frontmatter, files, access: Vec::new() }
+}
+
+/// Returns the path of a skill. The namespace comes first and the name stays as it is: the front matter, which has the
+/// name too, is served verbatim.
+fn path_of(namespace: Option<&str>, name: &str) -> String {
+    namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
 }
 
 fn check_name(name: &str) -> Result<(), Fault> {

@@ -7,6 +7,7 @@ use super::{
     argument::ArgumentDefinition,
     body::{Body, PromptFunction},
     deprecation::Deprecation,
+    grouping::Grouping,
     origin::Origin,
     remote::RemotePrompt,
     skill::SkillSource,
@@ -35,6 +36,9 @@ pub struct PromptDefinition {
     pub version: Option<String>,
     /// The tags to group prompts by.
     pub tags: Vec<String>,
+    /// Its owners and collections.
+    // Boxed, because most prompts have none.
+    pub grouping: Option<Box<Grouping>>,
     /// The arguments, in the order in which a form shows them.
     pub arguments: Vec<ArgumentDefinition>,
     /// The template, the text, or the function that returns the messages.
@@ -128,6 +132,7 @@ impl PromptDefinition {
                 && self.icons == other.icons
                 && self.version == other.version
                 && self.tags == other.tags
+                && self.grouping == other.grouping
                 && self.arguments == other.arguments
                 && self.access == other.access
                 && self.tool == other.tool
@@ -156,6 +161,7 @@ impl PromptDefinition {
             icons: Vec::new(),
             version: None,
             tags: Vec::new(),
+            grouping: None,
             arguments: Vec::new(),
             body,
             access: None,

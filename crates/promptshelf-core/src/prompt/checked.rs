@@ -159,6 +159,18 @@ impl Prompt {
         &self.definition.tags
     }
 
+    /// The names of the people or teams in charge of it.
+    #[must_use]
+    pub fn owners(&self) -> &[String] {
+        self.definition.grouping.as_ref().map_or(&[], |grouping| &grouping.owners)
+    }
+
+    /// The collections that it belongs to.
+    #[must_use]
+    pub fn collections(&self) -> &[String] {
+        self.definition.grouping.as_ref().map_or(&[], |grouping| &grouping.collections)
+    }
+
     /// The deprecation, if it should no longer be used.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {

@@ -98,6 +98,10 @@ pub(super) async fn discard<B: Body>(mut body: Pin<&mut B>) {
     .await;
 }
 
+/// The bytes after which a body lets other tasks of the thread run. Many large bodies that arrive at once would
+/// otherwise delay a small request by milliseconds each.
+const TURN_BYTES: usize = 64 << 10;
+
 /// Reads a body. A body of one chunk is not copied. Chunks are joined as they arrive: collecting them would need many
 /// times the size of a body that arrives in chunks of one byte. The buffer grows with the received bytes, at most to
 /// twice their size, because a client can announce a body and never send it.
@@ -106,7 +110,12 @@ pub(super) async fn read<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
     poll_fn(|context| {
+        let mut turn = 0;
         loop {
+            if turn >= TURN_BYTES && !body.is_end_stream() {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             let frame = match body.as_mut().poll_frame(context) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) => return Poll::Ready(Ok(())),
@@ -115,6 +124,7 @@ pub(super) async fn read<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result
             };
             // Trailers are ignored.
             let Ok(mut data) = frame.into_data() else { continue };
+            turn += data.remaining();
             if data.remaining() > limit - first.len() - joined.len() {
                 return Poll::Ready(Err(BodyError::TooLarge));
             }
@@ -136,4 +146,45 @@ pub(super) async fn read<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result
     })
     .await?;
     Ok(if joined.is_empty() { first } else { joined.freeze() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, pin::pin};
+
+    use futures_util::{
+        FutureExt as _,
+        stream::{self, Stream},
+    };
+    use http_body::Frame;
+    use http_body_util::{Full, StreamBody};
+
+    use super::*;
+
+    /// A chunk of the size that HTTP libraries read at once.
+    const CHUNK: usize = 16 << 10;
+
+    fn chunks(number: usize) -> StreamBody<impl Stream<Item = Result<Frame<Bytes>, Infallible>>> {
+        StreamBody::new(stream::iter((0..number).map(|_| Ok(Frame::data(Bytes::from_static(&[b'x'; CHUNK]))))))
+    }
+
+    // req: S-55
+    #[test]
+    fn large_body_yields_and_small_ones_do_not() {
+        let mut body = pin!(chunks(64));
+        let mut read = pin!(read(body.as_mut(), 4 << 20));
+        let mut turns = 1;
+        let bytes = loop {
+            match read.as_mut().now_or_never() {
+                Some(bytes) => break bytes.expect("a body within the limit"),
+                None => turns += 1,
+            }
+        };
+        assert_eq!(bytes.len(), 64 * CHUNK);
+        assert_eq!(turns, 1 + 64 * CHUNK / TURN_BYTES);
+
+        assert!(super::read(pin!(chunks(3)), 4 << 20).now_or_never().is_some(), "a small body needs one turn");
+        let whole = Full::new(Bytes::from(vec![b'x'; 1 << 20]));
+        assert!(super::read(pin!(whole), 4 << 20).now_or_never().is_some(), "nothing follows the only chunk");
+    }
 }

@@ -46,7 +46,6 @@ impl Endpoint {
         let (head, body) = request.into_parts();
         let started = self.server.begins();
         let caller = self.server.numbered(head.extensions.get().unwrap_or(&Caller::anonymous()));
-        let caller = self.server.with_user_agent(caller, &head.headers);
         let faulty = |fault: Fault| {
             self.server.unread(started, fault.error.word());
             reply::fault(&fault)
@@ -210,7 +209,7 @@ impl Endpoint {
             Some(capabilities) if revision.is_modern() => Asking::Rounds(capabilities),
             _ => Asking::Never,
         };
-        Ok(Output::Response(self.answer(revision, asking, caller, request).await))
+        Ok(Output::Response(self.answer(headers, revision, asking, caller, request).await))
     }
 
     /// Checks the headers of a modern request, after its revision and before its parameters.
@@ -283,7 +282,7 @@ impl Endpoint {
                         Answer::error(Some(&request.id), &error)
                     }
                     Ok(_) => {
-                        let answering = self.answer(Revision::V2025_03_26, Asking::Never, caller, &request);
+                        let answering = self.answer(headers, Revision::V2025_03_26, Asking::Never, caller, &request);
                         let answering = pin!(answering);
                         let trace = || request.params.trace().or_else(|| header::trace(headers));
                         let outcome = |answer: &Answer| answer.outcome;
@@ -306,12 +305,14 @@ impl Endpoint {
 
     async fn answer(
         &self,
+        headers: &HeaderMap,
         revision: Revision,
         asking: Asking<'_>,
         caller: &Caller,
         request: &jsonrpc::Request<'_>,
     ) -> Answer {
-        let context = Context { revision, caller, conversation: self.server.shared_conversation(), asking };
+        let conversation = self.server.shared_conversation();
+        let context = Context { revision, caller, conversation, asking, headers: Some(headers) };
         let answer = caught(caller, &request.method, pin!(self.server.answer(context, request))).await;
         answer.unwrap_or_else(|error| Answer::error(Some(&request.id), &error))
     }

@@ -1,7 +1,7 @@
 //! Questions of other servers: their state inside of the signed one, and the user's results for them.
 
 use promptshelf_core::{ArgumentType, RawArguments, RemoteForm, RemoteInput, RemoteQuestion, Value as Typed};
-use promptshelf_service::OpenPrompt;
+use promptshelf_service::{FormReaction, OpenPrompt};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -36,10 +36,10 @@ impl Round<'_> {
                 )));
             }
             for (key, raw) in responses {
-                let is_result = form::result(raw).is_some();
-                let result = is_result.then(|| serde_json::from_str(raw.get()).ok()).flatten();
-                let result: Value =
-                    result.ok_or_else(|| WireError::invalid_params(format!("Malformed answer to `{key}`")))?;
+                let malformed = || WireError::invalid_params(format!("Malformed answer to `{key}`"));
+                let reaction = form::result(raw).ok_or_else(malformed)?.reaction();
+                let result: Value = serde_json::from_str(raw.get()).map_err(|_| malformed())?;
+                prompt.note_form(reaction);
                 input.responses.insert(key, known_members(result));
             }
         }
@@ -75,6 +75,7 @@ pub(crate) async fn elicit_remote(
     ask: &dyn Ask,
     elicitation: Elicitation,
     revision: Revision,
+    open: &OpenPrompt,
     asked: RemoteQuestion,
     rounds: u32,
 ) -> Result<RemoteInput, WireError> {
@@ -84,10 +85,12 @@ pub(crate) async fn elicit_remote(
     let mut input = RemoteInput::default();
     (input.forms, input.pages) = (elicitation.form, elicitation.url);
     for form in &asked.forms {
-        let result = ask.ask(params(form, revision)).await;
-        let raw = result.ok_or_else(|| WireError::unanswered("cancelled", &[]))?;
+        let Some(raw) = ask.ask(params(form, revision)).await else {
+            open.note_form(FormReaction::Cancelled);
+            return Err(WireError::unanswered("cancelled", &[]));
+        };
         let malformed = || WireError::invalid_params(format!("Malformed answer to `{}`", form.key));
-        form::result(&raw).ok_or_else(malformed)?;
+        open.note_form(form::result(&raw).ok_or_else(malformed)?.reaction());
         let mut result = known_members(serde_json::from_str(raw.get()).map_err(|_| malformed())?);
         if !revision.has_elicitation_modes() {
             split_lists(form, &mut result);

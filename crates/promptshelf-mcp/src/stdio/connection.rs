@@ -199,7 +199,7 @@ impl Connection {
             _ if revision.has_elicitation_requests() => Asking::Requests(&**self, self.conversation.elicitation()),
             _ => Asking::Never,
         };
-        let context = Context { revision, caller, conversation: &self.conversation, asking };
+        let context = Context { revision, caller, conversation: &self.conversation, asking, headers: None };
         Ok(Some(self.server.answer(context, request).await))
     }
 

@@ -1,7 +1,7 @@
 //! Analysis of a library with unsaved texts, for the page's editor: diagnostics, completion, hover, a rendering with the
 //! values of a form, and tests. The engine is that of the language server.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::PoisonError};
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use promptshelf_author::{
@@ -19,6 +19,7 @@ use tokio::{runtime::Handle, task::spawn_blocking};
 use utoipa::ToSchema;
 
 use super::{
+    analyzers::EditedChannel,
     content::FileContent,
     etag,
     operation::{ApiCaller, ApiState, Scope},
@@ -144,10 +145,12 @@ pub(super) async fn analyze_channel(
         let question = Question::of(body)?;
         // A closed semaphore would be an error; it is never closed.
         let _permit = state.api.checks.acquire().await;
-        let (_, tree) = state.store().await?.tree(&channel, None).await?;
+        let EditedChannel { tree, analyzer, .. } = state.api.edited.newest(&state.store().await?, &channel).await?;
         let result = in_background(move || {
-            let tree = tree.with(question.deleted_and_binary());
-            question.answer(&mut Analyzer::of_tree(tree.clone()), |_| tree.clone())
+            let is_plain = question.others.is_empty();
+            let tree = if is_plain { tree } else { tree.with(question.deleted_and_binary()) };
+            let mut analyzer = analyzer.lock().unwrap_or_else(PoisonError::into_inner);
+            question.answer(analyzer.of(&tree), |_| tree.clone())
         })
         .await?;
         etag::changed(StatusCode::OK, &result, &result)
@@ -218,8 +221,10 @@ impl Question {
             Ok(analysis) => analysis,
             Err(error) => return AnalysisResult { failure: Some(error.to_string()), ..AnalysisResult::default() },
         };
-        let mut result =
-            AnalysisResult { diagnostics: bounded(&self.path, analysis.diagnostics()), ..AnalysisResult::default() };
+        let mut result = AnalysisResult {
+            diagnostics: analysis.diagnostics_around(&self.path, MAX_FILES, MAX_DIAGNOSTICS),
+            ..AnalysisResult::default()
+        };
         let text = self.texts.get(&self.path).map(String::as_str).unwrap_or_default();
         result.completions =
             self.complete.map(|place| analysis.completions(&self.path, text, place.line, place.character));
@@ -291,16 +296,4 @@ fn described(prompt: &Prompt) -> Value {
         "types": described_arguments(prompt),
         "tests": prompt.definition().tests.len(),
     })
-}
-
-/// Cuts the diagnostics of a library full of errors.
-fn bounded(path: &str, diagnostics: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
-    let cut = |mut found: Value| {
-        if let Some(list) = found.as_array_mut() {
-            list.truncate(MAX_DIAGNOSTICS);
-        }
-        found
-    };
-    let files = diagnostics.into_iter().enumerate().filter(|(number, (file, _))| *number < MAX_FILES || file == path);
-    files.map(|(_, (file, found))| (file, cut(found))).collect()
 }

@@ -1,11 +1,11 @@
-//! Browsing the newest revision of a channel: folders, tags, and search in texts.
+//! Browsing a revision of a channel: folders, tags, owners, collections, search in texts, and the versions in all channels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use axum::{extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{Catalog, Prompt};
 use promptshelf_source::MemoryTree;
-use promptshelf_store::ChannelName;
+use promptshelf_store::{ChannelName, Standing};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use utoipa::{IntoParams, ToSchema};
@@ -42,6 +42,10 @@ pub(super) struct BrowseQuery {
     folder: Option<String>,
     /// Only prompts with this tag.
     tag: Option<String>,
+    /// Only prompts of this owner.
+    owner: Option<String>,
+    /// Only prompts of this collection.
+    collection: Option<String>,
     /// Only files whose path sorts after this one: `next` of the previous page.
     after: Option<String>,
     /// The number of files, 100 by default and 500 at most.
@@ -64,6 +68,10 @@ pub(super) struct Browsed {
     folders: Vec<Group>,
     /// The tags of the prompts that match with the number of files, the most frequent first; at most 200.
     tags: Vec<Group>,
+    /// The owners, like the tags.
+    owners: Vec<Group>,
+    /// The collections, like the tags.
+    collections: Vec<Group>,
 }
 
 /// A file of a revision.
@@ -90,6 +98,12 @@ pub(super) struct BrowsedPrompt {
     description: Option<String>,
     /// The tags.
     tags: Vec<String>,
+    /// The people or teams in charge.
+    owners: Vec<String>,
+    /// The collections.
+    collections: Vec<String>,
+    /// Its versions in all channels that the caller sees, by name of the channel.
+    channels: Vec<Standing>,
 }
 
 /// A line of a file.
@@ -102,17 +116,17 @@ pub(super) struct BrowsedLine {
     text: String,
 }
 
-/// A folder or a tag.
+/// A folder, a tag, an owner or a collection.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Group {
-    /// The path of the folder, or the tag.
+    /// The path of the folder, or the name.
     name: String,
     /// The number of files.
     files: usize,
 }
 
-/// Searches the files of a revision, and counts them by folder and tag
+/// Searches the files of a revision, and counts them by folder, tag, owner and collection
 #[utoipa::path(get, path = "/channels/{channel}/browse", tag = "files", security(("token" = ["library:read"])),
     params(("channel" = ChannelName, Path), BrowseQuery), responses((status = 200, body = Browsed), (status = 304)))]
 pub(super) async fn browse(
@@ -134,11 +148,22 @@ pub(super) async fn browse(
             let catalog = side.opened.preview.as_ref().map(super::super::preview::TreePreview::catalog);
             search(&side.opened.tree, catalog.as_deref(), &query, limit, revision)
         });
-        etag::json(&headers, &found.await.map_err(|_| Problem::internal())?)
+        let mut found = found.await.map_err(|_| Problem::internal())?;
+        let prompts = || found.files.iter().flat_map(|file| &file.prompts);
+        let names: Vec<String> = prompts().map(|prompt| prompt.name.clone()).collect();
+        let standings = state.store().await?.standings_of(&names, |channel| operation.sees(channel)).await?;
+        let mut standings: HashMap<_, _> = standings.into_iter().map(|found| (found.name, found.channels)).collect();
+        for prompt in found.files.iter_mut().flat_map(|file| &mut file.prompts) {
+            prompt.channels = standings.remove(&prompt.name).unwrap_or_default();
+        }
+        etag::json(&headers, &found)
     }
     .await;
     Ok(operation.end(answer))
 }
+
+/// The words by which prompts are grouped: tags, owners and collections.
+const FACETS: [fn(&Prompt) -> &[String]; 3] = [Prompt::tags, Prompt::owners, Prompt::collections];
 
 fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, limit: usize, revision: u64) -> Browsed {
     let mut prompts: BTreeMap<&str, Vec<&Prompt>> = BTreeMap::new();
@@ -148,14 +173,17 @@ fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, lim
     let text = query.text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_lowercase);
     let folder = query.folder.as_deref().map(|folder| folder.trim_matches('/')).filter(|folder| !folder.is_empty());
     let prefix = folder.map(|folder| format!("{folder}/")).unwrap_or_default();
-    let (mut folders, mut tags) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+    let mut folders = BTreeMap::<&str, usize>::new();
+    let mut facets = FACETS.map(|_| BTreeMap::<&str, usize>::new());
+    let wanted = [&query.tag, &query.owner, &query.collection];
     let (mut total, mut files, mut has_more) = (0, Vec::new(), false);
     for (path, file) in tree.iter() {
         let Some(rest) = path.strip_prefix(prefix.as_str()) else { continue };
         let own = prompts.get(path).map_or(&[][..], Vec::as_slice);
-        if let Some(tag) = &query.tag
-            && !own.iter().any(|prompt| prompt.tags().contains(tag))
-        {
+        let is_wanted = |prompt: &&Prompt| {
+            FACETS.iter().zip(wanted).all(|(of, wanted)| wanted.as_ref().is_none_or(|one| of(prompt).contains(one)))
+        };
+        if wanted.iter().any(|wanted| wanted.is_some()) && !own.iter().any(is_wanted) {
             continue;
         }
         let lines = match &text {
@@ -172,8 +200,9 @@ fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, lim
         if let Some((name, _)) = rest.split_once('/') {
             *folders.entry(&path[..prefix.len() + name.len()]).or_default() += 1;
         }
-        for tag in own.iter().flat_map(|prompt| prompt.tags()) {
-            *tags.entry(tag).or_default() += 1;
+        for (of, counts) in FACETS.iter().zip(&mut facets) {
+            let names: BTreeSet<&str> = own.iter().flat_map(|prompt| of(prompt)).map(String::as_str).collect();
+            names.into_iter().for_each(|name| *counts.entry(name).or_default() += 1);
         }
         if query.after.as_deref().is_some_and(|after| path <= after) {
             continue;
@@ -187,6 +216,9 @@ fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, lim
             title: prompt.title().map(cut),
             description: prompt.description().map(cut),
             tags: prompt.tags().to_vec(),
+            owners: prompt.owners().to_vec(),
+            collections: prompt.collections().to_vec(),
+            channels: Vec::new(),
         });
         files.push(BrowsedFile { path: path.to_owned(), prompts: prompts.collect(), lines });
     }
@@ -194,11 +226,15 @@ fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, lim
     let groups = |groups: BTreeMap<&str, usize>| -> Vec<Group> {
         groups.into_iter().map(|(name, files)| Group { name: name.to_owned(), files }).collect()
     };
-    let (mut folders, mut tags) = (groups(folders), groups(tags));
-    tags.sort_by_key(|tag| std::cmp::Reverse(tag.files));
+    let mut folders = groups(folders);
     folders.truncate(MAX_GROUPS);
-    tags.truncate(MAX_GROUPS);
-    Browsed { revision, total, files, next, folders, tags }
+    let [tags, owners, collections] = facets.map(|counts| {
+        let mut found = groups(counts);
+        found.sort_by_key(|group| std::cmp::Reverse(group.files));
+        found.truncate(MAX_GROUPS);
+        found
+    });
+    Browsed { revision, total, files, next, folders, tags, owners, collections }
 }
 
 /// Whether a name for people contains a text in lower case.

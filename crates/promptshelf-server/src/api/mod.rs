@@ -11,12 +11,14 @@
 //! - `channels`, `files`, `bulk`, `history`, `proposals`, `comments`, `transfer`, `check`, `compare`, `browse`, `overview`,
 //!   `permissions` and `webhooks` have the handlers; `model` and `compare_model` have bodies.
 //! - `impact` joins differences with figures of usage.
+//! - `analyzers` keeps the analyzers of channels that are being edited.
 //! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones.
 //!
 //! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
 
 mod admit;
 mod analysis;
+mod analyzers;
 mod browse;
 mod bulk;
 mod channels;
@@ -41,6 +43,7 @@ mod programs;
 mod proposals;
 mod rename;
 mod request;
+mod rollouts;
 mod routes;
 mod sides;
 mod transfer;
@@ -71,6 +74,7 @@ pub struct Api {
     /// One permit for each check that runs: each can take a processor for seconds.
     checks: Arc<Semaphore>,
     opened: Arc<opened::OpenedTrees>,
+    edited: Arc<analyzers::EditedChannels>,
 }
 
 /// The checks that run at the same time; others wait.
@@ -80,7 +84,7 @@ impl Api {
     /// Creates the API of a store, which may be away for a while. `checker` checks trees before a publish.
     #[must_use]
     pub fn new(store: StoreHandle, checker: Arc<dyn Checker>) -> Api {
-        Api { store, checker, checks: Arc::new(Semaphore::new(CHECKS)), opened: Arc::default() }
+        Api { store, checker, checks: Arc::new(Semaphore::new(CHECKS)), opened: Arc::default(), edited: Arc::default() }
     }
 }
 

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use promptshelf_store::{
     ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy, PolicyRoles,
-    PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Revision, RevisionKind, Served, Verdict,
+    PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Reason, Revision, RevisionKind, Served,
+    Verdict,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -349,6 +350,8 @@ pub(super) struct ProposalSummary {
     revision: Option<u64>,
     /// The missing conditions, one sentence each. Empty if it can be published.
     lacks: Vec<String>,
+    /// The same conditions with stable codes, in the same order.
+    reasons: Vec<Reason>,
 }
 
 impl From<Proposal> for ProposalSummary {
@@ -367,6 +370,7 @@ impl From<Proposal> for ProposalSummary {
             checks: proposal.checks,
             revision: proposal.revision,
             lacks: proposal.lacks,
+            reasons: proposal.reasons,
         }
     }
 }

@@ -9,7 +9,7 @@ use axum::{
 use promptshelf_core::Access;
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{Caller, Service};
-use promptshelf_store::{Actor, ChannelName, Proposal, Store, StoreError};
+use promptshelf_store::{Actor, ChannelName, Proposal, Reason, Store, StoreError};
 
 use super::{Api, problem::Problem};
 use crate::usage::UsageLog;
@@ -234,11 +234,17 @@ impl Operation {
 
     /// Checks that the caller has one of the roles that the policy of a channel names for `what`.
     pub(super) fn require_role(&self, roles: &[String], what: &str) -> Result<(), Problem> {
+        self.missing_role(roles, what).map_or(Ok(()), |reason| Err(Problem::insufficient_role(reason)))
+    }
+
+    /// Returns the reason against a caller without a role.
+    pub(super) fn missing_role(&self, roles: &[String], what: &str) -> Option<Reason> {
         if self.has_role(roles) {
-            return Ok(());
+            return None;
         }
-        let detail = format!("The policy of the channel lets only these roles {what}: {}", roles.join(", "));
-        Err(Problem::not_permitted("insufficient-role", detail))
+        let roles = roles.join(", ");
+        let text = format!("The policy of the channel lets only these roles {what}: {roles}");
+        Some(Reason::new("insufficient-role", text).with("roles", roles))
     }
 
     /// The actor of a change: the authenticated caller.

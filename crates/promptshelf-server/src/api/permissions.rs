@@ -1,7 +1,7 @@
 //! The operations that the caller may use, each with the reason against it: the page shows them instead of hiding them.
 
 use axum::{extract::State, http::HeaderMap, response::Response};
-use promptshelf_store::{ChannelName, Policy, Proposal, ProposalState, Verdict};
+use promptshelf_store::{ChannelName, Policy, Proposal, ProposalState, Reason, Verdict};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -21,6 +21,8 @@ pub(super) struct Permission {
     allowed: bool,
     /// The reason against it, for people; null if it is allowed.
     reason: Option<String>,
+    /// The reasons with stable codes; empty if it is allowed.
+    reasons: Vec<Reason>,
     /// The scopes that the caller would have to sign in for; empty if they are not the reason.
     scopes: Vec<&'static str>,
 }
@@ -35,7 +37,7 @@ pub(super) struct ChannelPermissions {
     propose: Permission,
     /// Reviews.
     review: Permission,
-    /// Publishing of proposals that meet the policy.
+    /// Publishing of proposals that meet the policy, and changes of rollouts.
     publish: Permission,
     /// The policy itself.
     administer: Permission,
@@ -115,28 +117,32 @@ fn of_proposal(operation: &Operation, proposal: &Proposal, policy: &Policy) -> P
     let is_own = proposal.author == caller;
     let if_open = |permission: Permission| match proposal.state {
         ProposalState::Open => permission,
-        state => Permission::refused(format!("The proposal is {}", state.as_str())),
+        state => {
+            let text = format!("The proposal is {}", state.as_str());
+            Permission::refused(Reason::new("proposal-closed", text).with("state", state.as_str()))
+        }
     };
     let if_own = |permission: Permission| {
-        if is_own { permission } else { Permission::refused("Only its author can do this") }
+        if is_own { permission } else { Permission::refused(Reason::new("not-author", "Only its author can do this")) }
     };
     let review = operation.permission(&[Scope::Review], &roles.review, "review");
     let approve = if is_own && policy.four_eyes && review.allowed {
-        Permission::refused("Authors cannot approve their own proposals: the policy demands four eyes")
+        let text = "Authors cannot approve their own proposals: the policy demands four eyes";
+        Permission::refused(Reason::new("own-proposal", text))
     } else if has_approved(proposal, &caller) {
-        Permission::refused("You have approved these changes")
+        Permission::refused(Reason::new("already-approved", "You have approved these changes"))
     } else {
         review.clone()
     };
     let publish = operation.permission(&[Scope::Publish], &roles.publish, "publish");
-    let publish = match proposal.lacks.as_slice() {
+    let publish = match proposal.reasons.as_slice() {
         [] => publish,
-        lacks if publish.allowed => Permission::refused(lacks.join("; ")),
+        reasons if publish.allowed => Permission::refused_for(reasons.to_vec(), Vec::new()),
         _ => publish,
     };
-    let comment = match comments::require_role(operation, &roles.review, &roles.propose) {
-        Ok(()) => Permission::allowed(),
-        Err(problem) => Permission::refused(problem.detail()),
+    let comment = match comments::may_review(operation, &roles.review) {
+        true => Permission::allowed(),
+        false => operation.permission(&[Scope::Read, Scope::Propose], &roles.propose, "comment as its authors"),
     };
     ProposalPermissions {
         comment: if_open(comment),
@@ -171,11 +177,16 @@ pub(super) fn is_review_wanted(operation: &Operation, proposal: &Proposal, polic
 
 impl Permission {
     fn allowed() -> Permission {
-        Permission { allowed: true, reason: None, scopes: Vec::new() }
+        Permission { allowed: true, reason: None, reasons: Vec::new(), scopes: Vec::new() }
     }
 
-    fn refused(reason: impl Into<String>) -> Permission {
-        Permission { allowed: false, reason: Some(reason.into()), scopes: Vec::new() }
+    fn refused(reason: Reason) -> Permission {
+        Permission::refused_for(vec![reason], Vec::new())
+    }
+
+    fn refused_for(reasons: Vec<Reason>, scopes: Vec<&'static str>) -> Permission {
+        let texts: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
+        Permission { allowed: false, reason: Some(texts.join("; ")), reasons, scopes }
     }
 }
 
@@ -185,19 +196,17 @@ impl Operation {
         let missing: Vec<&'static str> =
             scopes.iter().filter(|scope| !self.has(**scope)).map(|scope| scope.as_str()).collect();
         if !missing.is_empty() {
-            let reason = format!("It needs the scope {}", missing.join(" and "));
-            return Permission { allowed: false, reason: Some(reason), scopes: missing };
+            let text = format!("It needs the scope {}", missing.join(" and "));
+            let reason = Reason::new("insufficient-scope", text).with("scopes", missing.join(", "));
+            return Permission::refused_for(vec![reason], missing);
         }
-        match self.require_role(roles, what) {
-            Ok(()) => Permission::allowed(),
-            Err(problem) => Permission::refused(problem.detail()),
-        }
+        self.missing_role(roles, what).map_or_else(Permission::allowed, Permission::refused)
     }
 
     fn emergency(&self, publish: &[String], administer: &[String]) -> Permission {
         let permission = self.permission(&[Scope::Publish, Scope::Admin], publish, "publish");
-        match self.require_role(administer, "publish in an emergency") {
-            Err(problem) if permission.allowed => Permission::refused(problem.detail()),
+        match self.missing_role(administer, "publish in an emergency") {
+            Some(reason) if permission.allowed => Permission::refused(reason),
             _ => permission,
         }
     }

@@ -6,7 +6,7 @@ use axum::{
 };
 use promptshelf_mcp::http::{Denial, RequiredScopes};
 use promptshelf_service::{Rejection, whole_seconds};
-use promptshelf_store::{Digest, StoreError};
+use promptshelf_store::{Digest, Reason, StoreError};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -39,10 +39,9 @@ pub(super) struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>)]
     revision: Option<Box<u64>>,
-    /// For `policy`: the conditions that are not met, one sentence each.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<String>>)]
-    lacks: Option<Box<[String]>>,
+    #[serde(flatten)]
+    #[schema(value_type = Unmet)]
+    unmet: Option<Box<Unmet>>,
     /// For `changed`: the present content of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -52,6 +51,17 @@ pub(super) struct Problem {
     digest: Option<Box<Digest>>,
     #[serde(skip)]
     extra: Box<Extra>,
+}
+
+/// The reasons of a refusal.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+struct Unmet {
+    /// For `policy`: the conditions that are not met, one sentence each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacks: Option<Vec<String>>,
+    /// For `policy` and `insufficient-role`: the reasons with stable codes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<Reason>,
 }
 
 /// The parts of a refusal that are not in its body.
@@ -78,7 +88,7 @@ impl Problem {
             detail: detail.into(),
             paths: None,
             revision: None,
-            lacks: None,
+            unmet: None,
             content: None,
             digest: None,
             extra: Box::new(Extra { name, ..Extra::default() }),
@@ -87,11 +97,6 @@ impl Problem {
 
     pub(super) fn invalid(detail: impl Into<Box<str>>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is invalid", detail)
-    }
-
-    /// The description of this case.
-    pub(super) fn detail(&self) -> &str {
-        &self.detail
     }
 
     pub(super) fn not_found(what: &str) -> Problem {
@@ -105,6 +110,12 @@ impl Problem {
 
     pub(super) fn not_permitted(name: &'static str, detail: impl Into<Box<str>>) -> Problem {
         Problem::new(StatusCode::FORBIDDEN, name, "Not permitted", detail)
+    }
+
+    /// The refusal of a caller without a role.
+    pub(super) fn insufficient_role(reason: Reason) -> Problem {
+        let problem = Problem::not_permitted("insufficient-role", &*reason.text);
+        Problem { unmet: Some(Box::new(Unmet { lacks: None, reasons: vec![reason] })), ..problem }
     }
 
     /// The refusal of a caller without a scope. The challenge names all scopes of the operation.
@@ -213,10 +224,11 @@ impl From<StoreError> for Problem {
             StoreError::State { .. } => {
                 Problem::new(StatusCode::CONFLICT, "state", "The state of the proposal does not permit this", detail)
             }
-            StoreError::Policy { lacks } => {
+            StoreError::Policy { lacks, reasons } => {
                 let problem =
                     Problem::new(StatusCode::CONFLICT, "policy", "The policy of the channel is not met", detail);
-                Problem { lacks: Some(lacks.clone().into()), ..problem }
+                let unmet = Unmet { lacks: Some(lacks.clone()), reasons: reasons.clone() };
+                Problem { unmet: Some(Box::new(unmet)), ..problem }
             }
             StoreError::Unreachable { .. } => {
                 let detail = "The store cannot be reached; nothing was changed, try again later";

@@ -22,7 +22,7 @@ use super::{
     overview, permissions,
     problem::{not_allowed, unknown},
     programs::{self, ProgramState},
-    proposals, rename, transfer, webhooks,
+    proposals, rename, rollouts, transfer, webhooks,
 };
 use crate::{http::Options, library::Library};
 
@@ -175,6 +175,10 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(proposals::publish_proposal))
         .routes(routes!(transfer::rollback))
         .routes(routes!(transfer::promote))
+        .routes(routes!(rollouts::list_all_rollouts))
+        .routes(routes!(rollouts::list_rollouts))
+        .routes(routes!(rollouts::set_rollout))
+        .routes(routes!(rollouts::stop_rollout))
         .routes(routes!(webhooks::list_webhooks))
         .routes(routes!(webhooks::list_dead_letters))
         .routes(routes!(webhooks::redeliver))

@@ -31,10 +31,10 @@ use crate::replica::ReplicaMonitor;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time for a comparison. A connection that was cut silently is noticed after it.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The time to connect again, and to read the newest revision if a copy on disk can be served instead.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time to open the store for the first time, migrations included, and to read a delta or contents.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
@@ -362,12 +362,15 @@ async fn read_from(
     Ok(Some(copy))
 }
 
-async fn in_time<T>(limit: Duration, reading: impl Future<Output = Result<T, StoreError>>) -> Result<T, FollowError> {
+pub(super) async fn in_time<T>(
+    limit: Duration,
+    reading: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, FollowError> {
     timeout(limit, reading).await.map_err(|_| FollowError::TimedOut)?.map_err(FollowError::Store)
 }
 
 /// Returns the time until the next comparison.
-fn pause() -> Duration {
+pub(super) fn pause() -> Duration {
     // The keys of a new state are random.
     let percent = 80 + RandomState::new().hash_one(0) % 41;
     INTERVAL * u32::try_from(percent).unwrap_or(100) / 100

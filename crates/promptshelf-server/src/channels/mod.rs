@@ -8,6 +8,7 @@ mod checker;
 mod copy;
 mod follower;
 mod prompt_files;
+mod source_signals;
 mod store_handle;
 mod versions;
 
@@ -15,5 +16,6 @@ pub(crate) use self::versions::provenance_at;
 pub use self::{
     checker::LibraryChecker,
     follower::{FollowError, FollowOptions, Follower},
+    source_signals::SourceSignals,
     store_handle::StoreHandle,
 };

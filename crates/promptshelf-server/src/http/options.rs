@@ -51,8 +51,8 @@ pub struct Options {
     /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
     /// default.
     pub channel_access: HashMap<String, Arc<Access>>,
-    /// Delivery profiles by name: the default library is also served at `/profiles/NAME/mcp`, with results that the profile
-    /// changes. None by default.
+    /// Delivery profiles by name: the default library is also served at `/profiles/NAME/mcp`, and each channel at
+    /// `/channels/CHANNEL/profiles/NAME/mcp`, with results that the profile changes. None by default.
     pub profiles: BTreeMap<String, Profile>,
     /// Documents for discovery. None by default.
     pub discovery: Discovery,

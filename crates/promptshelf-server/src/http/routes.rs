@@ -105,17 +105,17 @@ fn has_sign_in(options: &Options) -> bool {
 /// The parts of the server that the page has views for.
 #[cfg(feature = "web")]
 fn page_features(options: &Options) -> web::PageFeatures {
+    let profiles = std::sync::Arc::new(options.profiles.clone());
     #[cfg(feature = "channels")]
     return web::PageFeatures {
         has_channels: options.api.is_some(),
         has_folder: options.folder.is_some(),
+        has_sources: options.sources.is_some(),
         has_usage: options.usage.is_some(),
+        profiles,
     };
     #[cfg(not(feature = "channels"))]
-    {
-        let _ = options;
-        web::PageFeatures::default()
-    }
+    web::PageFeatures { profiles, ..web::PageFeatures::default() }
 }
 
 /// The sign-in options of the page.

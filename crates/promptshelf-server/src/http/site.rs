@@ -95,31 +95,60 @@ impl Site {
             return Router::new();
         }
         let entry = |(channel, endpoint): &(Channel, HttpService)| {
-            let access = options.channel_access.get(&channel.name).cloned();
-            (channel.name.clone(), (endpoint.clone(), access))
+            let profiles = options.profiles.iter();
+            let entry = ChannelEntry {
+                endpoint: endpoint.clone(),
+                profiles: profiles.map(|(name, profile)| (name.clone(), endpoint.with_profile(*profile))).collect(),
+                access: options.channel_access.get(&channel.name).cloned(),
+            };
+            (channel.name.clone(), entry)
         };
         let table =
             ChannelTable { endpoint: self.endpoint.clone(), channels: self.channels.iter().map(entry).collect() };
-        Router::new().route("/channels/{name}/mcp", any(call)).with_state(Arc::new(table))
+        Router::new()
+            .route("/channels/{name}/mcp", any(call))
+            .route("/channels/{name}/profiles/{profile}/mcp", any(call_with_profile))
+            .with_state(Arc::new(table))
     }
 }
 
 struct ChannelTable {
     /// Sends refusals; which endpoint does so cannot be observed.
     endpoint: HttpService,
-    channels: HashMap<String, (HttpService, Option<Arc<Access>>)>,
+    channels: HashMap<String, ChannelEntry>,
+}
+
+struct ChannelEntry {
+    endpoint: HttpService,
+    /// The endpoint with each delivery profile.
+    profiles: HashMap<String, HttpService>,
+    access: Option<Arc<Access>>,
+}
+
+async fn call(State(table): State<Arc<ChannelTable>>, Path(name): Path<String>, request: Request) -> Response {
+    pass(&table, &name, None, request).await
+}
+
+async fn call_with_profile(
+    State(table): State<Arc<ChannelTable>>,
+    Path((name, profile)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    pass(&table, &name, Some(&profile), request).await
 }
 
 /// Passes a request to a channel. The response for a channel that the caller may not use equals that for a channel that
 /// does not exist, also before sign-in.
-async fn call(State(table): State<Arc<ChannelTable>>, Path(name): Path<String>, request: Request) -> Response {
+async fn pass(table: &ChannelTable, name: &str, profile: Option<&str>, request: Request) -> Response {
     let extensions = request.extensions();
-    let endpoint = match table.channels.get(&name) {
-        _ if extensions.get::<Denial>().is_some() => &table.endpoint,
-        Some((endpoint, None)) => endpoint,
-        Some((endpoint, Some(access))) if meets(extensions, access) => endpoint,
-        _ => return not_found().await.into_response(),
+    let is_usable = |entry: &&ChannelEntry| entry.access.as_ref().is_none_or(|access| meets(extensions, access));
+    let endpoint = match (extensions.get::<Denial>(), table.channels.get(name).filter(is_usable), profile) {
+        (Some(_), _, _) => Some(&table.endpoint),
+        (None, Some(entry), Some(profile)) => entry.profiles.get(profile),
+        (None, Some(entry), None) => Some(&entry.endpoint),
+        (None, None, _) => None,
     };
+    let Some(endpoint) = endpoint else { return not_found().await.into_response() };
     // An endpoint is always ready, and never fails.
     match endpoint.clone().call(request).await {
         Ok(response) => response.into_response(),

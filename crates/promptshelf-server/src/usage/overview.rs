@@ -1,14 +1,16 @@
 //! The overview of usage that the page draws: totals, days, clients, versions, errors, and prompts that deserve a look.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use promptshelf_core::usage::{UsageFigures, UsageKey};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The most prompts, clients, versions or names of a list.
-const MAX_ENTRIES: usize = 200;
+use super::report::{COMPLETION, MAX_ENTRIES};
 
 /// Figures by the start of their day, in seconds since 1970.
 pub type DailyUsage = BTreeMap<i64, BTreeMap<UsageKey, UsageFigures>>;
@@ -28,6 +30,8 @@ pub struct UsageOverview {
     pub clients: Vec<UsageGroup>,
     /// By prompt, the most calls first.
     pub prompts: Vec<UsageGroup>,
+    /// By source, the most calls first, in a server with several sources; otherwise empty.
+    pub sources: Vec<UsageGroup>,
     /// By number of version, the most calls first, if one prompt is selected; otherwise empty.
     pub versions: Vec<UsageGroup>,
     /// By outcome, the most calls first.
@@ -45,7 +49,7 @@ pub struct UsageOverview {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageGroup {
-    /// The name: of a prompt, a client or an outcome, or the number of a version. Empty for all calls.
+    /// The name: of a prompt, a client, a source or an outcome, or the number of a version. Empty for all calls.
     pub name: String,
     /// The number of calls.
     pub calls: u64,
@@ -165,20 +169,24 @@ impl UsageOverview {
         days: &DailyUsage,
         selected: Option<&str>,
         listed: &ListedPrompts,
+        source_of: impl Fn(&str) -> Option<Arc<str>>,
         min_callers: u64,
     ) -> UsageOverview {
         let (mut total, mut of_days) = (Sum::default(), Vec::new());
-        let (mut clients, mut prompts) = (Sums::default(), Sums::default());
+        let (mut clients, mut prompts, mut sources) = (Sums::default(), Sums::default(), Sums::default());
         let (mut versions, mut outcomes) = (Sums::default(), Sums::default());
         let mut clients_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (start, figures) in days {
             let mut day = Sum::default();
-            for (key, figures) in figures.iter().filter(|(key, _)| key.method != "completion/complete") {
+            for (key, figures) in figures.iter().filter(|(key, _)| key.method != COMPLETION) {
                 day.add(key, figures);
                 total.add(key, figures);
                 let client = if key.client.is_empty() { "unknown" } else { &key.client };
                 clients.add(client, key, figures);
                 prompts.add(&key.prompt, key, figures);
+                if let Some(source) = source_of(&key.prompt) {
+                    sources.add(&source, key, figures);
+                }
                 outcomes.add(&key.outcome, key, figures);
                 if selected.is_some() && key.version > 0 {
                     versions.add(&key.version.to_string(), key, figures);
@@ -217,6 +225,7 @@ impl UsageOverview {
             days: of_days,
             clients: clients.groups(min_callers),
             prompts: prompts.groups(min_callers),
+            sources: sources.groups(min_callers),
             versions: versions.groups(min_callers),
             outcomes: outcomes.groups(min_callers),
             unused_total: unused.clone().count(),

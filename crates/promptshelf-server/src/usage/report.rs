@@ -1,6 +1,9 @@
 //! The report of usage that the API and the command print.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use promptshelf_core::usage::{UsageFigures, UsageKey};
@@ -10,14 +13,27 @@ use utoipa::ToSchema;
 /// The least number of callers that is shown by default.
 pub const MIN_CALLERS: u64 = 5;
 
+/// The most prompts, clients, versions or names of a list.
+pub(super) const MAX_ENTRIES: usize = 200;
+
+/// The method that calls no prompt.
+pub(super) const COMPLETION: &str = "completion/complete";
+
 /// The use of prompts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageReport {
     /// The begin of the time that the figures are about, to the hour; null for all of them.
     pub since: Option<Timestamp>,
     /// One entry for each combination of prompt, version, client, method and outcome.
     pub prompts: Vec<PromptUsage>,
+    /// Prompts that were not called in this time, by name, at most 200; empty if one prompt is selected.
+    #[serde(default)]
+    pub unused: Vec<String>,
+    /// The number of all of them.
+    #[serde(default)]
+    pub unused_total: usize,
 }
 
 /// The use of one version of a prompt by one client.
@@ -27,6 +43,12 @@ pub struct UsageReport {
 pub struct PromptUsage {
     /// The name of the prompt.
     pub name: String,
+    /// Whether the prompt is deprecated at present.
+    #[serde(default)]
+    pub deprecated: bool,
+    /// The name of its source, in a server with several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub source: Option<String>,
     /// The number of its version; null if the server serves a folder.
     pub version: Option<u64>,
     /// The channel. Only with `detail`; null if the server serves a folder.
@@ -98,7 +120,32 @@ impl UsageReport {
             merged.entry(key).or_default().merge(figures);
         }
         let prompts = merged.into_iter().map(|(key, figures)| PromptUsage::of(key, figures, detail, min_callers));
-        UsageReport { since, prompts: prompts.collect() }
+        UsageReport { since, prompts: prompts.collect(), ..UsageReport::default() }
+    }
+
+    /// Marks deprecated prompts, and adds the prompts that were not called; completions do not count. `listed` has the
+    /// names of the present prompts, and whether they are deprecated. In a report about the prompt `selected`, no other
+    /// one counts as not called.
+    #[must_use]
+    pub fn marked(mut self, listed: &BTreeMap<String, bool>, selected: Option<&str>) -> UsageReport {
+        for one in &mut self.prompts {
+            one.deprecated = listed.get(&one.name).copied().unwrap_or_default();
+        }
+        let calls = self.prompts.iter().filter(|one| one.method != COMPLETION);
+        let called: BTreeSet<&str> = calls.map(|one| one.name.as_str()).collect();
+        let unused = listed.keys().filter(|name| selected.is_none() && !called.contains(name.as_str()));
+        self.unused_total = unused.clone().count();
+        self.unused = unused.take(MAX_ENTRIES).cloned().collect();
+        self
+    }
+
+    /// Names the source of each prompt in a server with several sources.
+    #[must_use]
+    pub fn with_sources(mut self, source_of: impl Fn(&str) -> Option<Arc<str>>) -> UsageReport {
+        for prompt in &mut self.prompts {
+            prompt.source = source_of(&prompt.name).map(|source| source.to_string());
+        }
+        self
     }
 }
 
@@ -112,6 +159,8 @@ impl PromptUsage {
         let callers = figures.callers.count();
         PromptUsage {
             name: key.prompt,
+            deprecated: false,
+            source: None,
             version: Some(key.version).filter(|version| *version > 0),
             channel: Some(key.channel).filter(|channel| detail && !channel.is_empty()),
             client: Some(key.client).filter(|client| !client.is_empty()).unwrap_or_else(|| "unknown".to_owned()),

@@ -9,6 +9,8 @@
 mod assets;
 mod page_api;
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use axum::{
     Extension, Router,
     extract::{Request, State},
@@ -17,7 +19,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use promptshelf_mcp::{HttpService, http::Denial};
+use promptshelf_mcp::{HttpService, Profile, http::Denial};
 use serde_json::json;
 
 #[cfg(feature = "channels")]
@@ -50,14 +52,18 @@ pub(crate) struct PageSignIn {
 }
 
 /// The parts of the server that the page has views for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PageFeatures {
     /// Whether the API of a store is at `/api/v1`.
     pub(crate) has_channels: bool,
     /// Whether the files of the served folder can be edited.
     pub(crate) has_folder: bool,
+    /// Whether the API reports several sources.
+    pub(crate) has_sources: bool,
     /// Whether usage is counted.
     pub(crate) has_usage: bool,
+    /// The delivery profiles, whose results it previews.
+    pub(crate) profiles: Arc<BTreeMap<String, Profile>>,
 }
 
 #[derive(Clone)]

@@ -11,6 +11,7 @@ use axum::{
     response::Response,
 };
 use promptshelf_core::{Argument, ArgumentType, Diagnostic, Location, Prompt};
+use promptshelf_mcp::listed_prompt;
 use serde_json::{Value, json};
 
 mod clients;
@@ -52,15 +53,22 @@ pub(super) async fn prompts(
         .collect();
     json_response(&json!({
         "generation": overview.view().catalog().generation(),
-        "features": { "channels": features.has_channels, "edit": features.has_folder, "usage": features.has_usage },
+        "features": {
+            "channels": features.has_channels,
+            "edit": features.has_folder,
+            "sources": features.has_sources,
+            "usage": features.has_usage,
+        },
         "prompts": prompts,
     }))
 }
 
-/// Returns the argument types of one prompt, from the definition that requests are checked with.
+/// Returns the argument types of one prompt, from the definition that requests are checked with, and its entry in the
+/// list under each delivery profile.
 pub(super) async fn prompt(
     State(library): State<Library>,
     authenticated: AuthenticatedCaller,
+    Extension(features): Extension<PageFeatures>,
     Path(name): Path<String>,
 ) -> Response {
     let described = match library.service().describe(&caller(authenticated), &name) {
@@ -69,7 +77,12 @@ pub(super) async fn prompt(
     };
     let prompt = described.value();
     let arguments: Vec<Value> = prompt.arguments().iter().map(argument).collect();
+    let profiles = features.profiles.iter();
+    let profiles: Vec<Value> = profiles
+        .map(|(name, profile)| json!({ "name": name, "entry": listed_prompt(profile, prompt, described.view()) }))
+        .collect();
     json_response(&json!({
+        "profiles": profiles,
         "generation": described.view().catalog().generation(),
         "path": path(prompt),
         "version": prompt.version(),

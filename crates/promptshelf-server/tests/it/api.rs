@@ -1,5 +1,6 @@
 //! The API of a store, over real sockets, with a real SQLite store.
 
+mod analyzing;
 mod changes;
 mod comparing;
 mod conditions;

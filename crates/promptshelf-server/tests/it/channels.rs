@@ -7,6 +7,7 @@ use axum::{
     http::{StatusCode, request},
 };
 use promptshelf_core::{Access, PromptDefinition};
+use promptshelf_mcp::Profile;
 use promptshelf_server::{
     Library, ReplicaMonitor,
     http::{
@@ -66,6 +67,38 @@ async fn each_channel_has_a_path_and_the_first_is_the_default() {
     for path in ["/channels/other/mcp", "/channels/staging", "/channels//mcp", "/channels/Staging/mcp"] {
         assert_eq!(send(&router, list_at(path, None), LIST).await.0, StatusCode::NOT_FOUND, "{path}");
     }
+}
+
+// req: S-233
+#[tokio::test]
+async fn each_channel_has_its_profiles_under_its_own_rule() {
+    let [production, staging] = ["production", "staging"].map(channel);
+    let mut options = Options::default();
+    options.sign_in = Some(tokens(&[("ada", &[]), ("bo", &["team"])]));
+    options.channel_access.insert("staging".to_owned(), requires("team"));
+    let short = Profile { fill_blanks: true, ..Profile::default() };
+    options.profiles.insert("blanks".to_owned(), short);
+    let router = router_with_channels(&production, &[staging], &options);
+    for (path, prompt) in [
+        ("/profiles/blanks/mcp", "of-production"),
+        ("/channels/production/profiles/blanks/mcp", "of-production"),
+        ("/channels/staging/profiles/blanks/mcp", "of-staging"),
+    ] {
+        let (status, _, body) = send(&router, list_at(path, Some("bo")), LIST).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        // The profile fills in the description.
+        assert!(text(body).await.contains(&format!("\"description\":\"{prompt}\"")), "{path}");
+    }
+    // A channel that the caller may not use, an unknown channel and an unknown profile are the same.
+    let hidden = "/channels/staging/profiles/blanks/mcp";
+    let missing = response(&router, list_at("/channels/other/profiles/blanks/mcp", Some("ada"))).await;
+    assert_eq!(missing.0, StatusCode::NOT_FOUND);
+    assert_eq!(response(&router, list_at(hidden, Some("ada"))).await, missing);
+    let unknown = list_at("/channels/production/profiles/other/mcp", Some("ada"));
+    assert_eq!(response(&router, unknown).await, missing);
+    let [one, other] = [hidden, "/channels/other/profiles/x/mcp"].map(|path| list_at(path, None));
+    let (one, other) = (response(&router, one).await, response(&router, other).await);
+    assert_eq!((one.0, &one), (StatusCode::UNAUTHORIZED, &other), "before sign-in");
 }
 
 /// Status, headers and body, without the values that differ between any two responses.

@@ -104,3 +104,29 @@ async fn keys_are_bounded_and_each_call_is_counted_or_lost() {
     assert!(drained.len() <= 2_000 && usage.lost() > 0, "one thread has one shard: {}", drained.len());
     assert_eq!(counted + usage.lost(), 5_000);
 }
+
+// req: S-185
+#[tokio::test]
+async fn million_names_of_clients_are_bounded_and_each_call_is_counted() {
+    let usage = Usage::new();
+    let service = service(prompts([PromptDefinition::template("it", "Say hello.")])).with_usage(&usage, "");
+    let (mut clients, mut calls) = (BTreeMap::new(), 0);
+    for number in 0..1_000_000 {
+        let tag = usage.client(&format!("client-{number}/1"), "http");
+        if number % 250 == 0 {
+            service.describe(&Caller::local().with_client(tag), "it").expect("it exists");
+            calls += 1;
+        }
+        if number % 500_000 == 499_999 {
+            for (key, figures) in usage.drain() {
+                *clients.entry(key.client).or_insert(0) += figures.count;
+            }
+        }
+    }
+    // Two of the 500 names that are known at a time called, and again after the drain.
+    assert_eq!(
+        clients.keys().collect::<Vec<_>>(),
+        ["client-0", "client-250", "client-500000", "client-500250", "other"]
+    );
+    assert_eq!((clients.values().sum::<u64>(), usage.lost()), (calls, 0));
+}

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{Body, Code, Meta, Origin, PromptDefinition, Severity, SkillSource, nearest};
+use promptshelf_core::{Body, Code, Grouping, Meta, Origin, PromptDefinition, Severity, SkillSource, nearest};
 
 use super::{
     access::access,
@@ -26,6 +26,12 @@ pub(crate) const KEYS: Keys = keys(&[
     key("version", Holds::Text, "The version of the prompt."),
     key("tags", Holds::Texts, "Words that group prompts."),
     key("category", Holds::Text, "One word that groups prompts, as in other prompt servers."),
+    key("owners", Holds::Texts, "The people or teams in charge of the prompt, for authors and reviewers."),
+    key(
+        "collections",
+        Holds::Texts,
+        "Collections that the prompt belongs to, across folders, for authors and reviewers.",
+    ),
     key("access", Holds::Table(&super::access::REQUIREMENTS), "The callers that may use it; all by default."),
     key("tool", Holds::Flag, "Whether models may find and use it through tools, if the server offers them."),
     key(
@@ -73,6 +79,9 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.tags = table.texts("tags", notes);
         // Other prompt servers group prompts by this single word.
         definition.tags.extend(table.text("category", notes));
+        let grouping =
+            Grouping { owners: table.texts("owners", notes), collections: table.texts("collections", notes) };
+        definition.grouping = (grouping != Grouping::default()).then(|| Box::new(grouping));
         definition.access = access(&table, notes);
         definition.tool = table.flag("tool", notes).unwrap_or_default();
         definition.deprecated = deprecation(&table, notes).map(Box::new);

@@ -23,6 +23,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0005_evaluations.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0006_usage_details.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0007_rollouts.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0008_rollout_history.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0009_source_signals.sql") },
 ];
 
 /// The newest migration that older releases do not understand.

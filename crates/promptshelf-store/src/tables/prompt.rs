@@ -188,6 +188,27 @@ pub(crate) async fn page(
     rows.iter().map(|row| Ok((row.text(0)?, row.number(1)?, row.number(2)?))).collect()
 }
 
+/// Returns the newest versions of some prompts: name, version number and the revision that it came with.
+pub(crate) async fn standing(
+    transaction: &mut Transaction,
+    channel: i64,
+    names: &[String],
+) -> Result<Vec<(String, u64, u64)>, StoreError> {
+    let mut found = Vec::with_capacity(names.len());
+    for chunk in names.chunks(CHUNK) {
+        let names = list(1, chunk.len());
+        let sql = format!(
+            "SELECT prompt, number, since FROM ps_live WHERE channel = $1 AND until IS NULL AND prompt IN {names}"
+        );
+        let mut values: Vec<Value> = vec![channel.into()];
+        values.extend(chunk.iter().map(|name| Value::from(name.as_str())));
+        for row in transaction.rows(sql, values).await? {
+            found.push((row.text(0)?, row.number(1)?, row.number(2)?));
+        }
+    }
+    Ok(found)
+}
+
 /// Returns the pattern of LIKE for a text anywhere in a name.
 fn pattern(text: &str) -> String {
     let mut pattern = "%".to_owned();

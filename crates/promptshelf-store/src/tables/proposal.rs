@@ -247,11 +247,12 @@ async fn select(
         proposal.reviews = all.into_iter().map(|(_, review)| review).collect();
         let mut outdated = outdated.remove(&proposal.id).unwrap_or_default();
         outdated.sort_unstable();
-        proposal.lacks = policy::lacks(policy, proposal, &outdated);
+        let mut reasons = policy::lacks(policy, proposal, &outdated);
         if proposal.state == ProposalState::Open && !policy.evaluations.is_empty() {
             let prompts = evaluation::prompts(transaction, proposal.id).await?;
-            proposal.lacks.extend(gate::lacks(transaction, policy, proposal, &prompts).await?);
+            reasons.extend(gate::lacks(transaction, policy, proposal, &prompts).await?);
         }
+        proposal.set_reasons(reasons);
     }
     Ok(found.into_iter().map(|(proposal, _)| proposal).collect())
 }
@@ -299,6 +300,7 @@ fn proposal(row: &Row) -> Result<(Proposal, Policy), StoreError> {
         checks: row.json(9)?,
         revision: row.optional_number(10)?,
         lacks: Vec::new(),
+        reasons: Vec::new(),
     };
     Ok((proposal, row.json(11)?))
 }

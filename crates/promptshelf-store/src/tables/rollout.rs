@@ -3,11 +3,11 @@
 use crate::{
     StoreError,
     address::ChannelName,
-    database::{Row, Transaction},
+    database::{Row, Transaction, Value, json},
     rollout::RolloutState,
 };
 
-const COLUMNS: &str = "channel, target, percent, is_stopped, changed_by, reason, changed_at, progress";
+const COLUMNS: &str = "channel, target, percent, is_stopped, changed_by, reason, changed_at, progress, plan";
 
 pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<RolloutState>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM ps_rollout ORDER BY channel, target");
@@ -33,21 +33,23 @@ pub(crate) async fn now(transaction: &mut Transaction) -> Result<i64, StoreError
     transaction.row(sql, vec![]).await?.map_or(Ok(0), |row| row.int(0))
 }
 
-/// Inserts a rollout, unless it exists.
-pub(crate) async fn insert(transaction: &mut Transaction, state: &RolloutState) -> Result<(), StoreError> {
-    let sql = "INSERT INTO ps_rollout (channel, target, percent, is_stopped, changed_by, reason, changed_at, progress) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
-    transaction.run(sql, values(state)).await
+/// Inserts a rollout, unless it exists. Returns whether it was inserted.
+pub(crate) async fn insert(transaction: &mut Transaction, state: &RolloutState) -> Result<bool, StoreError> {
+    let sql = format!(
+        "INSERT INTO ps_rollout ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+         ON CONFLICT DO NOTHING RETURNING percent"
+    );
+    Ok(transaction.row(sql, values(state)?).await?.is_some())
 }
 
 pub(crate) async fn update(transaction: &mut Transaction, state: &RolloutState) -> Result<(), StoreError> {
     let sql = "UPDATE ps_rollout SET percent = $3, is_stopped = $4, changed_by = $5, reason = $6, changed_at = $7, \
-               progress = $8 WHERE channel = $1 AND target = $2";
-    transaction.run(sql, values(state)).await
+               progress = $8, plan = $9 WHERE channel = $1 AND target = $2";
+    transaction.run(sql, values(state)?).await
 }
 
-fn values(state: &RolloutState) -> Vec<crate::database::Value> {
-    vec![
+fn values(state: &RolloutState) -> Result<Vec<Value>, StoreError> {
+    Ok(vec![
         state.channel.as_str().into(),
         state.target.as_str().into(),
         u64::from(state.percent).into(),
@@ -55,8 +57,9 @@ fn values(state: &RolloutState) -> Vec<crate::database::Value> {
         state.changed_by.as_str().into(),
         state.reason.as_str().into(),
         state.changed_at.into(),
-        serde_json::to_string(&state.progress).unwrap_or_else(|_| "{}".to_owned()).into(),
-    ]
+        json(&state.progress)?.into(),
+        state.plan.as_ref().map(json).transpose()?.as_deref().into(),
+    ])
 }
 
 fn state(row: &Row) -> Result<RolloutState, StoreError> {
@@ -70,5 +73,6 @@ fn state(row: &Row) -> Result<RolloutState, StoreError> {
         reason: row.text(5)?,
         changed_at: row.time(6)?,
         progress: row.json(7)?,
+        plan: row.optional_text(8)?.and_then(|plan| serde_json::from_str(&plan).ok()),
     })
 }

@@ -7,6 +7,7 @@ pub(crate) mod publishing;
 pub(crate) mod reading;
 pub(crate) mod reviewing;
 pub(crate) mod rollouts;
+pub(crate) mod source_signals;
 pub(crate) mod usage;
 pub(crate) mod webhooks;
 
@@ -30,6 +31,7 @@ macro_rules! all {
             reading::every_revision_stays_readable,
             reading::contents_are_read_by_digest,
             reading::hundred_thousand_files_fit,
+            source_signals::requests_for_sources_are_counted_once_each,
             reviewing::approvals_of_the_policy_publish,
             reviewing::rejected_and_withdrawn_proposals_are_closed,
             reviewing::approval_of_outdated_changes_does_not_publish,

@@ -55,3 +55,11 @@ async fn replicas_agree_on_a_rollout_and_a_stop() {
     contract::rollouts::replicas_agree_on_a_rollout_and_a_stop(place.store.clone()).await;
     contract::rollouts::replicas_agree_on_a_rollout_and_a_stop(on_postgres().await).await;
 }
+
+// req: S-219
+#[tokio::test(flavor = "multi_thread")]
+async fn every_change_of_a_rollout_is_recorded_with_its_figures() {
+    let place = sqlite::store().await;
+    contract::rollouts::every_change_of_a_rollout_is_recorded_with_its_figures(place.store.clone()).await;
+    contract::rollouts::every_change_of_a_rollout_is_recorded_with_its_figures(on_postgres().await).await;
+}

@@ -24,7 +24,7 @@ mod help;
 use crate::source::HERE;
 
 pub(crate) use self::{
-    operator::{AuditArguments, HttpArguments, ServeArguments, TokenArguments, TokenCommand},
+    operator::{AuditArguments, HttpArguments, ServeArguments, ServedObject, TokenArguments, TokenCommand},
     sources::{SourceArguments, SourceCommand, SourceConfig},
 };
 

@@ -110,7 +110,7 @@ fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(),
             #[cfg(feature = "channels")]
             Command::Channels(command) => commands::channels::run(command).await,
             Command::Lsp(arguments) => commands::lsp::run(arguments),
-            Command::Install(arguments) => commands::install::install(arguments),
+            Command::Install(arguments) => commands::install::install(arguments).await,
             Command::Uninstall(arguments) => commands::install::uninstall(arguments),
             Command::Sync(arguments) => commands::sync::run(arguments).await,
             Command::Completions(arguments) => commands::shell::completions(arguments),

@@ -11,7 +11,8 @@ use std::{
 
 use promptshelf_client::Endpoint;
 use promptshelf_core::AccessRule;
-use promptshelf_git::GitSource;
+#[cfg(feature = "channels")]
+use promptshelf_server::channels::{SourceSignals, StoreHandle};
 use promptshelf_server::http::{Webhook, Webhooks, auth::random_token};
 use promptshelf_source::{MemberOptions, OpenSource, SourceSet};
 use promptshelf_upstream::{Approvals, Upstream, UpstreamOptions};
@@ -47,8 +48,8 @@ pub(crate) struct SharedSettings {
     /// The folder of the copies of channels on disk.
     pub(crate) cache: Option<PathBuf>,
     pub(crate) rules: Vec<AccessRule>,
-    /// Whether webhooks are served.
-    pub(crate) has_webhooks: bool,
+    /// Whether a server has the sources, and not a command that reads them once.
+    pub(crate) is_server: bool,
 }
 
 impl OpenSources {
@@ -70,18 +71,22 @@ impl OpenSources {
             false => None,
         };
         let mut members = Vec::with_capacity(configured.len());
+        #[cfg(feature = "channels")]
+        let mut signals = None;
         let mut webhooks = Vec::new();
         for source in configured {
             let opener: Box<dyn OpenSource> = match &source.place {
                 SourcePlace::Folder(folder) => Box::new(FolderOpener::new(folder, &grants)),
                 #[cfg(feature = "channels")]
                 SourcePlace::Store(address) => {
-                    Box::new(openers::StoreOpener::new(address, shared.cache.clone(), &grants))
+                    let store = StoreHandle::new(address.store.clone());
+                    signals.get_or_insert_with(|| SourceSignals::new(store.clone()));
+                    Box::new(openers::StoreOpener::new(store, address.channel.clone(), shared.cache.clone(), &grants))
                 }
                 SourcePlace::Git(place) => {
                     let git = git_source(source, state)?;
-                    if let Some(path) = place.webhook_secret.as_deref().filter(|_| shared.has_webhooks) {
-                        webhooks.push((source.name.clone(), webhook(source, path, git.clone())?));
+                    if let Some(path) = place.webhook_secret.as_deref().filter(|_| shared.is_server) {
+                        webhooks.push((source.name.clone(), webhook_secret(source, path)?));
                     }
                     Box::new(GitOpener::new(git, &grants))
                 }
@@ -95,8 +100,18 @@ impl OpenSources {
             let member = source.max_prompts.into_iter().fold(member, MemberOptions::max_prompts);
             members.push(member.server_id(server_id.clone()));
         }
-        let webhooks = Webhooks::new(webhooks);
-        Ok(OpenSources { set: SourceSet::open(members, &shared.rules), webhooks, grants })
+        let set = SourceSet::open(members, &shared.rules);
+        // Webhooks and requests reach one replica; the store of the first such source has the others.
+        #[cfg(feature = "channels")]
+        if let Some(signals) = signals.filter(|_| shared.is_server) {
+            tokio::spawn(signals.run(set.clone()));
+        }
+        let webhook = |(name, secret): (String, String)| {
+            let (set, source) = (set.clone(), name.clone());
+            (name, Webhook::new(secret, move || _ = set.refresh(&source)))
+        };
+        let webhooks = Webhooks::new(webhooks.into_iter().map(webhook).collect::<Vec<_>>());
+        Ok(OpenSources { set, webhooks, grants })
     }
 
     /// Replaces the folders that libraries may read besides their own files. Takes effect at the next load.
@@ -110,15 +125,15 @@ impl OpenSources {
     }
 }
 
-/// Returns the webhook of a git source, with the secret in the first line of a file.
-fn webhook(source: &ConfiguredSource, path: &Path, git: GitSource) -> Result<Webhook, Failure> {
+/// Returns the secret of the webhook of a git source, in the first line of a file.
+fn webhook_secret(source: &ConfiguredSource, path: &Path) -> Result<String, Failure> {
     let failed = |reason: String| {
         let message = format!("`webhook-secret` of the source {}: the file {} {reason}", source.name, path.display());
         Failure::new(Exit::Settings, message)
     };
     let text = std::fs::read_to_string(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
     match text.lines().next().map(str::trim).filter(|secret| !secret.is_empty()) {
-        Some(secret) => Ok(Webhook::new(secret, move || git.nudge())),
+        Some(secret) => Ok(secret.to_owned()),
         None => Err(failed("has no secret in its first line".to_owned())),
     }
 }
@@ -138,6 +153,13 @@ fn upstream(
     options.interval = place.interval;
     options.timeout = place.timeout;
     options.max_prompts = source.max_prompts.unwrap_or(options.max_prompts);
+    // The place is part of the name: the list of another server must not be served.
+    let address = match &place.endpoint {
+        McpEndpoint::Url(url) => url.to_string(),
+        McpEndpoint::Command(line) => line.join("\0"),
+    };
+    let list = format!("{}-{}.json", source.name, &digest(&address)[..16]);
+    options.last_list = state.map(|state| state.path("lists").join(list));
     if place.approves_changes {
         options.approvals = Some(approvals(source, state)?);
     }

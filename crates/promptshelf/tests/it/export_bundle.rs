@@ -29,6 +29,22 @@ fn export(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String) {
     (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
 }
 
+/// Validates a document against the official schema in a fixture.
+#[track_caller]
+fn assert_valid(schema: &str, document: &Value) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/schemas");
+    let validator = jsonschema::options()
+        .should_validate_formats(true)
+        .build(&json_of(&folder.join(schema)))
+        .expect("a valid schema");
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    // A schema that accepts everything would prove nothing.
+    let mut broken = document.clone();
+    broken["version"] = json!(1);
+    assert!(!validator.is_valid(&broken));
+}
+
 fn json_of(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
 }
@@ -76,6 +92,7 @@ fn bundle_has_the_manifest_the_program_and_the_library() {
     let mut text = String::new();
     archive.by_name("manifest.json").expect("a file").read_to_string(&mut text).expect("text");
     let manifest: Value = serde_json::from_str(&text).expect("JSON");
+    assert_valid("mcpb-manifest-v0.3.json", &manifest);
     assert_eq!((&manifest["name"], &manifest["version"]), (&json!("team-prompts"), &json!("1.2.0")));
     assert_eq!(manifest["server"]["mcp_config"]["command"], "${__dirname}/server/promptshelf");
     assert_eq!(manifest["server"]["mcp_config"]["args"], json!(["serve", "--stdio", "${__dirname}/library"]));
@@ -124,6 +141,7 @@ fn entry_of_a_registry_names_servers_and_bundles() {
         "remotes": [{ "type": "streamable-http", "url": "https://example.com/mcp" }],
     });
     assert_eq!(entry, expected);
+    assert_valid("server-2025-12-11.json", &entry);
     let (code, message) = run("server.json", &all);
     assert!(code == Some(1) && message.contains("already exists"), "{message}");
     for (more, code, words) in [

@@ -343,6 +343,65 @@ fn concurrent_writers_lose_nothing() {
     assert_eq!(json(&home.read(".cursor/mcp.json")), serde_json::json!({ "mcpServers": {}, "count": 0 }));
 }
 
+// req: S-234
+#[test]
+fn stores_and_settings_become_command_lines_without_secrets() {
+    let home = Home::new();
+    let entry = |arguments: &[&str]| {
+        let line = [&["install", "--client", "cursor", "--dry-run", "--json"], arguments].concat();
+        json(&home.ok(&line))["clients"][0]["entry"].clone()
+    };
+    let words = |entry: &Value| entry["args"].as_array().into_iter().flatten().cloned().collect::<Vec<_>>();
+    home.ok(&["init", "sqlite:team.db"]);
+    let store = format!("sqlite:{}", home.path("team.db").canonicalize().expect("a path").display());
+    assert_eq!(words(&entry(&["sqlite:team.db"])), ["serve", "--stdio", &store]);
+    assert_eq!(words(&entry(&["sqlite:team.db#production"])).last(), Some(&format!("{store}#production").into()));
+    home.refused(&["install", "--client", "cursor", "sqlite:team.db#other"], 7);
+    home.refused(&["install", "--client", "cursor", "sqlite:missing.db"], 15);
+    home.refused(&["install", "--client", "cursor", "sqlite:team.db#production@1"], 2);
+    for url in ["postgres://ada:hunter2@localhost:1/x", "postgres://localhost:1/x?user=ada&password=hunter2#staging"] {
+        let error = home.refused(&["install", "--client", "cursor", url], 2);
+        assert!(error.contains(".pgpass") && !error.contains("hunter2"), "{error}");
+    }
+
+    // The settings are named, not copied; sources in them take the place of a library.
+    home.write("server.toml", "[tools]\nmode = \"search\"\n");
+    let config = home.path("server.toml").canonicalize().expect("a path");
+    let config = config.to_str().expect("UTF-8");
+    let library = home.path("library").canonicalize().expect("a path");
+    let with_library = words(&entry(&["--config", "server.toml", "--tools", "library"]));
+    assert_eq!(with_library[..5], ["serve", "--stdio", "--tools", "--config", config]);
+    assert_eq!(with_library[5..], [library.to_str().expect("UTF-8")]);
+    home.write("server.toml", "[[source]]\nname = \"team\"\nkind = \"folder\"\npath = \"library\"\n");
+    assert_eq!(words(&entry(&["--config", "server.toml"])), ["serve", "--stdio", "--config", config]);
+    home.write("server.toml", "[tols]\n");
+    assert!(home.refused(&["install", "--client", "cursor", "--config", "server.toml"], 4).contains("unknown"));
+    home.refused(&["install", "--client", "cursor", "--config", "missing.toml"], 4);
+    assert!(!home.path(".cursor").exists(), "nothing is written");
+
+    // In the project's file, paths inside the project are relative.
+    home.ok(&["init", "sqlite:project/team.db"]);
+    let line = ["install", "--client", "vscode", "--scope", "project", "sqlite:team.db#production", "--json"];
+    let done = home.run("project", &line);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let entry = &json(&text(&done.stdout))["clients"][0]["entry"];
+    assert_eq!(words(entry).last(), Some(&"sqlite:${workspaceFolder}/team.db#production".into()));
+    assert_eq!(entry["command"], "promptshelf");
+}
+
+#[test]
+fn clients_without_prompts_get_a_note_and_tools() {
+    let home = Home::new();
+    let install = |more: &[&str]| {
+        let done = home.run("", &[&["install", "--client", "codex", "--dry-run", "library"], more].concat());
+        (text(&done.stdout), text(&done.stderr))
+    };
+    let (_, note) = install(&[]);
+    assert!(note.contains("`--tools`") && note.contains("promptshelf sync --client codex"), "{note}");
+    let (entry, note) = install(&["--tools"]);
+    assert!(entry.contains("\"--tools\"") && note.is_empty(), "{entry}{note}");
+}
+
 #[test]
 fn dry_run_prints_the_entry_in_the_syntax_of_the_client() {
     let home = Home::new();

@@ -38,6 +38,7 @@ mod official_client;
 #[cfg(unix)]
 mod operation;
 mod page;
+mod prompt_cache;
 #[cfg(unix)]
 mod protocol_rules;
 mod rate_limits;

@@ -1,7 +1,11 @@
 //! `[[source]]` of `server.toml`: several sources in one server, and other MCP servers among them.
 
+#[cfg(unix)]
+mod git_sources;
+mod joined_skills;
 mod upstream_forms;
 mod upstream_resources;
+mod upstream_restarts;
 mod upstreams;
 
 use std::time::{Duration, Instant};

@@ -86,6 +86,9 @@ fn skills_are_written_updated_and_removed_with_their_files() {
 #[test]
 fn watch_follows_the_files_of_skills_of_a_server() {
     let served = refunds();
+    let move_skill =
+        |from: &str, to: &str| fs::rename(served.path().join(from), served.path().join(to)).expect("a move");
+    move_skill("prompts/refunds", "away");
     let server = Server::of(&served, &[]);
     let folder = library(&[]);
     let watching = Watching::start(&folder, &["--url", &server.url]);
@@ -93,10 +96,13 @@ fn watch_follows_the_files_of_skills_of_a_server() {
     let next = |key: &str| {
         std::iter::repeat_with(|| paths(&watching.report(), key)).find(|paths| !paths.is_empty()).unwrap_or_default()
     };
-    assert_eq!(next("written").len(), 4);
+    assert_eq!(next("written"), [".claude/commands/hello.md"]);
+    // The first skill of a server without any.
+    move_skill("away", "prompts/refunds");
+    assert_eq!(next("written"), below(".claude/skills", &ALL));
     served.write("prompts/refunds/templates/letter.md", "Dear all,\n");
     assert_eq!(next("written"), below(".claude/skills", &["templates/letter.md"]));
-    fs::rename(served.path().join("prompts/refunds"), served.path().join("away")).expect("a move");
+    move_skill("prompts/refunds", "away");
     assert_eq!(next("removed"), below(".claude/skills", &ALL));
     assert!(!folder.path().join(".claude/skills/refunds").exists());
 }

@@ -102,3 +102,17 @@ async fn name_header_applies_to_modern_get_and_read() {
     let legacy = Ask::legacy("2025-11-25", "prompts/get", &greet()).header(METHOD, "initialize").header(NAME, "é");
     assert_eq!(endpoint.ask(legacy).await.result()["messages"][0]["role"], Value::from("user"));
 }
+
+/// HTTP has 304 for GET and HEAD only (RFC 9110, section 13.1.2), and every message is a POST.
+#[tokio::test]
+async fn lists_have_no_entity_tag_and_are_sent_whatever_the_condition() {
+    let endpoint = Endpoint::new();
+    for condition in ["*", "\"x\"", "W/\"x\", \"y\"", "x"] {
+        let modern = Ask::modern("prompts/list", json!({}));
+        for ask in [modern, Ask::legacy("2025-11-25", "prompts/list", &json!({}))] {
+            let answer = endpoint.ask(ask.header("if-none-match", condition)).await;
+            assert_eq!((answer.status, answer.headers.get("etag")), (200, None), "{condition}");
+            assert!(answer.result()["prompts"].is_array(), "{condition}");
+        }
+    }
+}

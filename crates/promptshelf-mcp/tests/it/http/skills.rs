@@ -251,10 +251,11 @@ async fn skill_with_a_closed_file_is_hidden_as_a_whole() {
 }
 
 #[tokio::test]
-async fn library_without_skills_declares_no_extension() {
+async fn library_without_skills_declares_the_extension_for_the_first_one() {
     let endpoint = Endpoint::new();
     for revision in REVISIONS {
-        assert_eq!(capabilities(&endpoint, revision).await.get("extensions"), None);
+        let extensions = capabilities(&endpoint, revision).await["extensions"].clone();
+        assert_eq!(extensions, json!({ "io.modelcontextprotocol/skills": { "directoryRead": true } }));
         assert_eq!(endpoint.ask(ask(revision, "skills/list", &json!({}))).await.result()["skills"], json!([]));
     }
 }

@@ -33,8 +33,12 @@ pub(super) struct PromptFacts {
     version: Option<u64>,
     /// The digest of all files that this version is made from; null if the server serves a folder.
     digest: Option<String>,
+    /// The name of its source, in a server with several; null otherwise.
+    source: Option<String>,
     /// The id of the commit that it comes from; null if its source is not a git repository.
     commit: Option<String>,
+    /// The verified signer of the commit; null if signatures are not required.
+    signer: Option<String>,
     /// The version that the author wrote into the file.
     author_version: Option<String>,
     /// The tags.
@@ -93,8 +97,14 @@ pub(super) struct PromptText {
 impl PromptFacts {
     pub(super) fn of(prompt: &Prompt, view: &View) -> PromptFacts {
         let catalog = view.catalog();
-        let found = catalog.provenance().filter(|found| found.covers(prompt));
-        let version = found.and_then(|found| found.prompt(prompt));
+        let part = catalog.part_of(prompt);
+        let (found, own) = match &part {
+            Some((part, own)) => (part.catalog.provenance(), &**own),
+            None => (catalog.provenance(), prompt),
+        };
+        let found = found.filter(|found| found.covers(own));
+        let version = found.and_then(|found| found.prompt(own));
+        let commit = found.and_then(|found| found.provenance.commit());
         PromptFacts {
             name: prompt.name().to_string(),
             title: prompt.title().map(str::to_owned),
@@ -102,7 +112,9 @@ impl PromptFacts {
             channel: found.and_then(|found| found.provenance.channel()).map(str::to_owned),
             version: version.map(promptshelf_core::PromptProvenance::version),
             digest: version.map(promptshelf_core::PromptProvenance::digest),
-            commit: found.and_then(|found| found.provenance.commit()).map(|commit| commit.id().to_owned()),
+            source: part.as_ref().map(|(part, _)| part.source.to_string()).filter(|source| !source.is_empty()),
+            commit: commit.map(|commit| commit.id().to_owned()),
+            signer: commit.and_then(|commit| commit.signer()).map(str::to_owned),
             author_version: prompt.version().map(str::to_owned),
             tags: prompt.tags().to_vec(),
             deprecated: view.deprecation(prompt).map(DeprecationFacts::from),

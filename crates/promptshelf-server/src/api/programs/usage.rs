@@ -1,5 +1,7 @@
 //! The use of prompts.
 
+use std::sync::Arc;
+
 use axum::{extract::State, http::HeaderMap, response::Response};
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use promptshelf_core::cursor::ListKind;
@@ -51,6 +53,8 @@ pub(super) async fn get_usage(
         let mut figures = log.figures(&selection).await?;
         figures.retain(|key, _| state.shows(&caller, &key.channel));
         let report = UsageReport::of(whole_hour(since), &figures, query.detail.unwrap_or_default(), log.min_callers());
+        let listed = listed(&state, &caller).into_iter().map(|(name, deprecated)| (name, deprecated.is_some()));
+        let report = report.marked(&listed.collect(), selection.prompt.as_deref()).with_sources(source_of(&state));
         etag::json(&headers, &report)
     }
     .await;
@@ -89,12 +93,19 @@ pub(super) async fn get_usage_overview(
         days.values_mut().for_each(|figures| figures.retain(|key, _| state.shows(&caller, &key.channel)));
         let selected = selection.prompt.as_deref();
         let hour = whole_hour(since);
-        let overview = UsageOverview::of(hour, &days, selected, &listed(&state, &caller), log.min_callers());
+        let listed = listed(&state, &caller);
+        let overview = UsageOverview::of(hour, &days, selected, &listed, source_of(&state), log.min_callers());
         etag::json(&headers, &overview)
     }
     .await;
     operation.end(answer.as_ref().err().map_or("ok", Problem::name));
     answer
+}
+
+/// Returns the function from the name of a prompt to its source.
+fn source_of(state: &ProgramState) -> impl Fn(&str) -> Option<Arc<str>> {
+    let catalog = state.default_library().service().catalog();
+    move |name| catalog.source_of_name(name).cloned()
 }
 
 /// Returns the prompts of all channels that the caller sees. A prompt counts as deprecated only if it is so in each

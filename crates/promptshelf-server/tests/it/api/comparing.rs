@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{HELLO, Server, policy_of, proposal, refused};
 
-const REVIEW: &str = "---\ndescription: Reviews code\ntags: [code]\narguments:\n  - { name: language, description: Such as Rust }\n\
+const REVIEW: &str = "---\ndescription: Reviews code\ntags: [code]\nowners: [team-a, team-a]\ncollections: Starters\narguments:\n  - { name: language, description: Such as Rust }\n\
 tests:\n  - { name: polite, arguments: { language: Go }, contains: [\"kindly\"] }\n---\nReview this {{ language }} code. \
 {% include \"_shared/tone.md\" %}\n";
 
@@ -106,7 +106,7 @@ async fn rollback_and_promotion_are_compared_before_they_happen() {
 }
 
 #[tokio::test]
-async fn browsing_finds_texts_folders_and_tags() {
+async fn browsing_finds_texts_folders_and_groups() {
     let server = shelf().await;
     let browse = async |query: &str| {
         let found = server.get("reader", &format!("/channels/production/browse?{query}")).await.expect(200).json();
@@ -121,12 +121,18 @@ async fn browsing_finds_texts_folders_and_tags() {
     let (all, paths) = browse("").await;
     assert_eq!(paths, ["_shared/tone.md", "code/review.md", "hello.md"]);
     assert_eq!(names(&all["folders"]), ["_shared", "code"]);
-    assert_eq!(all["tags"], json!([{ "name": "code", "files": 1 }]));
+    for (group, name) in [("tags", "code"), ("owners", "team-a"), ("collections", "Starters")] {
+        assert_eq!(all[group], json!([{ "name": name, "files": 1 }]), "{group}");
+    }
+    let versions = json!([{ "channel": "production", "version": 1, "since": 2 }]);
+    assert_eq!(all["files"][1]["prompts"][0]["channels"], versions);
     let (found, paths) = browse("text=KINDLY").await;
     assert_eq!(paths, ["_shared/tone.md", "code/review.md"]);
     assert_eq!(found["files"][0]["lines"], json!([{ "number": 1, "text": "Speak kindly." }]));
     assert_eq!(browse("folder=code").await.1, ["code/review.md"]);
     assert_eq!(browse("tag=code&text=reviews").await.1, ["code/review.md"]);
+    assert_eq!(browse("owner=team-a&collection=Starters").await.1, ["code/review.md"]);
+    assert_eq!(browse("owner=team-a&tag=other").await.1, [""; 0]);
     let (first, paths) = browse("limit=2").await;
     assert_eq!((paths.len(), &first["total"], &first["next"]), (2, &json!(3), &json!("code/review.md")));
     assert_eq!(browse("limit=2&after=code/review.md").await.1, ["hello.md"]);

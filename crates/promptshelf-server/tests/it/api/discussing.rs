@@ -48,12 +48,18 @@ async fn permissions_name_the_reason_against_each_operation() {
     let ada = permissions("ada").await;
     assert_eq!(allowed(&ada), ["change", "comment", "withdraw"]);
     assert_eq!(ada["approve"]["scopes"], json!(["library:review"]));
+    let reason =
+        |of: &Value, name: &str| (of[name]["reasons"][0]["code"].clone(), of[name]["reasons"][0]["values"].clone());
+    assert_eq!(reason(&ada, "approve"), (json!("insufficient-scope"), json!({ "scopes": "library:review" })));
     assert_eq!(allowed(&permissions("rita").await), ["approve", "comment", "reject"]);
     let paul = permissions("paul").await;
     assert_eq!(allowed(&paul), ["approve", "comment", "reject"]);
     assert!(paul["publish"]["reason"].as_str().is_some_and(|reason| reason.contains("approval")), "{paul}");
     assert!(paul["withdraw"]["reason"].as_str().is_some_and(|reason| reason.contains("author")), "{paul}");
+    assert_eq!(reason(&paul, "publish"), (json!("approvals-by-others"), json!({ "n": "1", "author": "ada" })));
+    assert_eq!(reason(&paul, "withdraw").0, "not-author");
     let unread = permissions("without-publish").await;
+    assert_eq!(reason(&unread, "approve"), (json!("insufficient-role"), json!({ "roles": "editor" })));
     assert!(unread["approve"]["reason"].as_str().is_some_and(|reason| reason.contains("editor")), "{unread}");
     assert_eq!(allowed(&permissions("admin").await), ["comment", "emergency"]);
     assert_eq!(allowed(&permissions("reader").await), [""; 0]);

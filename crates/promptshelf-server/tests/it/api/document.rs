@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use axum::http::Method;
-use promptshelf_store::{DeliveryAttempt, Webhook, WebhookEvent};
+use promptshelf_store::{DeliveryAttempt, RolloutPlan, Webhook, WebhookEvent};
 use serde_json::{Value, json};
 
 use super::{BYE, HELLO, Server, changes, digest, policy_of, proposal};
@@ -140,6 +140,10 @@ async fn every_operation_answers_as_the_document_says() {
         ("list_webhooks", "GET", "/webhooks", None),
         ("list_dead_letters", "GET", "/webhooks/dead-letters", None),
         ("redeliver", "POST", "/webhooks/dead-letters/1/redelivery", None),
+        ("list_all_rollouts", "GET", "/rollouts", None),
+        ("list_rollouts", "GET", "/channels/production/rollouts", None),
+        ("set_rollout", "POST", "/channels/production/rollouts/share", Some(json!({ "percent": 20 }))),
+        ("stop_rollout", "POST", "/channels/production/rollouts/stop", Some(json!({ "message": "A complaint" }))),
         ("browse", "GET", "/channels/production/browse?text=Greets", None),
         ("compare", "POST", "/compare", Some(json!({ "after": { "proposal": { "id": 2 } } }))),
         (
@@ -216,6 +220,10 @@ async fn every_operation_answers_as_the_document_says() {
         ("promote", "POST", "/channels/beta/promote", Some(json!({ "from": "production", "message": "Copy" }))),
     ];
     server.create("beta", &policy_of(0)).await;
+    let (divided, target) = ("production".parse().expect("a name"), "beta".parse().expect("a name"));
+    let mut plan = RolloutPlan::new(10);
+    (plan.steps, plan.errors) = (Some(Duration::from_secs(60)), Some(2.0));
+    store.begin_rollout(&divided, &target, &plan).await.expect("begun");
     let mut unused: HashSet<String> = HashSet::new();
     for operation in operations(&server).await {
         unused.insert(operation.document["operationId"].as_str().expect("an id").to_owned());

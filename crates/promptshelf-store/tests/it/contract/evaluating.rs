@@ -52,7 +52,7 @@ pub(crate) async fn required_evaluation_holds_a_publish_until_it_passes(store: S
           --evaluation quality --proposal 1`"]
     );
     let error = store.publish_proposal(id, None, &actor("ben"), checker()).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Policy { lacks } if *lacks == proposal.lacks), "{error}");
+    assert!(matches!(&error, StoreError::Policy { lacks, .. } if *lacks == proposal.lacks), "{error}");
     assert!(!add(&store, &result("a", "A", 0.7)).await.unwrap());
     let failed = lacks(&store, id).await;
     assert!(failed[0].contains("does not pass the evaluation `quality` (score 0.7, at least 0.8)"), "{failed:?}");

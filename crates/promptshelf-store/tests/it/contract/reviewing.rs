@@ -47,9 +47,12 @@ pub(crate) async fn authors_cannot_approve_with_four_eyes(store: Store) {
     demand(&store, &policy(1, true)).await;
     let proposal = propose(&store, "A").await;
     assert_eq!(proposal.lacks, ["1 more approval is needed by reviewers other than ada"]);
+    let [reason] = proposal.reasons.as_slice() else { panic!("{proposal:?}") };
+    assert_eq!((&*reason.code, &reason.text), ("approvals-by-others", &proposal.lacks[0]));
+    assert_eq!((reason.values["n"].as_str(), reason.values["author"].as_str()), ("1", "ada"));
     for name in ["ada", "ADA"] {
         let error = approve(&store, proposal.id, name).await.unwrap_err();
-        assert!(matches!(error, StoreError::Policy { .. }), "{error}");
+        assert!(matches!(&error, StoreError::Policy { reasons, .. } if reasons[0].code == "own-proposal"), "{error}");
     }
     assert!(store.proposal(proposal.id).await.unwrap().reviews.is_empty());
     // An approval from before the rule does not count either.
@@ -156,7 +159,7 @@ pub(crate) async fn proposal_is_published_on_request_only_if_the_policy_is_met(s
     demand(&store, &policy(1, false)).await;
     let first = propose(&store, "A").await;
     let error = store.publish_proposal(first.id, None, &actor("ada"), checker()).await.unwrap_err();
-    let StoreError::Policy { lacks } = &error else { panic!("{error}") };
+    let StoreError::Policy { lacks, .. } = &error else { panic!("{error}") };
     assert_eq!(lacks, &["1 more approval is needed"]);
     let urgent = Some("the site is down".to_owned());
     let published = store.publish_proposal(first.id, urgent, &actor("ada"), checker()).await.unwrap();
@@ -205,7 +208,7 @@ pub(crate) async fn only_who_may_publish_publishes(store: Store) {
         let open = store.publish(request, &writer, checker()).await.unwrap().proposal;
         assert_eq!((open.state, open.lacks.len()), (ProposalState::Open, 0));
         let error = store.publish_proposal(open.id, None, &writer, checker()).await.unwrap_err();
-        let StoreError::Policy { lacks } = &error else { panic!("{error}") };
+        let StoreError::Policy { lacks, .. } = &error else { panic!("{error}") };
         assert_eq!(lacks, &["ada may not publish"]);
         // So does an approval that meets the policy.
         store.review(open.id, Verdict::Approve, "", None, &writer, checker()).await.unwrap();

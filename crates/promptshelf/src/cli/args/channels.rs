@@ -12,7 +12,7 @@ use promptshelf_store::{ChannelName, CheckLevel};
 
 pub(crate) use self::{
     evaluate::EvaluateArguments,
-    place::{ActorArguments, ChannelArguments, PlaceArguments, StoreArguments, StoreText},
+    place::{ActorArguments, ChangeArguments, ChannelArguments, PlaceArguments, StoreArguments, StoreText},
     rollout::{RolloutCommand, RolloutListArguments, RolloutSetArguments, RolloutStopArguments},
     store::{MaintenanceArguments, MigrateArguments, PruneArguments, StoreCommand},
 };
@@ -87,13 +87,6 @@ pub(crate) struct PublishArguments {
     #[command(flatten)]
     pub(crate) channel: ChannelArguments,
 
-    /// A description of the change
-    #[arg(short = 'm', long, value_name = "TEXT", required_unless_present = "dry_run")]
-    pub(crate) message: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) actor: ActorArguments,
-
     /// Change this open proposal; its approvals no longer count
     #[arg(long, value_name = "NUMBER")]
     pub(crate) proposal: Option<u64>,
@@ -102,13 +95,8 @@ pub(crate) struct PublishArguments {
     #[arg(long, value_name = "REASON")]
     pub(crate) emergency: Option<String>,
 
-    /// Check and print the changes without storing them
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) change: ChangeArguments,
 }
 
 #[derive(Debug, Args)]
@@ -314,20 +302,8 @@ pub(crate) struct PromoteArguments {
     #[command(flatten)]
     pub(crate) place: PlaceArguments,
 
-    /// A description of the change
-    #[arg(short = 'm', long, value_name = "TEXT", required_unless_present = "dry_run")]
-    pub(crate) message: Option<String>,
-
     #[command(flatten)]
-    pub(crate) actor: ActorArguments,
-
-    /// Check and print the changes without storing them
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) change: ChangeArguments,
 }
 
 #[derive(Debug, Args)]
@@ -344,20 +320,8 @@ pub(crate) struct RollbackArguments {
     #[command(flatten)]
     pub(crate) channel: ChannelArguments,
 
-    /// A description of the change
-    #[arg(short = 'm', long, value_name = "TEXT", required_unless_present = "dry_run")]
-    pub(crate) message: Option<String>,
-
     #[command(flatten)]
-    pub(crate) actor: ActorArguments,
-
-    /// Check and print the changes without storing them
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) change: ChangeArguments,
 }
 
 #[derive(Debug, Args)]

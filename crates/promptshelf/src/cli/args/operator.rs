@@ -76,6 +76,11 @@ pub(crate) struct ServedObject {
 }
 
 impl ServedObject {
+    /// The argument of a command line, if it has one.
+    pub(crate) fn new(folder: Option<PathBuf>) -> ServedObject {
+        ServedObject { folder, named: None }
+    }
+
     /// The argument, else the current folder.
     pub(crate) fn word(&self) -> &Path {
         self.folder.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(HERE))

@@ -16,9 +16,18 @@ const MAX_ENTRY_CHARS: usize = 32;
 #[derive(Debug, Args)]
 #[command(after_help = INSTALL_EXAMPLES)]
 pub(crate) struct InstallArguments {
-    /// The library that the client serves to itself on stdio [default: the current folder]
+    /// The library that the client serves to itself on stdio: a folder, a git repository, or a store and its channel, as
+    /// for `serve` [default: the current folder]
     #[arg(value_name = "LIBRARY", conflicts_with = "url")]
     pub(crate) library: Option<PathBuf>,
+
+    /// The operator's settings of that server; its [[source]] replace the default library
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Let models find and use the prompts with `tool: true`, for clients that show no prompts
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) tools: bool,
 
     /// The URL of a server, in place of a library
     #[arg(long, value_name = "URL")]
@@ -71,6 +80,8 @@ Examples:
   promptshelf install --client claude-code prompts
   promptshelf install --client all --url https://example.com/mcp
   promptshelf install --client vscode --scope project prompts --dry-run
+  promptshelf install --client codex --tools prompts
+  promptshelf install --client zed sqlite:team.db#production
   promptshelf uninstall --client claude-code";
 
 #[derive(Debug, Args)]

@@ -29,7 +29,10 @@ use crate::{
     exit::Failure,
 };
 
-pub(crate) use self::remote::{refresh_remote_source, remote_sources};
+pub(crate) use self::{
+    access::check_channel,
+    remote::{refresh_remote_source, remote_sources},
+};
 
 pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
     match command {

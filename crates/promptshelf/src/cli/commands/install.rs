@@ -4,7 +4,7 @@ mod change;
 mod endpoint;
 mod report;
 
-use promptshelf_author::clients::{CONFIGURATIONS, Client, Configuration};
+use promptshelf_author::clients::{CONFIGURATIONS, Client, Configuration, Quirk};
 use serde_json::Value;
 
 use self::{
@@ -16,20 +16,38 @@ use crate::{
     args::reach::{EntryArguments, InstallArguments, UninstallArguments},
     client_config::{Places, Records, Scope, configuration_file, is_present},
     exit::{Exit, Failure},
+    output::note,
 };
 
 /// The word for all clients.
 const ALL: &str = "all";
 
-pub(crate) fn install(arguments: &InstallArguments) -> Result<(), Failure> {
+pub(crate) async fn install(arguments: &InstallArguments) -> Result<(), Failure> {
     let places = places()?;
-    let endpoint = endpoint::endpoint(arguments, &places)?;
+    let endpoint = endpoint::endpoint(arguments, &places).await?;
     each(&arguments.entry, &places, |change, configuration| {
         let Some(entry) = configuration.entry(change.name, &endpoint.for_client(configuration)) else {
             return Err(unsupported(configuration, arguments));
         };
-        change.install(&entry)
+        let outcome = change.install(&entry)?;
+        if !arguments.tools && outcome.status.is_new() {
+            note_unused(configuration.client)?;
+        }
+        Ok(outcome)
     })
+}
+
+/// Notes that a client shows no prompts, with other ways to them.
+fn note_unused(client: &str) -> Result<(), Failure> {
+    let client = clients::find(client)?;
+    if client.facts.iter().any(|fact| fact.quirk == Quirk::NoPrompts) {
+        let ways = match client.native_files() {
+            Some(_) => format!(", and `promptshelf sync --client {}` writes files that it reads", client.id),
+            None => String::new(),
+        };
+        note(&[format!("{} shows no prompts: `--tools` serves those with `tool: true` as tools{ways}", client.name)]);
+    }
+    Ok(())
 }
 
 pub(crate) fn uninstall(arguments: &UninstallArguments) -> Result<(), Failure> {

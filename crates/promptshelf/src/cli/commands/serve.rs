@@ -261,7 +261,7 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
                 shows_provenance: settings.shows_provenance,
                 cache: settings.cache.clone(),
                 rules: settings.access.clone(),
-                has_webhooks: true,
+                is_server: true,
             };
             let open = OpenSources::open(configured, &shared, state.as_ref())?;
             open.set.settled(START_WAIT).await;

@@ -49,6 +49,7 @@ pub(crate) async fn run(command: &SourceCommand) -> Result<(), Failure> {
             let configured = Configured::read(&arguments.config)?;
             let git = git_source(configured.find(&arguments.name)?, configured.state.as_ref())?;
             git.pin(arguments.commit.as_deref()).await.map_err(git_failure)?;
+            configured.request_refresh(&arguments.name)?;
             match &arguments.commit {
                 Some(commit) => say(&format!("The source {} stays at commit {commit}.", arguments.name)),
                 None => say(&format!("The source {} follows its reference.", arguments.name)),
@@ -58,6 +59,7 @@ pub(crate) async fn run(command: &SourceCommand) -> Result<(), Failure> {
             let configured = Configured::read(&arguments.config)?;
             let git = git_source(configured.find(&arguments.name)?, configured.state.as_ref())?;
             let commit = git.rollback().await.map_err(git_failure)?;
+            configured.request_refresh(&arguments.name)?;
             let name = &arguments.name;
             say(&format!("The source {name} stays at commit {commit}. `promptshelf source pin {name}` ends this."))
         }
@@ -104,6 +106,14 @@ impl Configured {
             Failure::new(Exit::NotFound, format!("{} has no source with the name {name}", self.place))
                 .help(format!("its sources are {}", known.join(", ")))
         })
+    }
+
+    /// Asks a running server to look at a source at once. It would see the change at its next poll.
+    fn request_refresh(&self, name: &str) -> Result<(), Failure> {
+        match self.state.as_ref().filter(|_| self.served().is_some()) {
+            Some(state) => Ok(state.request_refresh(name)?),
+            None => Ok(()),
+        }
     }
 
     /// The states that a running server has written.

@@ -56,7 +56,7 @@ struct Job<'a> {
     folder: SyncFolder,
 }
 
-/// What a server lists for this caller.
+/// The lists of a server for this caller.
 #[derive(Clone, PartialEq)]
 struct Listed {
     prompts: Vec<PromptInfo>,

@@ -50,7 +50,7 @@ pub(super) struct ServerSettings {
     pub(super) grants: Grants,
     pub(super) tools: Tools,
     /// Delivery profiles by name, for clients that show only a part of the protocol. Each is served at
-    /// `/profiles/NAME/mcp`.
+    /// `/profiles/NAME/mcp`, and for a channel at `/channels/CHANNEL/profiles/NAME/mcp`.
     pub(super) profiles: BTreeMap<String, ProfileSection>,
     pub(super) discovery: DiscoverySection,
     pub(super) provenance: ProvenanceSection,

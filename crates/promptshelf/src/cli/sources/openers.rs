@@ -103,17 +103,12 @@ pub(super) struct StoreOpener {
 #[cfg(feature = "channels")]
 impl StoreOpener {
     pub(super) fn new(
-        address: &promptshelf_store::ChannelAddress,
+        store: promptshelf_server::channels::StoreHandle,
+        channel: promptshelf_store::ChannelName,
         cache: Option<PathBuf>,
         grants: &Arc<Grants>,
     ) -> StoreOpener {
-        StoreOpener {
-            store: promptshelf_server::channels::StoreHandle::new(address.store.clone()),
-            channel: address.channel.clone(),
-            cache,
-            grants: Arc::clone(grants),
-            monitor: Mutex::default(),
-        }
+        StoreOpener { store, channel, cache, grants: Arc::clone(grants), monitor: Mutex::default() }
     }
 }
 

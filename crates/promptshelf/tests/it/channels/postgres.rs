@@ -104,13 +104,13 @@ async fn approval_of_a_killed_reviewer_counts() {
 }
 
 /// A certificate authority, and a server's certificate of it.
-struct Authority {
-    authority: String,
-    certificate: String,
-    key: String,
+pub(super) struct Authority {
+    pub(super) authority: String,
+    pub(super) certificate: String,
+    pub(super) key: String,
 }
 
-fn authority() -> Authority {
+pub(super) fn authority() -> Authority {
     let key = || rcgen::KeyPair::generate().expect("a key");
     let mut params = rcgen::CertificateParams::new(Vec::new()).expect("parameters");
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

@@ -1,5 +1,7 @@
 //! The commands with `--url`: through the API of a server, with the same results as with the store.
 
+mod rollouts;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -25,6 +27,7 @@ const PEOPLE: &[(&str, &[&str])] = &[
     ("ada", &["library:read", "library:propose"]),
     ("bob", &["library:read", "library:review", "library:publish"]),
     ("ci", &["library:read", "library:evaluate"]),
+    ("eve", &["library:read", "library:publish"]),
     ("root", ALL),
 ];
 
@@ -43,6 +46,11 @@ struct Caller<'s> {
 
 impl Served {
     fn new(team: Team) -> Served {
+        Served::with(team, "")
+    }
+
+    /// Serves the store with further settings.
+    fn with(team: Team, settings: &str) -> Served {
         let mut lines = String::new();
         let mut tokens = Vec::new();
         for (name, scopes) in PEOPLE {
@@ -55,7 +63,12 @@ impl Served {
         }
         fs::write(team.path("tokens"), lines).expect("written");
         let words = ["serve", &team.store, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--tokens", "tokens"];
-        let server = Server::start(team.command(&words));
+        let mut command = team.command(&words);
+        if !settings.is_empty() {
+            team.write("ops", &[("server.toml", settings)]);
+            command.env("PROMPTSHELF_CONFIG", team.path("ops/server.toml"));
+        }
+        let server = Server::start(command);
         Served { team, server, tokens }
     }
 

@@ -65,12 +65,32 @@ async fn usage_lists_the_calls_of_every_client() {
     let table = team.ok(&["usage"]);
     assert!(table.contains("PROMPT") && table.contains("few") && !table.contains("secret"), "{table}");
     assert!(team.fails("2", &["usage", "--since", "soon"]).contains("such as 90d"));
+
+    // Prompts that are deprecated now are marked, and those without calls are listed.
+    let deprecated = BYE.replacen("---\n", "---\ndeprecated: { replacement: hello }\n", 1);
+    team.write("prompts", &[("bye.md", &deprecated), ("new.md", "New\n"), ("other.md", "Other\n")]);
+    team.ok(&["publish", "prompts", "-m", "Deprecate", "--as", "ada"]);
+    let report = team.json(&["usage"]);
+    assert_eq!((&report["unused"], &report["unusedTotal"]), (&json!(["new", "other"]), &json!(2)), "{report}");
+    let marks: Vec<_> = report["prompts"].as_array().expect("a list").iter().map(|row| &row["deprecated"]).collect();
+    assert_eq!(marks, [true, false, false], "{report}");
+    let table = team.ok(&["usage"]);
+    assert!(table.contains("bye (deprecated)  1"), "{table}");
+    assert!(table.ends_with("\nnot called in this time: new, other\n"), "{table}");
+    assert_eq!(team.json(&["usage", "hello"])["unused"], json!([]));
+    assert!(team.ok(&["usage", "bye", "--csv"]).ends_with(",true\n"));
 }
 
 #[tokio::test]
 async fn change_names_the_recent_calls_that_it_breaks() {
-    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.write("prompts", &[("bye.md", BYE)]);
+    team.ok(&["publish", "prompts", "-m", "Second", "--as", "ada"]);
     calls(team.command(&["serve", &team.store, "--http", "127.0.0.1:0"])).await;
+    let gone =
+        "  breaking: prompt bye: is gone: callers will fail\n      called once by 1 client in the last 30 days\n";
+    let back = team.ok(&["rollback", "--to", "1", "--dry-run"]);
+    assert!(back.contains(gone) && !back.contains("prompt hello"), "{back}");
     team.ok(&["publish", "prompts", "--channel", "staging", "-m", "First", "--as", "ada"]);
     // `name` is no longer sent, a new argument is required, and `bye` is gone.
     let changed = HELLO.replace("name: name", "name: person").replace("{{ name }}", "{{ person }}");
@@ -78,7 +98,7 @@ async fn change_names_the_recent_calls_that_it_breaks() {
     std::fs::remove_file(team.path("prompts/bye.md")).expect("a file");
     let printed = team.ok(&["publish", "prompts", "--dry-run"]);
     for line in [
-        "  breaking: prompt bye: is gone: callers will fail\n      called once by 1 client in the last 30 days\n",
+        gone,
         "called 3 times by 1 client in the last 30 days\n",
         "      100 % of calls send it (3 of 3 in the last 30 days, 1 client)\n",
     ] {
@@ -90,8 +110,16 @@ async fn change_names_the_recent_calls_that_it_breaks() {
     assert!(team.ok(&["diff", "production", "./prompts", "--rendered"]).contains("called once by 1 client"));
     team.ok(&["policy", "--channel", "production", "--approvals", "1"]);
     team.ok(&["publish", "prompts", "-m", "Rename", "--as", "ada"]);
-    assert!(team.ok(&["proposals", "3"]).contains("100 % of calls send it"));
+    assert!(team.ok(&["proposals", "4"]).contains("100 % of calls send it"));
     // Another channel has no calls.
     let other = team.ok(&["publish", "prompts", "--channel", "staging", "--dry-run"]);
     assert!(other.contains("not called in the last 30 days") && !other.contains("1 client"), "{other}");
+    // A promotion has the effect of a publish; of one prompt, that of its files.
+    team.ok(&["publish", "prompts", "--channel", "staging", "-m", "Rename", "--as", "ada"]);
+    let promote = ["promote", "--from", "staging", "--to", "production", "--dry-run"];
+    let promoted = team.ok(&promote);
+    assert!(promoted.contains(gone) && promoted.contains("100 % of calls send it (3 of 3"), "{promoted}");
+    let one = team.json(&[&promote[..], &["--prompt", "hello"]].concat());
+    let names: Vec<_> = one["differences"].as_array().expect("a list").iter().map(|found| &found["name"]).collect();
+    assert!(!names.is_empty() && names.iter().all(|name| **name == "hello"), "{one}");
 }

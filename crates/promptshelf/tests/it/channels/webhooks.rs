@@ -2,8 +2,10 @@
 
 use std::{
     collections::BTreeSet,
-    io::Write as _,
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
     process::{Command, Stdio},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -11,6 +13,8 @@ use std::{
 use promptshelf_testkit::receiver::{Answer, Receiver, Request};
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
+use super::postgres::{Authority, authority};
 use super::{BYE, HELLO, Team};
 use crate::program::{PATIENCE, Server, ended};
 
@@ -30,7 +34,7 @@ fn serve(team: &Team, more: &[&str]) -> Command {
     team.command(&[&["serve", &team.store, "--http", "127.0.0.1:0", "--api", "--config", "server.toml"], more].concat())
 }
 
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -167,6 +171,94 @@ fn dead_letter_is_listed_and_sent_again_on_request() {
     let log: Vec<String> = server.log.try_iter().collect();
     let shown = format!("{}{}{letter}{}", server.startup_log, log.join("\n"), get(&server, "/webhooks"));
     assert!(shown.contains("is a dead letter now") && !shown.contains("s3cret") && !shown.contains(SECRET), "{shown}");
+}
+
+/// Accepts TLS with a certificate for `localhost`, and passes each request on to a receiver. Returns the port.
+#[cfg(target_os = "linux")]
+fn https(certificate: &Authority, receiver: &Receiver) -> u16 {
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
+    let chain = vec![CertificateDer::from_pem_slice(certificate.certificate.as_bytes()).expect("a certificate")];
+    let key = PrivateKeyDer::from_pem_slice(certificate.key.as_bytes()).expect("a key");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let versions = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = versions.expect("versions").with_no_client_auth().with_single_cert(chain, key).expect("a key pair");
+    let (config, target) = (Arc::new(config), receiver.address());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let session = rustls::ServerConnection::new(Arc::clone(&config)).expect("a session");
+            // A client that refuses the certificate ends the connection.
+            pass_on(rustls::StreamOwned::new(session, stream), target).ok();
+        }
+    });
+    port
+}
+
+/// Passes a request on, and its answer back.
+#[cfg(target_os = "linux")]
+fn pass_on(mut client: impl Read + Write, target: SocketAddr) -> std::io::Result<()> {
+    let mut request = Vec::new();
+    let length = |head: &str| {
+        let line = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+        line.parse::<usize>().ok()
+    };
+    loop {
+        let mut buffer = [0; 4_096];
+        let read = client.read(&mut buffer)?;
+        request.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&request);
+        let is_whole = text
+            .split_once("\r\n\r\n")
+            .is_some_and(|(head, body)| length(&head.to_lowercase()).is_some_and(|length| body.len() >= length));
+        if read == 0 || is_whole {
+            break;
+        }
+    }
+    let mut receiver = TcpStream::connect(target)?;
+    receiver.write_all(&request)?;
+    let mut answer = Vec::new();
+    receiver.read_to_end(&mut answer)?;
+    client.write_all(&answer)?;
+    client.flush()
+}
+
+// req: S-225
+#[cfg(target_os = "linux")]
+#[test]
+fn receiver_is_verified_with_the_authorities_of_the_system() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    let (receiver, known) = (Receiver::start([]), authority());
+    let port = https(&known, &receiver);
+    team.folder.write("known.pem", &known.authority);
+    team.folder.write("other.pem", &authority().authority);
+    let serve = |host: &str, authorities: &str| {
+        configure(&team, &format!("https://{host}:{port}/hook"), &format!("retry-for = \"1s\"\n{LOCAL}"));
+        let mut command = serve(&team, &[]);
+        command.env("SSL_CERT_FILE", team.path(authorities)).env_remove("SSL_CERT_DIR");
+        let server = Server::start(command);
+        until("a known webhook", || {
+            let queues = get(&server, "/webhooks");
+            let hosts = queues["webhooks"].as_array()?.iter().map(|queue| queue["label"].as_str().unwrap_or_default());
+            hosts.into_iter().any(|label| label.contains(host)).then_some(())
+        });
+        server
+    };
+    let server = serve("localhost", "known.pem");
+    publish(&team, "Second");
+    assert_eq!(is_genuine(SECRET, &receiver.wait_for(1)[0]), "True");
+    drop(server);
+    // Another authority, and a name that the certificate does not have.
+    for (number, (host, authorities)) in [("localhost", "other.pem"), ("127.0.0.1", "known.pem")].iter().enumerate() {
+        let server = serve(host, authorities);
+        publish(&team, &format!("Another {number}"));
+        let letter = until("a dead letter", || {
+            let letters = get(&server, "/webhooks/dead-letters");
+            letters["deadLetters"].as_array()?.iter().find(|letter| letter["label"].to_string().contains(host)).cloned()
+        });
+        assert!(letter["problem"].as_str().is_some_and(|problem| problem.contains("not the expected TLS")), "{letter}");
+    }
+    assert_eq!(receiver.received().len(), 1, "nothing is sent to others");
 }
 
 // req: S-190

@@ -4,7 +4,7 @@ use std::{fs, process::Stdio};
 
 use promptshelf::mcp::Revision;
 use promptshelf_store::StoreError;
-use promptshelf_testkit::{client::Client, folder::Folder, http::HttpWire, pipe::Pipe};
+use promptshelf_testkit::{client::Client, folder::Folder, http::HttpWire, pipe::Pipe, receiver::Receiver};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -285,11 +285,22 @@ async fn revision_that_cannot_be_loaded_is_not_served_in_part() {
     let store = sqlite(folder.path());
     let author = Author::at(&store).await;
     author.publish([("hello.md", Some(prompt("one")))]).await;
-    let server = replica(&store, &[]);
+    let receiver = Receiver::start([]);
+    let settings = format!(
+        "[[webhook]]\nurl = \"{}\"\nevents = [\"broken\"]\nallow-private = true\nsecret = {{ file = \"hook.secret\" }}\n",
+        receiver.url()
+    );
+    folder.write("server.toml", &settings);
+    folder.write("hook.secret", "5d41402abc4b2a76b9719d911017c592\n");
+    let config = folder.path().join("server.toml");
+    let server = replica(&store, &["--config", config.to_str().expect("a path")]);
     let broken = Some("[limits]\nfiles = \"many\"\n".to_owned());
     author.publish([("promptshelf.toml", broken), ("hello.md", Some(prompt("two")))]).await;
     until_readiness(&server, "degraded since 20");
     assert_eq!(got(&server, "hello").as_deref(), Some("one"));
+    let event: Value = serde_json::from_str(&receiver.wait_for(1)[0].body).expect("JSON");
+    assert_eq!((&event["event"], &event["revision"]), (&json!("broken"), &json!(2)), "{event}");
+    assert!(event["findings"][0].as_str().is_some_and(|found| found.contains("cannot load")), "{event}");
     // Another cause of a reload still finds the good revision.
     signal(&server.child, Signal::HUP);
     until("the reload", || server.log.try_iter().any(|line| line.contains("settings reloaded")).then_some(()));
@@ -298,4 +309,5 @@ async fn revision_that_cannot_be_loaded_is_not_served_in_part() {
     until_readiness(&server, "ready\nchannel production: revision 3,");
     assert_eq!(got(&server, "hello").as_deref(), Some("three"));
     assert_eq!(get(&server, "/healthz").0, 200);
+    assert_eq!(receiver.received().len(), 1, "a broken revision is announced once");
 }

@@ -140,6 +140,19 @@ fn questions_of_other_servers_reach_modern_callers_with_signed_state() {
         let message = refused["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains(expected), "{name}: {refused}");
     }
+
+    // Reactions of users are counted, without their answers.
+    let usage = format!("{}/api/v1/usage", server.url.trim_end_matches("/mcp"));
+    let usage = ureq::get(&usage).call().expect("an answer").body_mut().read_to_string().expect("a text");
+    assert!(!usage.contains("green"), "{usage}");
+    let usage: Value = serde_json::from_str(&usage).expect("JSON");
+    let forms = |name: &str| {
+        let rows = usage["prompts"].as_array().expect("a list").iter();
+        let mut forms = rows.filter(|row| row["name"] == name && row["outcome"] == "ok").map(|row| &row["forms"]);
+        forms.next().unwrap_or_else(|| panic!("{usage}")).clone()
+    };
+    assert_eq!(forms("new-colour"), json!({ "accepted": 1, "declined": 0, "cancelled": 0 }));
+    assert_eq!(forms("old-paint"), json!({ "accepted": 1, "declined": 1, "cancelled": 0 }));
 }
 
 /// A legacy client on stdio.

@@ -16,6 +16,7 @@ const PATIENCE = 60_000;
  * @property {string[]} [paths] for a conflict: the files that someone else has changed
  * @property {number} [revision] for a conflict: the newest revision
  * @property {string[]} [lacks] for an unmet policy: the missing conditions
+ * @property {import('./problem-words.js').Reason[]} [reasons] the missing conditions, or the reason against the caller
  * @property {{ text?: string, base64?: string }} [content] for a changed file: its present content
  * @property {string} [digest] for a changed file: the digest of its present content
  *
@@ -38,6 +39,7 @@ export class ApiProblem extends Error {
     this.paths = body.paths ?? [];
     this.revision = body.revision ?? null;
     this.lacks = body.lacks ?? [];
+    this.reasons = body.reasons ?? [];
     /** For a changed file: its present content and digest. */
     this.content = body.content ?? null;
     this.digest = body.digest ?? null;

@@ -26,7 +26,8 @@ import { folded } from './text/fuzzy.js';
  *   choices: { value: string, title: string | null }[], pattern: string | null, minLength: number | null,
  *   maxLength: number | null, minimum: number | null, maximum: number | null, completes: boolean, asked?: boolean,
  *   sensitive?: boolean }} TypedArgument
- * @typedef {{ path: string | null, version: string | null, tags: string[], arguments: TypedArgument[] }} TypedPrompt
+ * @typedef {{ path: string | null, version: string | null, tags: string[], arguments: TypedArgument[],
+ *   profiles?: { name: string, entry: Prompt }[] }} TypedPrompt
  */
 
 export const client = new Client(new URL('mcp', location.origin).href);
@@ -43,7 +44,7 @@ export const discovery = new Cell(/** @type {Discovery | null} */ (null));
 /** Counts observed loads of the library. */
 export const loads = new Cell(0);
 /** The parts of the server that the page has views for, once they are known. */
-export const features = new Cell({ channels: false, edit: false, usage: false, isKnown: false });
+export const features = new Cell({ channels: false, edit: false, sources: false, usage: false, isKnown: false });
 /** Number of proposals that wait for a review of the caller. */
 export const wanted = new Cell(0);
 /** Number of errors and warnings of the library; `null` until known. */

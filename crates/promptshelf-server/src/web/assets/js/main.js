@@ -5,6 +5,7 @@ import { h } from './dom.js';
 import { loadWords, moreWords, t } from './i18n.js';
 import { language as chosenLanguage, theme } from './preferences.js';
 import { place } from './route.js';
+import { stylesheet } from './stylesheet.js';
 import { paletteKey, readyPalette } from './view/keys.js';
 import { shell } from './view/shell.js';
 
@@ -26,39 +27,17 @@ const page = /** @type {HTMLElement} */ (document.getElementById('page'));
 let open = new AbortController();
 let shown = '';
 
-/** @type {Map<string, Promise<void>>} */
-const styled = new Map();
-
 // Loads modules that the first view does not need: message rendering and its words.
 function rest() {
-  return Promise.all([...['prompt', 'library'].map(stylesheet), moreWords()]);
+  return Promise.all([...['fields', 'prompt', 'library'].map(stylesheet), moreWords()]);
 }
 
 /** @param {import('./route.js').View} view */
 async function load(view) {
   const first = VIEWS[/** @type {import('./route.js').FirstView} */ (view)];
   if (first) return (await Promise.all([first(), view === 'find' ? null : rest()]))[0];
-  const later = import('./later.js').then(({ open }) => open(view, stylesheet));
+  const later = import('./later.js').then(({ open }) => open(view));
   return (await Promise.all([later, rest()]))[0];
-}
-
-/** Loads a stylesheet once. @param {string} name */
-function stylesheet(name) {
-  const known = styled.get(name) ?? linked(name);
-  styled.set(name, known);
-  return known;
-}
-
-/** @param {string} name @returns {Promise<void>} */
-function linked(name) {
-  const link = document.createElement('link');
-  link.rel = 'stylesheet';
-  link.href = `/assets/style/${name}.css`;
-  document.head.append(link);
-  return new Promise((resolve) => {
-    link.onload = () => resolve();
-    link.onerror = () => resolve();
-  });
 }
 
 async function render() {

@@ -47,6 +47,8 @@ export const recent = stored('recent', /** @type {string[]} */ ([]), isNames);
 export const theme = stored('theme', 'auto', (value) => ['auto', 'light', 'dark'].includes(value));
 export const language = stored('language', '', (value) => typeof value === 'string');
 export const asMarkdown = stored('as-markdown', true, (value) => typeof value === 'boolean');
+/** The name of the delivery profile that previews use. */
+export const profile = stored('profile', '', (value) => typeof value === 'string');
 export const useFormat = stored('use-format', 'text', (value) => typeof value === 'string');
 
 /** @param {string} name */

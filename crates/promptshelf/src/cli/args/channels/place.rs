@@ -65,6 +65,25 @@ pub(crate) struct ActorArguments {
     pub(crate) name: Option<String>,
 }
 
+/// The arguments of commands that change a channel.
+#[derive(Debug, Args)]
+pub(crate) struct ChangeArguments {
+    /// A description of the change
+    #[arg(short = 'm', long, value_name = "TEXT", required_unless_present = "dry_run")]
+    pub(crate) message: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// Check and print the changes without storing them
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -71,7 +71,8 @@ Examples:
 pub(in crate::args) const PROMOTE_EXAMPLES: &str = "\
 A promotion is a proposal like any other: if the policy of the channel requires
 more, it stays open. A prompt brings in its partials and attachments; --dry-run
-lists the other prompts that change with them.
+lists the other prompts that change with them, and the calls of the last 30 days
+that would fail.
 
 Examples:
   promptshelf promote --from staging --to production -m \"Release 12\" \\
@@ -120,11 +121,13 @@ Examples:
 
 pub(in crate::args) const USAGE_EXAMPLES: &str = "\
 A server counts calls by prompt, version, client, method and outcome, and keeps
-no contents and no values. Fewer than 5 callers are not shown.
+no contents and no values. Fewer than 5 callers are not shown. Deprecated
+prompts are marked; those without calls in this time are listed.
 
 JSON: {\"prompts\":[{\"name\",\"version\",\"client\",\"method\",\"outcome\",
 \"count\",\"callers\",\"p50Ms\",\"p95Ms\",\"leftOut\",\"taken\",\"bytesOut\",
-\"forms\"}]}; few callers are null.
+\"forms\",\"deprecated\"}],\"unused\":[NAME],\"unusedTotal\"}; few callers are
+null.
 
 Examples:
   promptshelf usage --store sqlite:team.db
@@ -136,10 +139,14 @@ A server with [[rollout]] in server.toml begins a rollout; the store has its
 share from then on, and all servers of the store follow it.
 
 JSON: {\"rollouts\":[{\"channel\",\"to\",\"percent\",\"stopped\",\"changedBy\",
-\"changedAt\",\"reason\",\"counts\"}]}.
+\"changedAt\",\"reason\",\"revision\",\"counts\",\"plan\",\"next\",\"history\":[{
+\"number\",\"kind\",\"automatic\",\"percent\",\"changedBy\",\"reason\",\"at\",
+\"revision\",\"counts\"}]}]}. With --url, set and stop need the scope
+library:publish.
 
 Examples:
   promptshelf rollout list --store sqlite:team.db
-  promptshelf rollout set production 25 --store sqlite:team.db
+  promptshelf rollout list --history --store sqlite:team.db
+  promptshelf rollout set production 25 --url https://prompts.example.com
   promptshelf rollout stop production -m \"Reviews became vague\" \\
     --store sqlite:team.db";

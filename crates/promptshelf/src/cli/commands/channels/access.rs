@@ -85,6 +85,14 @@ impl StorePlace {
     }
 }
 
+/// Checks that a store and its channel exist, for a server that will follow the channel. Returns the parsed address.
+pub(crate) async fn check_channel(text: &StoreText) -> Result<ChannelAddress, Failure> {
+    let place = StorePlace::unpinned(text)?;
+    let channel = &place.address.channel;
+    place.using(async |store| Ok(store.channel(channel).await.map(drop)?)).await?;
+    Ok(place.address)
+}
+
 fn missing_store(error: StoreError, address: &ChannelAddress) -> Failure {
     match &error {
         StoreError::NotFound { .. } => Failure::new(Exit::Store, error.to_string())

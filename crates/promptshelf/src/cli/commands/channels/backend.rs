@@ -6,7 +6,7 @@ use promptshelf_source::MemoryTree;
 use promptshelf_store::{
     Actor, ChannelInfo, ChannelName, Checker, Digest, Evaluation, EvaluationQuery, FileEntry, Head, HistoryQuery,
     NewEvaluation, Policy, PolicyGuard, Proposal, ProposalEvaluations, ProposalQuery, Publish, Published, Revision,
-    Served, Store, Verdict,
+    RolloutReport, Served, Store, Verdict,
 };
 
 use super::{
@@ -212,6 +212,39 @@ impl Backend {
                 Ok(store.rollback(channel, to, prompt, message, dry_run, actor, checker()).await?)
             }
             Backend::Server(server) => server.rollback(channel, to, prompt, message, dry_run).await,
+        }
+    }
+    pub(super) async fn rollouts(&self) -> Answer<Vec<RolloutReport>> {
+        match self {
+            Backend::Store(store) => Ok(store.rollouts().await?),
+            Backend::Server(server) => server.rollouts().await,
+        }
+    }
+
+    pub(super) async fn set_rollout(
+        &self,
+        channel: &ChannelName,
+        target: Option<&ChannelName>,
+        percent: u8,
+        reason: &str,
+        actor: &Actor,
+    ) -> Answer<RolloutReport> {
+        match self {
+            Backend::Store(store) => Ok(store.set_rollout(channel, target, percent, reason, None, actor).await?),
+            Backend::Server(server) => server.set_rollout(channel, target, percent, reason).await,
+        }
+    }
+
+    pub(super) async fn stop_rollout(
+        &self,
+        channel: &ChannelName,
+        target: Option<&ChannelName>,
+        reason: &str,
+        actor: &Actor,
+    ) -> Answer<RolloutReport> {
+        match self {
+            Backend::Store(store) => Ok(store.stop_rollout(channel, target, reason, actor).await?),
+            Backend::Server(server) => server.stop_rollout(channel, target, reason).await,
         }
     }
 }

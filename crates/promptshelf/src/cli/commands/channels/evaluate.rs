@@ -133,7 +133,7 @@ async fn evaluate(
     Ok(outcome)
 }
 
-/// The reason why there is no result.
+/// The reason why a result is missing.
 enum Stop {
     /// The user ended the command.
     Interrupted,

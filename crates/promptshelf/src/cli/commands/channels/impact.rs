@@ -8,10 +8,10 @@ use promptshelf_server::{
     usage::{IMPACT_WINDOW, RecentCalls, UsageReport},
 };
 use promptshelf_source::{MemoryFile, MemoryTree};
-use promptshelf_store::ChannelName;
+use promptshelf_store::{ChannelName, Published};
 use serde_json::{Value, json};
 
-use super::{backend::Backend, usage::usage};
+use super::{access::Place, backend::Backend, report, usage::usage};
 use crate::{exit::Failure, output::Output};
 
 /// A difference with the calls of the last 30 days that it affects; `None` if the figures do not decide it.
@@ -61,12 +61,45 @@ pub(super) async fn of_changes(
     Ok(counted(Some((backend, channel)), found).await)
 }
 
+/// Returns the differences that a dry run of a promotion or a rollback makes for the callers of its channel. The new
+/// contents are those of the revision `to` of the channel `from`.
+pub(super) async fn of_copied(
+    backend: &Backend,
+    published: &Published,
+    (from, to): (&ChannelName, Option<u64>),
+) -> Result<Vec<CountedDifference>, Failure> {
+    let (_, source) = backend.tree(from, to).await?;
+    let changes = published.proposal.changes.iter().map(|change| {
+        let copied = change.after.as_ref().and_then(|_| source.get(&change.path));
+        (change.path.clone(), copied.map(MemoryFile::shared))
+    });
+    of_changes(backend, &published.proposal.channel, changes).await
+}
+
 /// A tree that cannot be read has findings of the check instead.
 fn between(before: MemoryTree, after: MemoryTree) -> Vec<Difference> {
     match (TreePreview::open(before), TreePreview::open(after)) {
         (Ok(before), Ok(after)) => differences(&before.catalog(), &after.catalog()),
         _ => Vec::new(),
     }
+}
+
+/// Prints the outcome of a dry run, with the differences for callers.
+pub(super) fn print_dry_run(
+    published: &Published,
+    place: &Place,
+    differences: &[CountedDifference],
+    is_json: bool,
+) -> Result<(), Failure> {
+    if is_json {
+        let mut outcome = report::outcome_with_prompts(published, true);
+        outcome["differences"] = differences.iter().map(CountedDifference::to_json).collect();
+        return report::print_json(&outcome);
+    }
+    report::print_outcome(published, place, true)?;
+    let mut output = Output::stdout();
+    print_warnings(&mut output, differences)?;
+    Ok(output.out.flush()?)
 }
 
 /// Prints the differences that make calls fail, or change the effect of recent calls.

@@ -1,7 +1,5 @@
 //! `promptshelf publish`: makes a channel equal to a folder.
 
-use std::io::Write;
-
 use promptshelf_source::{MemoryTree, read_tree};
 use promptshelf_store::{
     Actor, Change, ChannelName, Head, ProposalState, Publish, Published, RevisionKind, StoreError,
@@ -19,14 +17,14 @@ use crate::{
     args::channels::PublishArguments,
     command_line,
     exit::{Exit, Failure},
-    output::{Output, count, note},
+    output::{count, note},
     working_copy::{Base, Listing, WorkingCopy, changes, listing, named},
 };
 
 pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
-    let actor = actor(&arguments.actor, &place)?;
-    let message = report::message(arguments.message.as_ref(), "dry run")?;
+    let actor = actor(&arguments.change.actor, &place)?;
+    let message = report::message(arguments.change.message.as_ref(), "dry run")?;
     if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
     }
@@ -45,10 +43,10 @@ async fn publish(
     let pulled = copy.base()?;
     let plan = Plan::new(store, place.channel(), tree, pulled.as_ref()).await?;
     if plan.changes.is_empty() {
-        if !arguments.dry_run {
+        if !arguments.change.dry_run {
             plan.move_marker(copy, pulled.as_ref(), place.channel(), None)?;
         }
-        return report::print_unchanged(store, place.channel(), arguments.json).await;
+        return report::print_unchanged(store, place.channel(), arguments.change.json).await;
     }
     let bytes = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(Vec::len).sum::<usize>();
     let publish = Publish {
@@ -60,17 +58,17 @@ async fn publish(
         expected: None,
         emergency: arguments.emergency.clone(),
         changes: plan.changes.clone(),
-        dry_run: arguments.dry_run,
+        dry_run: arguments.change.dry_run,
     };
     let what = format!("{}: {} ({} KiB)", place.name(), count(publish.changes.len(), "file"), bytes.div_ceil(1024));
     let sending = store.publish(publish, actor);
     let published =
         crate::terminal::Progress::new(crate::output::visible_line(&what).into_owned()).during(sending).await;
     let published = published.map_err(|error| failure(error, arguments, place))?;
-    if !arguments.dry_run && published.proposal.state == ProposalState::Published {
+    if !arguments.change.dry_run && published.proposal.state == ProposalState::Published {
         plan.move_marker(copy, pulled.as_ref(), place.channel(), published.proposal.revision)?;
     }
-    let warned = if arguments.dry_run {
+    let warned = if arguments.change.dry_run {
         let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone().map(Into::into)));
         impact::of_changes(store, place.channel(), changes).await?
     } else {
@@ -154,19 +152,10 @@ fn print(
     published: &Published,
     differences: &[CountedDifference],
 ) -> Result<(), Failure> {
-    match (arguments.json, arguments.dry_run) {
+    match (arguments.change.json, arguments.change.dry_run) {
+        (is_json, true) => impact::print_dry_run(published, place, differences, is_json),
         (true, false) => report::print_json(&report::outcome(published)),
-        (true, true) => {
-            let mut outcome = report::outcome_with_prompts(published, true);
-            outcome["differences"] = differences.iter().map(CountedDifference::to_json).collect();
-            report::print_json(&outcome)
-        }
-        (false, is_dry_run) => {
-            report::print_outcome(published, place, is_dry_run)?;
-            let mut output = Output::stdout();
-            impact::print_warnings(&mut output, differences)?;
-            Ok(output.out.flush()?)
-        }
+        (false, false) => report::print_outcome(published, place, false),
     }
 }
 

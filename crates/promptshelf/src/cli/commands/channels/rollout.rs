@@ -2,14 +2,10 @@
 
 use std::io::Write;
 
-use promptshelf_store::RolloutState;
-use serde_json::{Value, json};
+use promptshelf_store::{GroupCounts, RolloutChange, RolloutChangeKind, RolloutReport};
+use serde_json::json;
 
-use super::{
-    access::{StorePlace, waiting},
-    actor::local_actor,
-    report,
-};
+use super::{access::Place, actor::actor, backend::Backend, report};
 use crate::{
     args::channels::{RolloutListArguments, RolloutSetArguments, RolloutStopArguments},
     exit::Failure,
@@ -17,10 +13,10 @@ use crate::{
 };
 
 pub(crate) async fn list(arguments: &RolloutListArguments) -> Result<(), Failure> {
-    let place = StorePlace::of(&arguments.store)?;
-    let rollouts = place.using(async |store| Ok(waiting(store.url(), store.rollouts()).await?)).await?;
+    let place = Place::new(&arguments.place, None)?;
+    let rollouts = place.using(async |store: &Backend| Ok(place.waiting(store.rollouts()).await?)).await?;
     if arguments.json {
-        return report::print_json(&json!({ "rollouts": rollouts.iter().map(to_json).collect::<Vec<_>>() }));
+        return report::print_json(&json!({ "rollouts": rollouts }));
     }
     if rollouts.is_empty() {
         return report::print_line("the store has no rollouts; a server with [[rollout]] in server.toml begins one");
@@ -30,60 +26,79 @@ pub(crate) async fn list(arguments: &RolloutListArguments) -> Result<(), Failure
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(rollouts.iter().map(|one| row(one, &output)));
     report::print_table(&mut output, "", &rows)?;
+    if arguments.history {
+        for one in &rollouts {
+            writeln!(output.out, "\n{} to {}:", one.channel, one.target)?;
+            let header = ["TIME", "SHARE", "BY", "CALLS", "ERRORS", "ERRORS OF REST", "REASON"];
+            let mut rows = vec![header.map(str::to_owned).to_vec()];
+            rows.extend(one.history.iter().map(|change| change_row(change, &output)));
+            report::print_table(&mut output, "  ", &rows)?;
+        }
+    }
     Ok(output.out.flush()?)
 }
 
 pub(crate) async fn set(arguments: &RolloutSetArguments) -> Result<(), Failure> {
-    let RolloutSetArguments { channel, percent, to, .. } = arguments;
-    let actor = local_actor(&arguments.actor)?;
-    let place = StorePlace::of(&arguments.store)?;
-    let setting = async |store: &promptshelf_store::Store| {
-        Ok(waiting(store.url(), store.set_rollout(channel, to.as_ref(), *percent, &actor)).await?)
+    let RolloutSetArguments { channel, percent, message, to, .. } = arguments;
+    let place = Place::new(&arguments.place, None)?;
+    let actor = actor(&arguments.actor, &place)?;
+    let set = async |store: &Backend| {
+        Ok(place.waiting(store.set_rollout(channel, to.as_ref(), *percent, message, &actor)).await?)
     };
-    print(&place.using(setting).await?, arguments.json)
+    print(&place.using(set).await?, arguments.json)
 }
 
 pub(crate) async fn stop(arguments: &RolloutStopArguments) -> Result<(), Failure> {
     let RolloutStopArguments { channel, message, to, .. } = arguments;
-    let actor = local_actor(&arguments.actor)?;
-    let place = StorePlace::of(&arguments.store)?;
-    let stopping = async |store: &promptshelf_store::Store| {
-        Ok(waiting(store.url(), store.stop_rollout(channel, to.as_ref(), message, &actor)).await?)
-    };
-    print(&place.using(stopping).await?, arguments.json)
+    let place = Place::new(&arguments.place, None)?;
+    let actor = actor(&arguments.actor, &place)?;
+    let stop =
+        async |store: &Backend| Ok(place.waiting(store.stop_rollout(channel, to.as_ref(), message, &actor)).await?);
+    print(&place.using(stop).await?, arguments.json)
 }
 
-fn print(state: &RolloutState, is_json: bool) -> Result<(), Failure> {
+fn print(rollout: &RolloutReport, is_json: bool) -> Result<(), Failure> {
     if is_json {
-        return report::print_json(&to_json(state));
+        return report::print_json(&json!(rollout));
     }
-    let RolloutState { channel, target, percent, .. } = state;
-    report::print_line(&match state.is_stopped {
+    let RolloutReport { channel, target, percent, .. } = rollout;
+    report::print_line(&match rollout.is_stopped {
         true => format!("the rollout of {channel} to {target} is stopped: every caller is served {channel}"),
         false => format!("{target} is served to {percent} % of the signed-in callers of {channel}"),
     })
 }
 
-fn to_json(state: &RolloutState) -> Value {
-    let mut value = json!(state);
-    value["counts"] = json!(state.progress.counts);
-    value
+fn row<W: Write>(rollout: &RolloutReport, output: &Output<W>) -> Vec<String> {
+    let RolloutReport { percent, is_stopped, changed_by, changed_at, reason, counts, .. } = rollout;
+    vec![
+        rollout.channel.to_string(),
+        rollout.target.to_string(),
+        if *is_stopped { "stopped".to_owned() } else { format!("{percent} %") },
+        counts.candidate.calls.to_string(),
+        errors(counts.candidate),
+        errors(counts.stable),
+        output.line(&format!("{changed_at:.0} {changed_by}: {reason}")).into_owned(),
+    ]
 }
 
-fn row<W: Write>(state: &RolloutState, output: &Output<W>) -> Vec<String> {
-    let counts = &state.progress.counts;
-    let share = |failures: u64, count: u64| match count {
+fn change_row<W: Write>(change: &RolloutChange, output: &Output<W>) -> Vec<String> {
+    let RolloutChange { kind, percent, changed_by, reason, at, counts, .. } = change;
+    vec![
+        format!("{at:.0}"),
+        if *kind == RolloutChangeKind::Stop { "stopped".to_owned() } else { format!("{percent} %") },
+        output.line(changed_by).into_owned(),
+        counts.candidate.calls.to_string(),
+        errors(counts.candidate),
+        errors(counts.stable),
+        output.line(reason).into_owned(),
+    ]
+}
+
+/// The share of failed calls.
+fn errors(counts: GroupCounts) -> String {
+    match counts.calls {
         0 => "-".to_owned(),
         // Exact up to 2^53.
-        count => format!("{:.2} %", 100.0 * failures as f64 / count as f64),
-    };
-    vec![
-        state.channel.to_string(),
-        state.target.to_string(),
-        if state.is_stopped { "stopped".to_owned() } else { format!("{} %", state.percent) },
-        counts.candidate.calls.to_string(),
-        share(counts.candidate.errors, counts.candidate.calls),
-        share(counts.stable.errors, counts.stable.calls),
-        output.line(&format!("{:.0} {}: {}", state.changed_at, state.changed_by, state.reason)).into_owned(),
-    ]
+        calls => format!("{:.2} %", 100.0 * counts.errors as f64 / calls as f64),
+    }
 }

@@ -3,14 +3,17 @@
 use std::{borrow::Cow, collections::BTreeMap, io::Write};
 
 use jiff::Timestamp;
-use promptshelf_server::usage::{PromptUsage, UsageReport};
+use promptshelf_server::{
+    TreePreview,
+    usage::{PromptUsage, UsageReport},
+};
 use promptshelf_store::UsageQuery;
 
 use super::{access::Place, backend::Backend, report};
 use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
 
 /// The columns of CSV, in order.
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 20] = [
     "name",
     "version",
     "channel",
@@ -30,13 +33,23 @@ const COLUMNS: [&str; 19] = [
     "formsAccepted",
     "formsDeclined",
     "formsCancelled",
+    "deprecated",
 ];
+
+/// The number of prompts without calls that are printed.
+const MAX_UNUSED: usize = 20;
 
 pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?;
     let UsageArguments { prompt, since, detail, min_callers, .. } = arguments;
+    let prompt = prompt.as_deref();
     let read = async |backend: &Backend| {
-        Ok(place.waiting(usage(backend, prompt.as_deref(), *since, *detail, *min_callers)).await?)
+        let found = place.waiting(usage(backend, prompt, *since, *detail, *min_callers)).await?;
+        match backend {
+            Backend::Store(_) => Ok(found.marked(&place.waiting(listed(backend)).await?, prompt)),
+            // A server marks the prompts that the caller sees.
+            Backend::Server(_) => Ok(found),
+        }
     };
     let found = place.using(read).await?;
     let mut output = Output::stdout();
@@ -48,13 +61,46 @@ pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
     }
     if found.prompts.is_empty() {
         writeln!(output.out, "no calls were counted in this time")?;
+        print_unused(&mut output, &found)?;
         return Ok(output.out.flush()?);
     }
     let header = ["PROMPT", "VERSION", "CLIENT", "METHOD", "OUTCOME", "CALLS", "CALLERS", "P50 MS", "P95 MS"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(found.prompts.iter().map(|one| row(one, &output)));
     report::print_table(&mut output, "", &rows)?;
+    print_unused(&mut output, &found)?;
     Ok(output.out.flush()?)
+}
+
+/// Prints the prompts without calls.
+fn print_unused<W: Write>(output: &mut Output<W>, found: &UsageReport) -> Result<(), Failure> {
+    let shown = &found.unused[..found.unused.len().min(MAX_UNUSED)];
+    if shown.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<Cow<'_, str>> = shown.iter().map(|name| output.line(name)).collect();
+    let rest = match found.unused_total.saturating_sub(shown.len()) {
+        0 => String::new(),
+        rest => format!(", and {rest} more"),
+    };
+    let line = format!("not called in this time: {}{rest}", names.join(", "));
+    Ok(writeln!(output.out, "{line}")?)
+}
+
+/// Returns the present prompts of all channels, and whether they are deprecated in each of their channels.
+async fn listed(backend: &Backend) -> super::answer::Answer<BTreeMap<String, bool>> {
+    let mut listed = BTreeMap::new();
+    for channel in backend.channels().await?.iter().filter(|channel| channel.head.revision > 0) {
+        let (_, tree) = backend.tree(&channel.name, None).await?;
+        // A tree that cannot be read has findings of the check instead.
+        let Ok(preview) = tokio::task::block_in_place(|| TreePreview::open(tree)) else { continue };
+        for prompt in preview.catalog().prompts().iter() {
+            let is_deprecated = prompt.deprecation().is_some();
+            let known = listed.entry(prompt.name().to_string()).or_insert(is_deprecated);
+            *known &= is_deprecated;
+        }
+    }
+    Ok(listed)
 }
 
 /// Reads the figures of a time until now.
@@ -86,8 +132,9 @@ fn row<W: Write>(one: &PromptUsage, output: &Output<W>) -> Vec<String> {
         Some(protocol) => format!("{} ({protocol})", one.method),
         None => one.method.clone(),
     };
+    let name = line(&one.name);
     vec![
-        line(&one.name),
+        if one.deprecated { format!("{name} (deprecated)") } else { name },
         one.version.map_or_else(|| "-".to_owned(), |version| version.to_string()),
         line(&client),
         line(&method),
@@ -130,6 +177,7 @@ fn print_csv(report: &UsageReport) -> Result<(), Failure> {
             one.forms.accepted.to_string().into(),
             one.forms.declined.to_string().into(),
             one.forms.cancelled.to_string().into(),
+            one.deprecated.to_string().into(),
         ];
         writer.write_record(cells.iter().map(|cell| cell.as_bytes())).map_err(failed)?;
     }

@@ -3,38 +3,56 @@
 use std::path::{Path, PathBuf};
 
 use promptshelf_author::clients::{Configuration, ConfiguredEndpoint};
+use promptshelf_git::GitAddress;
 
 use crate::{
-    args::reach::InstallArguments,
+    args::{ServeArguments, ServedObject, reach::InstallArguments},
     client_config::{Places, Scope},
     connect::usual_url,
     exit::{Exit, Failure},
     library,
     output::note,
+    settings::{ServerFileLocation, Settings},
     source::{HERE, is_url},
 };
 
 /// The library or server, before it is written in the dialect of a client.
 pub(super) enum Target {
-    Library {
-        program: String,
-        /// The path to write, without a prefix.
+    Command { program: String, words: Vec<Word> },
+    Server { url: String, token_variable: Option<String> },
+}
+
+/// A word of a command line.
+pub(super) enum Word {
+    Plain(String),
+    /// A path inside the project, which gets the prefix of the client.
+    InProject {
+        scheme: &'static str,
         path: String,
-        /// Whether the path is relative to the project.
-        is_relative: bool,
+        suffix: String,
     },
-    Server {
-        url: String,
-        token_variable: Option<String>,
-    },
+}
+
+impl Word {
+    fn plain(text: &str) -> Word {
+        Word::Plain(text.to_owned())
+    }
+
+    fn for_client(&self, configuration: &Configuration) -> String {
+        match self {
+            Word::Plain(text) => text.clone(),
+            Word::InProject { scheme, path, suffix } => {
+                format!("{scheme}{}{path}{suffix}", configuration.project_prefix)
+            }
+        }
+    }
 }
 
 impl Target {
     pub(super) fn for_client(&self, configuration: &Configuration) -> ConfiguredEndpoint {
         match self {
-            Target::Library { program, path, is_relative } => {
-                let prefix = if *is_relative { configuration.project_prefix } else { "" };
-                let arguments = vec!["serve".to_owned(), "--stdio".to_owned(), format!("{prefix}{path}")];
+            Target::Command { program, words } => {
+                let arguments = words.iter().map(|word| word.for_client(configuration)).collect();
                 ConfiguredEndpoint::command(program.clone(), arguments)
             }
             Target::Server { url, token_variable } => ConfiguredEndpoint::url(url.clone(), token_variable.clone()),
@@ -43,10 +61,10 @@ impl Target {
 }
 
 /// Checks the library or URL of the arguments.
-pub(super) fn endpoint(arguments: &InstallArguments, places: &Places) -> Result<Target, Failure> {
+pub(super) async fn endpoint(arguments: &InstallArguments, places: &Places) -> Result<Target, Failure> {
     match &arguments.url {
         Some(url) => Ok(Target::Server { url: checked_url(url)?, token_variable: arguments.token_env.clone() }),
-        None => library_endpoint(arguments, places),
+        None => command(arguments, places).await,
     }
 }
 
@@ -72,36 +90,124 @@ fn checked_url(url: &str) -> Result<String, Failure> {
     })
 }
 
-fn library_endpoint(arguments: &InstallArguments, places: &Places) -> Result<Target, Failure> {
-    let folder = arguments.library.as_deref().unwrap_or(Path::new(HERE));
-    let opened = library::open(folder)?;
-    library::note_errors(&opened, folder);
-    if opened.catalog().prompts().is_empty() {
-        note(&[format!("the library {} has no prompts yet", folder.display())]);
+/// Returns the command line of a server on stdio, after a check of the library and settings that it names.
+async fn command(arguments: &InstallArguments, places: &Places) -> Result<Target, Failure> {
+    let mut words = vec![Word::plain("serve"), Word::plain("--stdio")];
+    if arguments.tools {
+        words.push(Word::plain("--tools"));
     }
-    let absolute = folder.canonicalize().map(plain).map_err(|error| {
-        Failure::new(Exit::Library, format!("the folder {} cannot be found: {error}", folder.display()))
-    })?;
-    let project = places.project.canonicalize().map(plain).unwrap_or_else(|_| places.project.clone());
-    let inside = match arguments.entry.scope {
-        Scope::Project => absolute.strip_prefix(&project).ok().map(Path::to_owned),
-        Scope::User => None,
-    };
-    let text = |path: &Path| {
-        path.to_str()
-            .map(str::to_owned)
-            .ok_or_else(|| Failure::new(Exit::Usage, format!("the path {} is not UTF-8 text", path.display())))
-    };
-    Ok(match inside {
-        // A project's file is shared: the program is found in PATH, and the library from the project's folder.
-        Some(path) => Target::Library {
-            program: "promptshelf".to_owned(),
-            path: if path.as_os_str().is_empty() { HERE.to_owned() } else { text(&path)?.replace('\\', "/") },
-            is_relative: true,
-        },
-        // Clients with windows do not have the PATH of a shell.
-        None => Target::Library { program: text(&program()?)?, path: text(&absolute)?, is_relative: false },
+    let scope = arguments.entry.scope;
+    let mut has_sources = false;
+    if let Some(config) = &arguments.config {
+        has_sources = has_sources_only(arguments, config)?;
+        words.push(Word::plain("--config"));
+        words.push(path_word("", config, "", scope, places)?);
+    }
+    if !has_sources {
+        words.push(library(arguments.library.as_deref().unwrap_or(Path::new(HERE)), scope, places).await?);
+    }
+    let is_shared = words.iter().any(|word| matches!(word, Word::InProject { .. }));
+    Ok(Target::Command {
+        // A project's file is shared: the program is found in PATH. Clients with windows do not have the PATH of a shell.
+        program: if is_shared { "promptshelf".to_owned() } else { text(&program()?)? },
+        words,
     })
+}
+
+/// Checks `server.toml`. Returns whether its sources are served, because no library is named.
+fn has_sources_only(arguments: &InstallArguments, config: &Path) -> Result<bool, Failure> {
+    let line = ServeArguments {
+        library: ServedObject::new(arguments.library.clone()),
+        config: Some(config.to_owned()),
+        stdio: true,
+        tools: arguments.tools,
+        ..ServeArguments::default()
+    };
+    // The client starts the server without the environment of this shell.
+    let environment = |_: &str| None;
+    let location = ServerFileLocation::find(Some(config), &environment);
+    let settings = Settings::read(&location, &line, &environment)?;
+    Ok(!settings.library.sources().is_empty())
+}
+
+/// Checks a library, and returns the word that names it from every folder.
+async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Failure> {
+    match named.to_str() {
+        Some(word) if is_store(word) => store(word, scope, places).await,
+        word => {
+            let opened = library::open(named)?;
+            library::note_errors(&opened, named);
+            if opened.catalog().prompts().is_empty() {
+                note(&[format!("the library {} has no prompts yet", named.display())]);
+            }
+            match word.filter(|word| GitAddress::is_meant(word)) {
+                Some(address) => Ok(Word::plain(address)),
+                None => path_word("", named, "", scope, places),
+            }
+        }
+    }
+}
+
+#[cfg(feature = "channels")]
+fn is_store(word: &str) -> bool {
+    promptshelf_store::StoreUrl::is_meant(word)
+}
+
+#[cfg(not(feature = "channels"))]
+fn is_store(_: &str) -> bool {
+    false
+}
+
+#[cfg(feature = "channels")]
+async fn store(word: &str, scope: Scope, places: &Places) -> Result<Word, Failure> {
+    use crate::{args::channels::StoreText, commands::channels::check_channel};
+
+    let (url, channel) = word.split_once('#').map_or((word, ""), |(url, _)| (url, &word[url.len()..]));
+    let parsed: Result<promptshelf_store::StoreUrl, _> = url.parse();
+    if parsed.is_ok_and(|url| url.has_password()) {
+        let message = "the URL contains a password, which clients would store in their files";
+        return Err(Failure::new(Exit::Usage, message).help("leave it out, and write it to ~/.pgpass"));
+    }
+    check_channel(&StoreText(word.to_owned())).await?;
+    let Some(path) = url.strip_prefix("sqlite:") else { return Ok(Word::plain(word)) };
+    // `sqlite:///a` is another spelling of `sqlite:/a`.
+    let path = path.strip_prefix("//").unwrap_or(path);
+    let found = path_word("sqlite:", Path::new(path), channel, scope, places)?;
+    match &found {
+        Word::Plain(word) if word.matches('#').count() > usize::from(!channel.is_empty()) => {
+            let message = format!("the path {path} cannot be named in an address: a folder above it contains `#`");
+            Err(Failure::new(Exit::Usage, message).help("move the store"))
+        }
+        _ => Ok(found),
+    }
+}
+
+#[cfg(not(feature = "channels"))]
+async fn store(_: &str, _: Scope, _: &Places) -> Result<Word, Failure> {
+    Err(Failure::new(Exit::Usage, "this promptshelf was built without the feature `channels`"))
+}
+
+/// Returns the word for a file or folder: for a project, relative to its folder if it is inside, otherwise absolute.
+fn path_word(scheme: &'static str, path: &Path, suffix: &str, scope: Scope, places: &Places) -> Result<Word, Failure> {
+    let absolute = path
+        .canonicalize()
+        .map(plain)
+        .map_err(|error| Failure::new(Exit::Library, format!("{} cannot be found: {error}", path.display())))?;
+    let project = places.project.canonicalize().map(plain).unwrap_or_else(|_| places.project.clone());
+    match absolute.strip_prefix(&project).ok().filter(|_| scope == Scope::Project) {
+        Some(inside) => {
+            let is_here = inside.as_os_str().is_empty();
+            let path = if is_here { HERE.to_owned() } else { text(inside)?.replace('\\', "/") };
+            Ok(Word::InProject { scheme, path, suffix: suffix.to_owned() })
+        }
+        None => Ok(Word::Plain(format!("{scheme}{}{suffix}", text(&absolute)?))),
+    }
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| Failure::new(Exit::Usage, format!("the path {} is not UTF-8 text", path.display())))
 }
 
 fn program() -> Result<PathBuf, Failure> {

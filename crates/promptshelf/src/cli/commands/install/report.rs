@@ -52,6 +52,11 @@ pub(super) enum Status {
 }
 
 impl Status {
+    /// Returns whether an entry is added or changed.
+    pub(super) fn is_new(self) -> bool {
+        matches!(self, Status::Written | Status::WouldWrite)
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Status::Written => "written",

@@ -78,7 +78,7 @@ pub(super) async fn open(
             }
         };
         let mut plan = RolloutPlan::new(*percent);
-        (plan.steps, plan.errors, plan.declined, plan.has_latency) = (*steps, *errors, *declined, latency.is_some());
+        (plan.steps, plan.errors, plan.declined, plan.latency) = (*steps, *errors, *declined, *latency);
         let access = settings.http.options.channel_access.get(target).cloned();
         let rollout = Rollout::new(channel, target, access, *latency);
         let candidate = all[served].library.service().clone();

@@ -5,12 +5,16 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-use tokio::net::{TcpListener, lookup_host};
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::{
     exit::{Exit, Failure},
     settings::{Address, HttpSettings},
 };
+
+/// Connections that the system keeps until they are accepted; it has a limit of its own, often 4,096 too. A crowd fills
+/// the usual 1,024 while the processor is busy, and a dropped connection is tried again by its client after a second.
+const BACKLOG: u32 = 4_096;
 
 /// Listens on the address and returns the bound one: port 0 becomes the port that the system chose.
 pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr), Failure> {
@@ -29,7 +33,7 @@ pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr
         )));
     }
     let bound = async {
-        let listener = TcpListener::bind(addresses.as_slice()).await?;
+        let listener = listen(&addresses)?;
         let bound = listener.local_addr()?;
         Ok((listener, bound))
     };
@@ -42,6 +46,25 @@ pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr
         io::ErrorKind::AddrNotAvailable => cannot(address, "the address does not belong to this machine"),
         _ => cannot(address, &error.to_string()),
     })
+}
+
+/// Listens on the first address that can be bound.
+fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
+    let mut last = io::Error::from(io::ErrorKind::InvalidInput);
+    for address in addresses {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // On Windows, the option would allow other programs to take over the port.
+        #[cfg(not(windows))]
+        socket.set_reuseaddr(true)?;
+        match socket.bind(*address).and_then(|()| socket.listen(BACKLOG)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 /// The accepted values of the `Host` header: names of the loopback interface, the bound address, and those that the
@@ -58,4 +81,30 @@ pub(super) fn hosts(http: &HttpSettings, bound: SocketAddr) -> Vec<String> {
 
 fn cannot(address: &Address, reason: &str) -> Failure {
     Failure::new(Exit::Address, format!("cannot listen on {address}: {reason}"))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::{net::TcpStream, time::Duration};
+
+    use super::*;
+
+    const ROOM: Duration = Duration::from_secs(30);
+
+    /// More than the usual backlog. Connections that are not accepted have no descriptor in this process.
+    const CROWD: usize = 1_100;
+
+    // req: S-58
+    #[tokio::test]
+    async fn connections_wait_until_the_server_accepts() {
+        promptshelf_server::http::raise_open_files();
+        let allowed = std::fs::read_to_string("/proc/sys/net/core/somaxconn").expect("a setting of the system");
+        let crowd = CROWD.min(allowed.trim().parse().expect("a number"));
+        let listener = listen(&[SocketAddr::from(([127, 0, 0, 1], 0))]).expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        // Without room, the system drops the connection, and the client tries in vain again.
+        let connect = |_| TcpStream::connect_timeout(&address, ROOM);
+        let clients: Vec<TcpStream> = (0..crowd).map(connect).collect::<Result<_, _>>().expect("there is room");
+        assert_eq!(clients.len(), crowd);
+    }
 }

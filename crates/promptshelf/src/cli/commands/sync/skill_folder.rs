@@ -188,7 +188,7 @@ impl<'f> SkillFolder<'f> {
         let target = self.shown(path);
         let (parent, _) = target.rsplit_once('/').unwrap_or((&self.path, ""));
         dir.create_dir_all(parent).map_err(|error| self.failure(path, &error))?;
-        // In the skill's own folder, where the next sync removes what an interrupted one left.
+        // In the skill's own folder, where the next sync removes the leftovers of an interrupted one.
         let temporary = self.shown(&format!("{TEMPORARY}file"));
         write_file(dir, &temporary, bytes).map_err(|error| self.failure(path, &error))?;
         let is_replaced = is_free()?;

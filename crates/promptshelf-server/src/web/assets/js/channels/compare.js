@@ -9,7 +9,7 @@ import { revealed } from '../text/invisible.js';
 import { note } from '../view/announce.js';
 import { compared, comparisonPanel } from './comparison.js';
 import { ofRevisions } from './contents.js';
-import { channelLinks, fill, guarded, keptField, problem } from './parts.js';
+import { channelLinks, fill, guarded, keptField, problem, whyNot } from './parts.js';
 
 /** Prompts of a promotion that can be chosen; the rest comes with all of them. */
 const MOST_CHOICES = 300;
@@ -175,7 +175,7 @@ async function planned(channel, plan, until) {
       message.field,
       guarded(label, permissions.propose, () => void carryOut(), 'button.primary'),
       permissions.propose.allowed && !permissions.publish.allowed
-        ? h('p.hint', null, revealed(t('ch.becomes-proposal', { reason: permissions.publish.reason ?? '' })))
+        ? h('p.hint', null, revealed(t('ch.becomes-proposal', { reason: whyNot(permissions.publish) })))
         : null,
       outcome,
     ]),

@@ -92,7 +92,10 @@ export function view({ values }, until) {
     h('div.field.narrow', null, h('label.label', { for: id }, t('ch.search-names')), search),
     table,
     rest,
-    h('p.links', null, h('a', { href: linkTo('webhooks') }, t('ch.webhooks'))),
+    h('p.links', null, [
+      h('a', { href: linkTo('rollouts') }, t('ch.rollouts')),
+      h('a', { href: linkTo('webhooks') }, t('ch.webhooks')),
+    ]),
   ]);
 }
 

@@ -6,13 +6,14 @@ import { draft, draftOf } from '../drafts.js';
 import { language, t } from '../i18n.js';
 import { linkTo } from '../link.js';
 import { SignInNeeded } from '../mcp/client.js';
-import { problemWords } from '../problem-words.js';
+import { problemWords, reasonWords } from '../problem-words.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from '../view/glyphs.js';
 
 /**
  * @typedef {import('../dom.js').Child} Child
- * @typedef {{ allowed: boolean, reason: string | null, scopes: string[] }} Permission
+ * @typedef {import('../problem-words.js').Reason} Reason
+ * @typedef {{ allowed: boolean, reason: string | null, reasons: Reason[], scopes: string[] }} Permission
  */
 
 /** Describes an error, with a way to go on. @param {unknown} error @param {() => void} [again] */
@@ -24,7 +25,8 @@ export function problem(error, again) {
     return h('div.trouble', { role: 'alert' }, alarm(text), signInButton(scopes, error.challenge), retry);
   }
   if (error instanceof ApiProblem) {
-    const details = [...error.lacks, ...error.paths];
+    const lacks = error.kind === 'policy' ? reasonsOf(error.reasons, error.lacks) : [];
+    const details = [...lacks, ...error.paths];
     return h(
       'div.trouble',
       { role: 'alert' },
@@ -41,6 +43,20 @@ export function problem(error, again) {
   }
   console.warn(error);
   return h('div.trouble', { role: 'alert' }, alarm(t('ch.unreachable')), retry);
+}
+
+/**
+ * The sentences of reasons in the language of the page. A server of an earlier release sends texts alone.
+ *
+ * @param {Reason[] | undefined} reasons @param {string[]} texts
+ */
+export function reasonsOf(reasons, texts) {
+  return reasons?.length ? reasons.map(reasonWords) : texts;
+}
+
+/** The reason against an operation. @param {Permission} permission */
+export function whyNot({ reason, reasons }) {
+  return reasonsOf(reasons, reason ? [reason] : []).join(' ');
 }
 
 /** @param {string} text */
@@ -142,7 +158,7 @@ export function guarded(name, permission, onclick, style = 'button') {
   button.append(name);
   if (permission.allowed) return h('div.action', null, button);
   const more = permission.scopes.length ? signInButton(permission.scopes) : null;
-  return h('div.action', null, button, h('p.hint', { id }, revealed(permission.reason ?? '')), more);
+  return h('div.action', null, button, h('p.hint', { id }, revealed(whyNot(permission))), more);
 }
 
 /**

@@ -9,7 +9,7 @@ import { announce, note } from '../view/announce.js';
 import { compared, comparisonPanel } from './comparison.js';
 import { ofProposal } from './contents.js';
 import { evaluationsOf, evaluationsPart } from './evaluations.js';
-import { fill, guarded, keptField, kindName, pill, problem, statePill, when } from './parts.js';
+import { fill, guarded, keptField, kindName, pill, problem, reasonsOf, statePill, when } from './parts.js';
 import { commentsOf, conversation } from './talk.js';
 import { lookAgain } from './wanted.js';
 
@@ -115,7 +115,7 @@ export function view({ name }, until) {
 /** @param {any} proposal */
 function facts(proposal) {
   const rest = proposal.message.split('\n').slice(1).join('\n').trim();
-  const { channel, author, at, kind, state, revision, checks, reviews, digest, lacks } = proposal;
+  const { channel, author, at, kind, state, revision, checks, reviews, digest, lacks, reasons } = proposal;
   return [
     h('p.facts', null, [
       statePill(state),
@@ -150,7 +150,7 @@ function facts(proposal) {
           h(
             'ul',
             null,
-            lacks.map((/** @type {string} */ one) => h('li', null, revealed(one))),
+            reasonsOf(reasons, lacks).map((one) => h('li', null, revealed(one))),
           ),
         )
       : null,

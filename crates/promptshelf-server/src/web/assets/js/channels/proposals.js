@@ -7,14 +7,14 @@ import { t } from '../i18n.js';
 import { linkTo } from '../link.js';
 import { go } from '../route.js';
 import { revealed } from '../text/invisible.js';
-import { kindName, pill, problem, statePill, when } from './parts.js';
+import { kindName, pill, problem, reasonsOf, statePill, when } from './parts.js';
 
 const PAGE = 50;
 const STATES = /** @type {const} */ (['open', 'published', 'rejected', 'withdrawn']);
 
 /**
  * @typedef {{ id: number, channel: string, kind: 'publish' | 'promote' | 'rollback', message: string, author: string,
- *   state: 'open' | 'published' | 'rejected' | 'withdrawn', at: string, files: number, lacks: string[] }} Summary
+ *   state: 'open' | 'published' | 'rejected' | 'withdrawn', at: string, files: number, lacks: string[], reasons: import('./parts.js').Reason[] }} Summary
  */
 
 /** @param {import('../route.js').Place} place @param {AbortSignal} until */
@@ -86,6 +86,8 @@ function entry({ proposal, reviewWanted }) {
       when(proposal.at),
       h('span', null, t('ch.files', { n: proposal.files })),
     ]),
-    proposal.state === 'open' && proposal.lacks.length ? h('p.hint', null, revealed(proposal.lacks.join('; '))) : null,
+    proposal.state === 'open' && proposal.lacks.length
+      ? h('p.hint', null, revealed(reasonsOf(proposal.reasons, proposal.lacks).join(' ')))
+      : null,
   ]);
 }

@@ -217,8 +217,8 @@ export function fileView(backend, library, path, until) {
     }
   };
 
+  const attach = attacher({ backend, library, path, insert: (text) => editor?.insert(text) });
   const drawActions = () => {
-    const attach = attacher({ backend, library, path, insert: (text) => editor?.insert(text) });
     show(
       actions,
       h(
@@ -240,12 +240,6 @@ export function fileView(backend, library, path, until) {
         until,
       }),
     );
-    host.ondrop = (/** @type {DragEvent} */ event) => {
-      if (!event.dataTransfer?.files.length) return;
-      event.preventDefault();
-      event.stopPropagation();
-      void attach(event.dataTransfer.files);
-    };
   };
 
   /** @param {unknown} error */
@@ -342,7 +336,7 @@ export function fileView(backend, library, path, until) {
   );
   until.addEventListener('abort', () => void keep());
   void open();
-  return h(
+  const view = h(
     'div.edit-file',
     null,
     h('a.back', { href: linkTo('edit', '', { channel: backend.channel }) }, lineIcon('back'), t('edit.all')),
@@ -352,4 +346,13 @@ export function fileView(backend, library, path, until) {
     conflict,
     columns,
   );
+  const receive = (/** @type {DragEvent} */ event) => {
+    if (!editor || !path.endsWith('.md') || !event.dataTransfer?.types.includes('Files')) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.type === 'drop') void attach(event.dataTransfer.files);
+  };
+  // Before the text editor, which would insert the text of the file; elsewhere the browser would leave the page.
+  for (const type of ['dragover', 'drop']) view.addEventListener(type, receive, { capture: true });
+  return view;
 }

@@ -87,11 +87,12 @@ export class Client {
    * @param {string} method
    * @param {Record<string, any>} [params]
    * @param {AbortSignal} [signal]
+   * @param {string} [url] another endpoint of the same server
    * @returns {Promise<any>}
    */
-  async request(method, params = {}, signal) {
+  async request(method, params = {}, signal, url = this.url) {
     const patience = AbortSignal.timeout(PATIENCE);
-    const response = await this.send(method, params, signal ? AbortSignal.any([signal, patience]) : patience);
+    const response = await this.send(method, params, signal ? AbortSignal.any([signal, patience]) : patience, url);
     let result;
     try {
       const type = response.headers.get('Content-Type') ?? '';
@@ -112,11 +113,12 @@ export class Client {
    * @param {string} method
    * @param {Record<string, any>} params
    * @param {AbortSignal} [signal]
+   * @param {string} [url]
    */
-  async send(method, params, signal) {
+  async send(method, params, signal, url = this.url) {
     const body = JSON.stringify(this.envelope(method, params, this.#next++));
     const headers = headersFor(method, params, null);
-    const response = await this.fetch(this.url, { method: 'POST', headers, body, signal });
+    const response = await this.fetch(url, { method: 'POST', headers, body, signal });
     if (response.status >= 502 && response.status <= 504) throw this.#failed(new Unreachable(`${response.status}`));
     return response;
   }

@@ -24,6 +24,7 @@ import { millis, number, percent } from './numbers.js';
  * @property {Day[]} days
  * @property {Group[]} clients
  * @property {Group[]} prompts
+ * @property {Group[]} sources
  * @property {Group[]} versions
  * @property {Group[]} outcomes
  * @property {string[]} unused
@@ -89,7 +90,7 @@ function periods(name, days) {
 
 /** @param {Overview} overview @param {string} name @param {number} period */
 function drawn(overview, name, period) {
-  const { total, clients, prompts, versions, outcomes } = overview;
+  const { total, clients, prompts, sources, versions, outcomes } = overview;
   const days = wholeDays(overview.days, overview.since, period);
   const failures = outcomes.filter((one) => one.failed > 0);
   return [
@@ -121,6 +122,7 @@ function drawn(overview, name, period) {
         : list(t('usage.by-prompt'), t('usage.prompt'), prompts, (one) =>
             h('a', { href: linkTo('usage', one, { days: String(period) }) }, revealed(one)),
           ),
+      name ? null : list(t('usage.by-source'), t('usage.source'), sources),
       list(t('usage.errors'), t('usage.outcome'), failures) ??
         section(t('usage.errors'), h('p.hint', null, t('usage.no-errors'))),
       name ? null : attention(overview),

@@ -24,10 +24,11 @@ export function getCommand(url, name, values) {
 
 /**
  * @param {import('../mcp/client.js').Client} client
+ * @param {string} url of the server
  * @param {string} name
  * @param {Record<string, string>} values
  */
-export function curlCommand(client, name, values) {
+export function curlCommand(client, url, name, values) {
   const params = { name, arguments: values };
   // The token is referenced by a variable, to keep it out of the shell's history.
   const headers = headersFor('prompts/get', params, client.token() ? '$TOKEN' : null);
@@ -36,5 +37,5 @@ export function curlCommand(client, name, values) {
     return `  -H ${key === 'Authorization' ? `"${header}"` : shellWord(header)}`;
   });
   const body = JSON.stringify(client.envelope('prompts/get', params));
-  return [`curl ${shellWord(client.url)}`, ...lines, `  -d ${shellWord(body)}`].join(' \\\n');
+  return [`curl ${shellWord(url)}`, ...lines, `  -d ${shellWord(body)}`].join(' \\\n');
 }

@@ -50,3 +50,18 @@ export function pinButton(prompt, until) {
   }, until);
   return button;
 }
+
+/** Where a prompt comes from, if its server has several sources or reads a repository. @param {Prompt} prompt */
+export function origin({ _meta }) {
+  const of = (/** @type {string} */ key) => {
+    const value = _meta?.[`dev.promptshelf/${key}`];
+    return typeof value === 'string' ? value : null;
+  };
+  const [source, commit, signer] = [of('source'), of('commit'), of('signer')];
+  return [
+    source ? h('span', null, revealed(t('prompt.source', { source }))) : null,
+    _meta?.['dev.promptshelf/foreign'] === true ? h('span', null, t('prompt.foreign')) : null,
+    commit ? h('span', { title: commit }, revealed(t('prompt.commit', { commit: commit.slice(0, 12) }))) : null,
+    signer ? h('span', null, revealed(t('prompt.signed', { signer }))) : null,
+  ];
+}

@@ -25,6 +25,7 @@ import { lineIcon } from './glyphs.js';
  * @param {object} options
  * @param {Record<string, any>} options.params of the request that was answered with a question
  * @param {PromptResult} options.response
+ * @param {string} options.url the endpoint that sent it
  * @param {Step[]} options.answered steps of an earlier run, whose replies answer the same questions again
  * @param {(element: HTMLElement) => void} options.show
  * @param {(messages: Message[], answers: Record<string, string>, again: () => void, last: { request: Record<string, any>,
@@ -34,7 +35,7 @@ import { lineIcon } from './glyphs.js';
  *   question
  * @param {AbortSignal} options.until
  */
-export function guide({ params, response, answered, show, done, failed, until }) {
+export function guide({ params, response, url, answered, show, done, failed, until }) {
   /** @type {Step[]} */
   const steps = [];
   const left = [...answered];
@@ -71,7 +72,7 @@ export function guide({ params, response, answered, show, done, failed, until })
     // `requestState` is returned only if the server sent one.
     if (step.response.requestState !== undefined) retry.requestState = step.response.requestState;
     try {
-      const result = /** @type {PromptResult} */ (await client.request('prompts/get', retry, until));
+      const result = /** @type {PromptResult} */ (await client.request('prompts/get', retry, until, url));
       if (result.resultType === 'input_required') {
         // The same question again means that the answer was not accepted.
         const isAgain = keys(result) === keys(step.response);

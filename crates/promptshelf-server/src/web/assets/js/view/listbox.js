@@ -2,7 +2,10 @@
 
 import { debounced, freshId, h, show } from '../dom.js';
 import { t } from '../i18n.js';
+import { stylesheet } from '../stylesheet.js';
 import { announce } from './announce.js';
+
+void stylesheet('fields');
 
 /**
  * @typedef {object} Option

@@ -11,8 +11,8 @@ import { lineIcon } from './glyphs.js';
 
 /** @typedef {import('../mcp/types.js').Message} Message */
 
-/** @param {AbortSignal} until */
-export function preview(until) {
+/** @param {AbortSignal} until @param {HTMLElement | null} [aside] a further control of the heading */
+export function preview(until, aside = null) {
   const facts = h('p.facts');
   const body = h('div.messages');
   /** @type {Message[]} */
@@ -23,7 +23,7 @@ export function preview(until) {
   const raw = h('input', { type: 'checkbox', onchange: () => asMarkdown.keep(!raw.checked) });
   const choice = h('label.switch', null, raw, h('span', null, t('preview.raw')));
   const heading = h('h2', null, t('preview.label'));
-  const head = h('div.preview-head', null, heading, facts, choice);
+  const head = h('div.preview-head', null, heading, facts, aside, choice);
   const element = h('section.preview', { 'aria-label': t('preview.label'), 'aria-busy': 'false' }, head, body);
 
   const draw = () => {

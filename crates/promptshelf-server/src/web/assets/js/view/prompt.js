@@ -10,10 +10,11 @@ import { Refusal, SignInNeeded } from '../mcp/client.js';
 import { remember } from '../preferences.js';
 import { revealed } from '../text/invisible.js';
 import { announce, note } from './announce.js';
-import { picture, pinButton } from './card.js';
+import { origin, picture, pinButton } from './card.js';
 import { lineIcon } from './glyphs.js';
 import { guide } from './guided.js';
 import { preview } from './preview.js';
+import { profiles } from './profiles.js';
 import { usePanel } from './use.js';
 
 /**
@@ -24,6 +25,7 @@ import { usePanel } from './use.js';
  * @property {Record<string, string>} given the form's values
  * @property {Record<string, string>} values the form's values and the answers to guided steps
  * @property {Message[]} messages
+ * @property {string} url the endpoint that they come from
  * @property {Record<string, any>} request the last request
  * @property {import('./guided.js').Step[]} steps of a guided prompt
  */
@@ -77,7 +79,11 @@ export function view({ name, values }, until) {
  */
 function draw(prompt, types, until) {
   const { name } = prompt;
-  const out = preview(until);
+  const delivery = profiles(types?.profiles ?? [], () => {
+    later.cancel();
+    void refresh('edit');
+  });
+  const out = preview(until, delivery.element);
   /** @type {Outcome | null} */
   let latest = null;
   let isAsking = false;
@@ -117,7 +123,8 @@ function draw(prompt, types, until) {
     const given = form.read();
     // Sends the collected answers again, so that a guided prompt does not repeat its questions. Passing them as
     // arguments would lose answers that were left open on purpose.
-    const known = latest && same(latest.given, given) ? latest : null;
+    const { url } = delivery;
+    const known = latest && latest.url === url && same(latest.given, given) ? latest : null;
     isAsking = false;
     const missing = form.missing();
     if (missing.length && why !== 'use') {
@@ -131,17 +138,17 @@ function draw(prompt, types, until) {
     /** @type {Record<string, any>} */
     const params = known?.request ?? plain;
     try {
-      const result = /** @type {PromptResult} */ (await client.request('prompts/get', params, signal));
+      const result = /** @type {PromptResult} */ (await client.request('prompts/get', params, signal, url));
       form.complain([], false);
       if (result.resultType === 'input_required') {
         settle(null);
-        ask(plain, result, signal, steps, why === 'reload');
+        ask(plain, result, url, signal, steps, why === 'reload');
       } else if (result.resultType && result.resultType !== 'complete') {
         settle(null);
         out.tell(t('preview.strange', { type: result.resultType }), 'problem');
       } else {
         const { messages } = result;
-        finish({ given, values: known?.values ?? given, messages, request: params, steps }, why === 'reload');
+        finish({ given, values: known?.values ?? given, messages, url, request: params, steps }, why === 'reload');
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -170,15 +177,17 @@ function draw(prompt, types, until) {
   /**
    * @param {Record<string, any>} params
    * @param {PromptResult} response
+   * @param {string} url
    * @param {AbortSignal} signal
    * @param {import('./guided.js').Step[]} answered
    * @param {boolean} isReload
    */
-  function ask(params, response, signal, answered, isReload) {
+  function ask(params, response, url, signal, answered, isReload) {
     let isShown = false;
     guide({
       params,
       response,
+      url,
       answered,
       until: signal,
       show: (element) => {
@@ -202,7 +211,7 @@ function draw(prompt, types, until) {
       done: (messages, answers, again, last) => {
         const given = params.arguments;
         // Without a question in between, this is the edited prompt, and its changes are marked.
-        finish({ given, values: { ...given, ...answers }, messages, ...last }, isReload && !isShown);
+        finish({ given, values: { ...given, ...answers }, messages, url, ...last }, isReload && !isShown);
         out.element
           .querySelector('.messages')
           ?.prepend(
@@ -251,7 +260,7 @@ function draw(prompt, types, until) {
   /** The current result to use; without one, the form shows the reason. */
   async function ready() {
     later.cancel();
-    if (latest && same(latest.given, form.read())) return latest;
+    if (latest && latest.url === delivery.url && same(latest.given, form.read())) return latest;
     await refresh('use');
     if (latest) remember(name);
     return latest;
@@ -271,6 +280,7 @@ function draw(prompt, types, until) {
     types?.path ? h('span', null, lineIcon('file'), types.path) : null,
     types?.path && features.value.edit ? h('a', { href: linkTo('edit', types.path) }, t('nav.edit')) : null,
     types?.version ? h('span', null, t('prompt.version', { version: types.version })) : null,
+    origin(prompt),
   ];
   return [
     h('header.prompt-head', null, [
@@ -308,7 +318,7 @@ function draw(prompt, types, until) {
             ? null
             : h('p.hint', null, t('form.empty')),
       ),
-      h('div.result', null, out.element, use.element),
+      h('div.result', null, delivery.listed, out.element, use.element),
     ]),
   ];
 }

@@ -6,7 +6,10 @@ import { draft } from '../drafts.js';
 import { t } from '../i18n.js';
 import { pinned, recent } from '../preferences.js';
 import { go, promptLink } from '../route.js';
+import { stylesheet } from '../stylesheet.js';
 import { lineIcon } from './glyphs.js';
+
+void stylesheet('fields');
 
 const MOST = 12;
 

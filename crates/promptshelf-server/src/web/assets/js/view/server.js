@@ -11,6 +11,7 @@ import { size } from '../text/measure.js';
 import { shellWord } from '../use/commands.js';
 import { copy } from './announce.js';
 import { lineIcon } from './glyphs.js';
+import { sources } from './sources.js';
 
 /** Stands for the caller's token in instructions: a real one must not get into a shell's history. */
 const TOKEN = 'TOKEN';
@@ -87,6 +88,7 @@ export function view(_, until) {
   return h('div.server', null, [
     h('h1', { tabindex: '-1' }, t('facts.heading')),
     about,
+    sources(until),
     h('h2', null, t('facts.connect')),
     h('p.hint', null, t('facts.connect-about')),
     signIn,

@@ -13,19 +13,20 @@ import { copy } from './announce.js';
 import { lineIcon } from './glyphs.js';
 
 /** @typedef {import('../mcp/types.js').Message} Message */
+/** @typedef {{ url: string, values: Record<string, string>, messages: Message[] }} Result */
 
 const pretty = (/** @type {any} */ value) => JSON.stringify(value, null, 2);
 // Long runs of Base64 are shortened for display.
 const short = (/** @type {string} */ text) => text.replace(/[A-Za-z0-9+/=]{400,}/g, (run) => `${run.slice(0, 60)}…`);
 
-/** @type {Record<string, { name: () => string, make: (name: string, values: Record<string, string>, messages: Message[]) => string }>} */
+/** @type {Record<string, { name: () => string, make: (name: string, values: Record<string, string>, result: Result) => string }>} */
 const FORMATS = {
-  text: { name: () => t('use.text'), make: (_, __, messages) => asText(messages) },
-  openai: { name: () => 'OpenAI', make: (_, __, messages) => pretty(openai(messages)) },
-  anthropic: { name: () => 'Anthropic', make: (_, __, messages) => pretty(anthropic(messages)) },
-  mcp: { name: () => 'MCP', make: (_, __, messages) => pretty(messages) },
-  command: { name: () => t('use.command'), make: (name, values) => getCommand(client.url, name, values) },
-  curl: { name: () => 'curl', make: (name, values) => curlCommand(client, name, values) },
+  text: { name: () => t('use.text'), make: (_, __, { messages }) => asText(messages) },
+  openai: { name: () => 'OpenAI', make: (_, __, { messages }) => pretty(openai(messages)) },
+  anthropic: { name: () => 'Anthropic', make: (_, __, { messages }) => pretty(anthropic(messages)) },
+  mcp: { name: () => 'MCP', make: (_, __, { messages }) => pretty(messages) },
+  command: { name: () => t('use.command'), make: (name, values, { url }) => getCommand(url, name, values) },
+  curl: { name: () => 'curl', make: (name, values, { url }) => curlCommand(client, url, name, values) },
   link: {
     name: () => t('use.link'),
     make: (name, values) => location.origin + location.pathname + promptLink(name, values),
@@ -34,7 +35,7 @@ const FORMATS = {
 
 /**
  * @param {string} name
- * @param {() => Promise<{ values: Record<string, string>, messages: Message[] } | null>} result
+ * @param {() => Promise<Result | null>} result
  *   the result to use; `null` if the form is invalid, which the form then shows
  * @param {string[]} secrets arguments that are in no command and no link: both end up in histories
  */
@@ -43,8 +44,7 @@ export function usePanel(name, result, secrets) {
   const panel = h('div.use-text', { id });
   let format = useFormat.value in FORMATS ? useFormat.value : 'text';
 
-  const made = (/** @type {{ values: Record<string, string>, messages: Message[] }} */ ready) =>
-    FORMATS[format].make(name, without(ready.values, secrets), ready.messages);
+  const made = (/** @type {Result} */ ready) => FORMATS[format].make(name, without(ready.values, secrets), ready);
 
   const take = async () => {
     const ready = await result();
@@ -54,7 +54,7 @@ export function usePanel(name, result, secrets) {
     await copy(text, t('use.copied', { format: FORMATS[format].name() }), t('use.not-copied'));
   };
   const button = h('button.primary', { type: 'button', onclick: take });
-  /** @type {{ values: Record<string, string>, messages: Message[] } | null} */
+  /** @type {Result | null} */
   let latest = null;
   const paint = () => {
     show(button, lineIcon(format === 'link' ? 'link' : 'copy'), t('use.copy', { format: FORMATS[format].name() }));
@@ -82,7 +82,7 @@ export function usePanel(name, result, secrets) {
   paint();
   return {
     element,
-    /** @param {{ values: Record<string, string>, messages: Message[] } | null} next */
+    /** @param {Result | null} next */
     set(next) {
       latest = next;
       paint();

@@ -37,7 +37,7 @@ impl Request {
     }
 
     fn query(mut self, query: Vec<(&'static str, String)>) -> Request {
-        self.0.query = query;
+        self.0.query = query.into_iter().map(|(name, value)| (name.into(), value)).collect();
         self
     }
 

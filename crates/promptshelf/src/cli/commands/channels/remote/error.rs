@@ -31,14 +31,14 @@ pub(super) fn of_response(response: &ApiResponse, server: &ServerUrl) -> Backend
 }
 
 fn of_problem(problem: Problem, status: u16, server: &ServerUrl) -> BackendError {
-    let Problem { kind, detail, paths, revision, lacks } = problem;
+    let Problem { kind, detail, paths, revision, lacks, reasons } = problem;
     let store = match kind.strip_prefix(TYPE).unwrap_or_default() {
         "not-found" => match detail.strip_suffix(" does not exist") {
             Some("This path of the API") => return no_api(server),
             what => StoreError::NotFound { what: what.unwrap_or(&detail).to_owned() },
         },
         "conflict" => StoreError::Conflict { paths, revision },
-        "policy" => StoreError::Policy { lacks },
+        "policy" => StoreError::Policy { lacks, reasons },
         "state" | "not-author" => StoreError::State { reason: detail },
         // The caller of the operation names the changed object.
         "precondition-failed" | "stale-review" | "stale-evaluation" => StoreError::Changed { what: String::new() },

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use promptshelf_store::{ChannelInfo, Digest, FileEntry, Head, PromptChange, Proposal, Revision, Served, StoreError};
+use promptshelf_store::{
+    ChannelInfo, Digest, FileEntry, Head, PromptChange, Proposal, Reason, Revision, Served, StoreError,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::channels::answer::Answer;
@@ -122,4 +124,5 @@ pub(super) struct Problem {
     pub(super) paths: Vec<String>,
     pub(super) revision: u64,
     pub(super) lacks: Vec<String>,
+    pub(super) reasons: Vec<Reason>,
 }

@@ -24,4 +24,31 @@ export const problems = {
     'Die Datenbank ist nicht erreichbar. Nichts wurde geändert; versuchen Sie es später noch einmal.',
   'problem.too-many-requests': 'Zu viele Anfragen. Versuchen Sie es gleich noch einmal.',
   'problem.unavailable': 'Der Server ist ausgelastet. Versuchen Sie es gleich noch einmal.',
+  'reason.already-approved': 'Sie haben diesen Änderungen zugestimmt.',
+  'reason.approvals': '{n} weitere Zustimmung fehlt.|{n} weitere Zustimmungen fehlen.',
+  'reason.approvals-by-others':
+    '{n} weitere Zustimmung fehlt, und nicht von {author}.|{n} weitere Zustimmungen fehlen, und nicht von {author}.',
+  'reason.changed-since':
+    'Der Kanal hat {paths} inzwischen geändert. Machen Sie einen neuen Vorschlag auf der neuesten Revision.',
+  'reason.check-errors': 'Die Prüfung hat {n} Fehler gefunden.|Die Prüfung hat {n} Fehler gefunden.',
+  'reason.check-warnings': 'Die Prüfung hat {n} Warnung ausgegeben.|Die Prüfung hat {n} Warnungen ausgegeben.',
+  'reason.evaluation-failed':
+    'Der Prompt {prompt} besteht die Bewertung {evaluation} nicht ({scores}). Ändern Sie den Prompt.',
+  'reason.evaluation-missing':
+    'Die neue Version des Prompts {prompt} hat kein Ergebnis der Bewertung {evaluation}. Führen Sie das aus: {command}',
+  'reason.evaluation-not-compared':
+    'Die ausgelieferte Version des Prompts {prompt} hat kein Ergebnis der Bewertung {evaluation} zum Vergleich. Führen Sie das aus: {command}',
+  'reason.evaluation-worse':
+    'Der Prompt {prompt} ist in der Bewertung {evaluation} schlechter als die ausgelieferte Version ({scores}). Ändern Sie den Prompt.',
+  'reason.evaluations-more':
+    '{n} weiteres Ergebnis von Bewertungen fehlt oder reicht nicht.|{n} weitere Ergebnisse von Bewertungen fehlen oder reichen nicht.',
+  'reason.insufficient-role': 'Nach den Regeln des Kanals dürfen das nur diese Rollen: {roles}.',
+  'reason.insufficient-scope': 'Das braucht eine Anmeldung mit {scopes}.',
+  'reason.may-not-publish': '{name} darf nicht veröffentlichen.',
+  'reason.not-author': 'Das kann nur, wer den Vorschlag gemacht hat.',
+  'reason.own-proposal': 'Dem eigenen Vorschlag kann man nicht zustimmen: Die Regeln verlangen vier Augen.',
+  'reason.proposal-closed': 'Der Stand des Vorschlags ist: {state}.',
+  'reason.tests-failed':
+    '{failed} von {n} Prompt-Test ist fehlgeschlagen.|{failed} von {n} Prompt-Tests sind fehlgeschlagen.',
+  'reason.tests-not-run': 'Die Prompt-Tests sind nicht gelaufen.',
 };

@@ -20,4 +20,29 @@ export const problems = {
   'problem.store-unreachable': 'The database cannot be reached. Nothing was changed; try again later.',
   'problem.too-many-requests': 'Too many requests. Try again in a moment.',
   'problem.unavailable': 'The server is busy. Try again in a moment.',
+  'reason.already-approved': 'You have approved these changes.',
+  'reason.approvals': '{n} more approval is needed.|{n} more approvals are needed.',
+  'reason.approvals-by-others':
+    '{n} more approval is needed by a reviewer other than {author}.|{n} more approvals are needed by reviewers other than {author}.',
+  'reason.changed-since': 'The channel has changed {paths} since. Propose again, based on its newest revision.',
+  'reason.check-errors': 'The check found {n} error.|The check found {n} errors.',
+  'reason.check-warnings': 'The check found {n} warning.|The check found {n} warnings.',
+  'reason.evaluation-failed':
+    'The prompt {prompt} does not pass the evaluation {evaluation} ({scores}). Change the prompt.',
+  'reason.evaluation-missing':
+    'The new version of the prompt {prompt} has no result of the evaluation {evaluation}. Run {command}',
+  'reason.evaluation-not-compared':
+    'The served version of the prompt {prompt} has no result of the evaluation {evaluation} to compare with. Run {command}',
+  'reason.evaluation-worse':
+    'The prompt {prompt} is worse than the served version in the evaluation {evaluation} ({scores}). Change the prompt.',
+  'reason.evaluations-more':
+    '{n} more result of evaluations is missing or does not pass.|{n} more results of evaluations are missing or do not pass.',
+  'reason.insufficient-role': 'The policy of the channel permits this to these roles alone: {roles}.',
+  'reason.insufficient-scope': 'It needs a sign-in with {scopes}.',
+  'reason.may-not-publish': '{name} may not publish.',
+  'reason.not-author': 'Only its author can do this.',
+  'reason.own-proposal': 'Authors cannot approve their own proposals: the policy demands four eyes.',
+  'reason.proposal-closed': 'The state of the proposal is: {state}.',
+  'reason.tests-failed': '{failed} of {n} prompt test failed.|{failed} of {n} prompt tests failed.',
+  'reason.tests-not-run': 'The prompt tests have not run.',
 };

@@ -22,4 +22,28 @@ export const problems = {
   'problem.store-unreachable': 'データベースに接続できません。何も変更されていません。後でもう一度試してください。',
   'problem.too-many-requests': '要求が多すぎます。少し待ってから、もう一度試してください。',
   'problem.unavailable': 'サーバーが混み合っています。少し待ってから、もう一度試してください。',
+  'reason.already-approved': 'この変更はすでに承認済みです。',
+  'reason.approvals': 'あと {n} 件の承認が必要です。',
+  'reason.approvals-by-others': '{author} 以外のレビュー担当者による承認が、あと {n} 件必要です。',
+  'reason.changed-since':
+    'その後、チャネルで {paths} が変更されました。最新のリビジョンに基づいて、もう一度提案してください。',
+  'reason.check-errors': '検査で {n} 件のエラーが見つかりました。',
+  'reason.check-warnings': '検査で {n} 件の警告が見つかりました。',
+  'reason.evaluation-failed':
+    'プロンプト {prompt} は評価 {evaluation} に合格していません({scores})。プロンプトを変更してください。',
+  'reason.evaluation-missing':
+    'プロンプト {prompt} の新しいバージョンには、評価 {evaluation} の結果がありません。実行: {command}',
+  'reason.evaluation-not-compared':
+    'プロンプト {prompt} の配信中のバージョンには、比較する評価 {evaluation} の結果がありません。実行: {command}',
+  'reason.evaluation-worse':
+    'プロンプト {prompt} は、評価 {evaluation} で配信中のバージョンより劣っています({scores})。プロンプトを変更してください。',
+  'reason.evaluations-more': 'ほかに {n} 件の評価の結果がないか、合格していません。',
+  'reason.insufficient-role': 'チャネルの規則により、この操作ができるのは次のロールだけです: {roles}',
+  'reason.insufficient-scope': '{scopes} でのサインインが必要です。',
+  'reason.may-not-publish': '{name} は公開できません。',
+  'reason.not-author': 'この操作は作成者だけができます。',
+  'reason.own-proposal': '自分の提案は承認できません。規則により、別の人の承認が必要です。',
+  'reason.proposal-closed': '提案の状態: {state}',
+  'reason.tests-failed': 'プロンプトテスト {n} 件のうち {failed} 件が失敗しました。',
+  'reason.tests-not-run': 'プロンプトテストが実行されていません。',
 };

@@ -1,0 +1,148 @@
+//! A rollout as people and programs read it: its state, its next step, and the changes of its share.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    address::ChannelName,
+    rollout::{CALLS_PER_STEP, RolloutCounts, RolloutPlan, RolloutState},
+};
+
+/// A rollout with its history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RolloutReport {
+    /// The channel whose callers are divided.
+    pub channel: ChannelName,
+    /// The channel that the share is served.
+    #[serde(rename = "to")]
+    pub target: ChannelName,
+    /// The share in per cent; 0 if it was stopped.
+    pub percent: u8,
+    /// Whether it was stopped. It stays so until it is set by hand.
+    #[serde(rename = "stopped")]
+    pub is_stopped: bool,
+    /// The author of the last change of the share.
+    pub changed_by: String,
+    /// The reason of the last change.
+    pub reason: String,
+    /// The time of the last change.
+    pub changed_at: Timestamp,
+    /// The revision of `to` that the counts are about.
+    pub revision: u64,
+    /// The counts since the evidence began: at the first share, at another revision, and after a change by hand.
+    pub counts: RolloutCounts,
+    /// The settings of the server that started last; null if none has since they are stored.
+    pub plan: Option<RolloutPlan>,
+    /// The next step by schedule; null without a schedule, after the last step, and while it is paused or stopped.
+    pub next: Option<RolloutStep>,
+    /// The changes of the share, the newest first; at most 100.
+    pub history: Vec<RolloutChange>,
+}
+
+/// The next step of a rollout. It is taken once both conditions are met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RolloutStep {
+    /// The share from then on, in per cent.
+    pub percent: u8,
+    /// The earliest time, by the clock of the database.
+    pub not_before: Timestamp,
+    /// The calls of the new version that are still missing.
+    pub missing_calls: u64,
+}
+
+/// A change of the share of a rollout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RolloutChange {
+    /// Its number, from 1 for each rollout.
+    pub number: u64,
+    /// The kind of the change.
+    pub kind: RolloutChangeKind,
+    /// Whether a server made it by itself. A person can have the server's name.
+    #[serde(rename = "automatic")]
+    pub is_automatic: bool,
+    /// The share from then on, in per cent.
+    pub percent: u8,
+    /// Its author.
+    pub changed_by: String,
+    /// Its reason.
+    pub reason: String,
+    /// Its time.
+    pub at: Timestamp,
+    /// The revision of the target that the counts are about.
+    pub revision: u64,
+    /// The counts of both groups until then.
+    pub counts: RolloutCounts,
+}
+
+/// The kind of a change of the share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum RolloutChangeKind {
+    /// The first share.
+    Begin,
+    /// A step by schedule.
+    Step,
+    /// Another share, by hand.
+    Set,
+    /// The end, by evidence or by hand.
+    Stop,
+}
+
+impl RolloutChangeKind {
+    /// Returns the name that JSON and the database use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RolloutChangeKind::Begin => "begin",
+            RolloutChangeKind::Step => "step",
+            RolloutChangeKind::Set => "set",
+            RolloutChangeKind::Stop => "stop",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<RolloutChangeKind> {
+        use RolloutChangeKind::{Begin, Set, Step, Stop};
+        [Begin, Step, Set, Stop].into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+impl RolloutReport {
+    pub(crate) fn new(state: RolloutState, history: Vec<RolloutChange>) -> RolloutReport {
+        let next = next_step(&state);
+        let RolloutState { channel, target, percent, is_stopped, changed_by, reason, changed_at, progress, plan } =
+            state;
+        RolloutReport {
+            channel,
+            target,
+            percent,
+            is_stopped,
+            changed_by,
+            reason,
+            changed_at,
+            revision: progress.revision,
+            counts: progress.counts,
+            plan,
+            next,
+            history,
+        }
+    }
+}
+
+fn next_step(state: &RolloutState) -> Option<RolloutStep> {
+    let plan = state.plan?;
+    let percent = state.next_percent(&plan)?;
+    let not_before = state.changed_at.checked_add(plan.steps?).ok()?;
+    let missing_calls = CALLS_PER_STEP.saturating_sub(state.progress.calls_since_step);
+    Some(RolloutStep { percent, not_before, missing_calls })
+}
