@@ -3,6 +3,9 @@
 
 use std::{
     path::Path,
+    process::exit,
+    sync::mpsc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -84,7 +87,7 @@ pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
     for (at, step) in chosen.iter().enumerate() {
         println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);
         let started = Instant::now();
-        let outcome = (step.run)(repository);
+        let outcome = within_limit(step.name, || (step.run)(repository));
         let took = seconds(started.elapsed());
         match &outcome {
             Ok(()) => println!("=== {} passed in {took}", step.name),
@@ -110,6 +113,27 @@ pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
         bail!("{} failed; again alone: cargo xtask test --only {}", names.join(", "), names.join(" --only "));
     }
     Ok(())
+}
+
+/// The longest time of a step. The slowest one needs a quarter of it on two processors.
+const LIMIT: Duration = Duration::from_secs(40 * 60);
+
+/// Runs a step, and ends this program when the step does not end: a log that names it helps more than one that stops.
+fn within_limit<T>(name: &str, run: impl FnOnce() -> T) -> T {
+    let (ended, end) = mpsc::channel::<()>();
+    let name = name.to_owned();
+    thread::spawn(move || {
+        if end.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+            println!(
+                "\n=== {name} FAILED: it did not end within {}; again alone: cargo xtask test --only {name}",
+                seconds(LIMIT)
+            );
+            exit(1);
+        }
+    });
+    let outcome = run();
+    drop(ended);
+    outcome
 }
 
 fn seconds(time: Duration) -> String {

@@ -1,8 +1,6 @@
 //! Large messages, each on a thread of its own: parsing, rendering and encoding megabytes takes milliseconds, in which a
 //! thread of the runtime could answer a hundred small requests.
 
-#[cfg(target_os = "linux")]
-use std::cell::Cell;
 use std::{
     pin::Pin,
     sync::{Arc, LazyLock},
@@ -21,10 +19,6 @@ static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     Arc::new(Semaphore::new(processors.saturating_sub(1).max(1)))
 });
 
-/// The increase of the nice value of a thread with a large message.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 10;
-
 /// Runs a future on another thread, and drops it there soon after the returned future has been dropped. `None` means a
 /// panic. The future is boxed, because every request, also a small one, has room for the arguments of this function.
 pub(super) async fn run<T: Send + 'static>(handling: Pin<Box<dyn Future<Output = T> + Send>>) -> Option<T> {
@@ -36,26 +30,10 @@ pub(super) async fn run<T: Send + 'static>(handling: Pin<Box<dyn Future<Output =
     let _ends = token.drop_guard();
     let handle = move || {
         let _place = place;
-        lower_priority();
         runtime.block_on(dropped.run_until_cancelled(handling))
     };
     spawn_blocking(handle).await.ok().flatten()
 }
-
-/// Lowers the priority of this thread, once, below that of the threads that answer small requests: on a busy processor
-/// these would otherwise wait for a time slice of several milliseconds. Threads for blocking work keep it, because a
-/// process without privileges cannot raise it again.
-#[cfg(target_os = "linux")]
-fn lower_priority() {
-    thread_local!(static IS_LOW: Cell<bool> = const { Cell::new(false) });
-    if !IS_LOW.replace(true) {
-        // On Linux the value belongs to the thread. A system that refuses it costs time only.
-        rustix::process::nice(NICE).ok();
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn lower_priority() {}
 
 #[cfg(test)]
 mod tests {
@@ -75,19 +53,6 @@ mod tests {
         release.send(()).expect("it waits");
         let (is_released, thread) = blocked.await.expect("no panic").expect("an answer");
         assert!(is_released && thread != here);
-    }
-
-    // req: S-55
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn large_messages_have_a_lower_priority() {
-        let nice = || rustix::process::getpriority_process(None).expect("the system tells it");
-        let here = nice();
-        for _ in 0..2 {
-            let large = run(Box::pin(async move { rustix::process::getpriority_process(None) })).await;
-            assert_eq!(large, Some(Ok((here + NICE).min(19))));
-        }
-        assert_eq!(nice(), here);
     }
 
     #[tokio::test]

@@ -33,6 +33,7 @@ struct Team {
 }
 
 /// The result of a command.
+#[derive(Debug)]
 struct Ran {
     code: String,
     stdout: String,

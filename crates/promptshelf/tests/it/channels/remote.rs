@@ -271,10 +271,15 @@ fn large_publish_is_sent_in_parts() {
     root.ok(&["pull", "copy"]);
     assert_eq!(bytes(&served.team.path("copy")), bytes(&served.team.path("prompts")));
     assert!(root.ok(&["publish", "copy", "-m", "Nothing"]).starts_with("no changes"));
-    // A file that does not fit a request is refused with what to do.
+    // A file that does not fit a request is refused with what to do. As text, it would be six times as long.
     fs::write(served.team.path("prompts/large.bin"), vec![0_u8; 5 << 20]).expect("written");
     let refused = root.fails("1", &["publish", "prompts", "-m", "Too large"]);
     assert!(refused.contains("max-body-bytes"), "{refused}");
+    // The server does not read this one to its end: the refusal, or the end of the connection.
+    fs::write(served.team.path("prompts/large.bin"), vec![0xff; 15 << 20]).expect("written");
+    let refused = root.run(&["publish", "prompts", "-m", "Much too large"]);
+    assert!(matches!(refused.code.as_str(), "1" | "15"), "{refused:?}");
+    assert!(refused.stderr.contains("max-body-bytes"), "{refused:?}");
     assert_eq!(served.team.revision("production"), 1);
 }
 

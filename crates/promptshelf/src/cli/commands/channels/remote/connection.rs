@@ -3,13 +3,13 @@
 use std::{env, time::Duration};
 
 use http::{HeaderName, HeaderValue, Method, header};
-use promptshelf_client::{ApiClient, ApiRequest, ApiResponse, ServerUrl};
+use promptshelf_client::{ApiClient, ApiRequest, ApiResponse, ClientError, ServerUrl};
 use promptshelf_store::Published;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    error::{invalid_answer, of_client, of_response},
+    error::{invalid_answer, of_client, of_response, perhaps_too_large},
     model::Outcome,
 };
 use crate::{
@@ -21,6 +21,9 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 /// How often a request that a limit of the server refuses is sent again, and the longest wait for it.
 const MAX_RETRIES: u32 = 10;
 const MAX_WAIT: Duration = Duration::from_secs(60);
+/// The size in bytes above which a server may refuse a body and close the connection before all of it is sent. The
+/// refusal is lost then.
+const MAX_REFUSED: usize = 1 << 20;
 
 /// A server with the API of a store.
 pub(in crate::commands::channels) struct Remote {
@@ -89,7 +92,14 @@ impl Remote {
         let mut retries = 0;
         loop {
             let response = self.client.send(&request).await;
-            let response = response.map_err(|error| of_client(error, self.client.server()))?;
+            let response = response.map_err(|error| match error {
+                ClientError::Unreachable { reason, .. }
+                    if request.body.as_ref().is_some_and(|body| body.len() > MAX_REFUSED) =>
+                {
+                    perhaps_too_large(self.client.server(), &reason)
+                }
+                error => of_client(error, self.client.server()),
+            })?;
             match response.status {
                 200..=299 => return Ok(response),
                 429 if retries < MAX_RETRIES => match retry_after(&response) {

@@ -110,10 +110,17 @@ fn failed(message: String) -> BackendError {
     BackendError::Other(Failure::new(Exit::Failed, message))
 }
 
+/// What helps when a request is too large.
+const SMALLER: &str = "split the change, or remove a large file; the operator can raise `max-body-bytes` of the \
+                       server, or publish with --store";
+
 fn too_large(server: &ServerUrl) -> BackendError {
     let failure = Failure::new(Exit::Failed, format!("a request is larger than {server} accepts"));
-    BackendError::Other(failure.help(
-        "split the change, or remove a large file; the operator can raise `max-body-bytes` of the server, or publish \
-         with --store",
-    ))
+    BackendError::Other(failure.help(SMALLER))
+}
+
+/// The error of a connection that ended while a large request was sent.
+pub(super) fn perhaps_too_large(server: &ServerUrl, reason: &str) -> BackendError {
+    let message = format!("{server} ended the connection, perhaps because a request was too large: {reason}");
+    BackendError::Other(Failure::new(Exit::Store, message).help(SMALLER))
 }

@@ -23,10 +23,12 @@ pub(super) enum Content {
 }
 
 impl Content {
+    /// Encodes a content as text where that is not longer than Base64: most control characters take six bytes in JSON.
     pub(super) fn of(bytes: &[u8]) -> Content {
+        let escaped = bytes.iter().filter(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()).count();
         match std::str::from_utf8(bytes) {
-            Ok(text) => Content::Text(text.to_owned()),
-            Err(_) => Content::Base64(STANDARD.encode(bytes)),
+            Ok(text) if escaped * 5 <= bytes.len() / 3 + 64 => Content::Text(text.to_owned()),
+            _ => Content::Base64(STANDARD.encode(bytes)),
         }
     }
 
