@@ -53,6 +53,12 @@ test('a proposal is discussed, approved, found in the history and rolled back by
   await page.getByRole('link', { name: 'Ask for the name' }).click();
   await page.getByText('`name` became required: callers that leave it out will fail').waitFor();
   await page.getByText('Affected through _shared/style.md').waitFor();
+  // The same in another language.
+  const german = await shop.as(open, 'rita', { locale: 'de' });
+  await german.page.goto(`${shop.url}#/proposal/${id}`);
+  await german.page.getByText('`name` ist jetzt erforderlich: Aufrufe ohne diesen Wert schlagen fehl.').waitFor();
+  assert.deepEqual(german.wrong, []);
+  await german.context.close();
   // The rendering with the values of the test, and with typed ones.
   const rendering = page.getByRole('group', { name: 'Rendering of people-greet' });
   await rendering.locator('.added', { hasText: 'Greet Grace warmly.' }).waitFor();

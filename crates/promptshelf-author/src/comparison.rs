@@ -84,10 +84,86 @@ pub struct Difference {
     pub subject: Subject,
     /// The name of the prompt, or the URI of the resource; empty for the library.
     pub name: String,
+    /// The stable name of the sentence, such as `argument-required`; one of [`Difference::CODES`].
+    pub code: &'static str,
+    /// The values of the sentence, by name, such as `argument`. Lists are quoted and separated by commas.
+    pub values: BTreeMap<&'static str, String>,
     /// The difference and its effect, without the name of the subject.
     pub text: String,
     /// The calls that it affects.
     pub affects: AffectedCalls,
+}
+
+impl Difference {
+    /// All codes.
+    pub const CODES: &[&str] = &[
+        "access-changed",
+        "access-closed",
+        "access-opened",
+        "argument-asked",
+        "argument-default",
+        "argument-default-none",
+        "argument-gone",
+        "argument-new",
+        "argument-new-required",
+        "argument-not-asked",
+        "argument-not-sensitive",
+        "argument-optional",
+        "argument-required",
+        "argument-sensitive",
+        "argument-text-changed",
+        "argument-text-gone",
+        "argument-text-new",
+        "choices-gone",
+        "choices-new",
+        "collections",
+        "collections-none",
+        "deprecated",
+        "deprecated-for",
+        "deprecated-no-longer",
+        "diagnostics-changed",
+        "diagnostics-closed",
+        "diagnostics-opened",
+        "instructions",
+        "new",
+        "owners",
+        "owners-none",
+        "page-size",
+        "prompt-gone",
+        "prompt-renamed",
+        "resource-gone",
+        "tags",
+        "tags-none",
+        "text-changed",
+        "text-gone",
+        "text-new",
+        "value-any",
+        "value-bytes",
+        "value-choices",
+        "value-max-length",
+        "value-max-length-none",
+        "value-maximum",
+        "value-maximum-none",
+        "value-min-length",
+        "value-min-length-none",
+        "value-minimum",
+        "value-minimum-none",
+        "value-pattern",
+        "value-pattern-none",
+        "value-type",
+    ];
+
+    /// Adds a value of the sentence.
+    fn with(&mut self, name: &'static str, value: impl Into<String>) -> &mut Difference {
+        self.values.insert(name, value.into());
+        self
+    }
+
+    /// Sets the calls that are affected.
+    fn affecting(&mut self, calls: AffectedCalls) -> &mut Difference {
+        self.affects = calls;
+        self
+    }
 }
 
 impl fmt::Display for Difference {
@@ -133,27 +209,44 @@ struct Notes<'a> {
 }
 
 impl Notes<'_> {
-    fn add(&mut self, impact: Impact, text: impl Into<String>) {
+    fn add(&mut self, impact: Impact, code: &'static str, text: impl Into<String>) -> &mut Difference {
+        debug_assert!(Difference::CODES.contains(&code), "{code} is not listed");
         let (subject, name) = (self.subject, self.name.to_owned());
-        self.found.push(Difference { impact, subject, name, text: text.into(), affects: AffectedCalls::Unknown });
+        self.found.push_mut(Difference {
+            impact,
+            subject,
+            name,
+            code,
+            values: BTreeMap::new(),
+            text: text.into(),
+            affects: AffectedCalls::Unknown,
+        })
     }
 
-    /// Adds a difference that affects these calls.
-    fn affect(&mut self, affects: AffectedCalls, impact: Impact, text: impl Into<String>) {
-        self.add(impact, text);
-        if let Some(last) = self.found.last_mut() {
-            last.affects = affects;
-        }
-    }
-
-    /// Adds a changed text; `what` names it.
+    /// Adds a changed text of the subject; `what` names it.
     fn text(&mut self, what: &str, before: Option<&str>, after: Option<&str>) {
-        match (before, after) {
-            _ if before == after => {}
-            (_, None) => self.add(Impact::Notice, format!("the {what} is gone")),
-            (None, Some(text)) => self.add(Impact::Notice, format!("has a {what} now: {}", short(text))),
-            (Some(_), Some(text)) => self.add(Impact::Notice, format!("the {what} is now {}", short(text))),
+        if let Some((code, text, value)) = changed_text(["text-gone", "text-new", "text-changed"], what, before, after)
+        {
+            self.add(Impact::Notice, code, text)
+                .with("what", what.to_lowercase().replace(' ', "-"))
+                .with("text", value);
         }
+    }
+}
+
+/// The code, the sentence and the new value of a changed text. The codes are those of a removed, a new and another text.
+fn changed_text(
+    codes: [&'static str; 3],
+    what: &str,
+    before: Option<&str>,
+    after: Option<&str>,
+) -> Option<(&'static str, String, String)> {
+    let [gone, new, changed] = codes;
+    match (before, after) {
+        _ if before == after => None,
+        (_, None) => Some((gone, format!("the {what} is gone"), String::new())),
+        (None, Some(text)) => Some((new, format!("has a {what} now: {}", short(text)), short(text))),
+        (Some(_), Some(text)) => Some((changed, format!("the {what} is now {}", short(text)), short(text))),
     }
 }
 
@@ -169,17 +262,25 @@ fn short(text: &str) -> String {
     }
 }
 
+/// The most values of a list.
+const MOST: usize = 12;
+
 /// Joins values for a sentence: "`a`, `b` and `c`".
-fn listed<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
-    /// The most values of a list.
-    const MOST: usize = 12;
-    let all: Vec<String> = values.into_iter().map(|value| format!("`{value}`")).collect();
+fn listed(values: &[String]) -> String {
+    let all: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
     match all.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., last] if all.len() <= MOST => format!("{} and {last}", first.join(", ")),
         _ => format!("{} and {} more", all[..MOST].join(", "), all.len() - MOST),
     }
+}
+
+/// Joins values without words of a language: "`a`, `b`, `c`".
+fn enumerated(values: &[String]) -> String {
+    let shown: Vec<String> = values.iter().take(MOST).map(|value| format!("`{value}`")).collect();
+    let more = if values.len() > MOST { format!(", … (+{})", values.len() - MOST) } else { String::new() };
+    shown.join(", ") + &more
 }
 
 fn library(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
@@ -189,17 +290,18 @@ fn library(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
     notes.text("title", old.title.as_deref(), new.title.as_deref());
     notes.text("description", old.description.as_deref(), new.description.as_deref());
     if old.instructions != new.instructions {
-        notes.add(Impact::Notice, "the instructions for models changed");
+        notes.add(Impact::Notice, "instructions", "the instructions for models changed");
     }
     let (old, new) = (before.policy(), after.policy());
     if new.value_bytes < old.value_bytes {
         let text = format!("values of arguments have at most {} bytes: longer ones will fail", new.value_bytes);
-        notes.add(Impact::Breaking, text);
+        notes.add(Impact::Breaking, "value-bytes", text).with("n", new.value_bytes.to_string());
     }
     if new.page_size != old.page_size {
-        notes.add(Impact::Notice, format!("lists have {} entries on a page now", new.page_size));
+        let text = format!("lists have {} entries on a page now", new.page_size);
+        notes.add(Impact::Notice, "page-size", text).with("n", new.page_size.to_string());
     }
-    access::compare(&mut notes, "the diagnostics", &before.diagnostics_access(), &after.diagnostics_access());
+    access::compare(&mut notes, access::Part::Diagnostics, &before.diagnostics_access(), &after.diagnostics_access());
 }
 
 fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
@@ -215,56 +317,58 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
         let name = old.name().as_str();
         let mut notes = Notes { subject: Subject::Prompt, name, found };
         let Some(new) = after.find(name) else {
-            let text = match added_by_path.get(old.source().path.as_str()) {
-                Some(renamed) => format!("is called `{}` now: callers of the old name will fail", renamed.name()),
-                None => "is gone: callers will fail".to_owned(),
+            let lost = match added_by_path.get(old.source().path.as_str()) {
+                Some(renamed) => {
+                    let text = format!("is called `{}` now: callers of the old name will fail", renamed.name());
+                    notes.add(Impact::Breaking, "prompt-renamed", text).with("now", renamed.name().as_str())
+                }
+                None => notes.add(Impact::Breaking, "prompt-gone", "is gone: callers will fail"),
             };
-            notes.affect(AffectedCalls::All, Impact::Breaking, text);
+            lost.affecting(AffectedCalls::All);
             continue;
         };
         notes.text("title", old.title(), new.title());
         notes.text("description", old.description(), new.description());
         arguments::compare(&mut notes, old.arguments(), new.arguments());
-        let (tags, now) = (old.tags(), new.tags());
-        if tags != now {
-            let text = if now.is_empty() { "has no tags any more".to_owned() } else { tagged(now) };
-            notes.add(Impact::Notice, text);
-        }
-        for (what, old, now) in
-            [("owners", old.owners(), new.owners()), ("collections", old.collections(), new.collections())]
-        {
-            if old != now {
-                let none = || format!("has no {what} any more");
-                let text = if now.is_empty() { none() } else { format!("has the {what} {} now", texts(now)) };
-                notes.add(Impact::Notice, text);
+        for (what, codes, old, now) in [
+            ("tags", ["tags-none", "tags"], old.tags(), new.tags()),
+            ("owners", ["owners-none", "owners"], old.owners(), new.owners()),
+            ("collections", ["collections-none", "collections"], old.collections(), new.collections()),
+        ] {
+            match now {
+                now if old == now => {}
+                [] => {
+                    notes.add(Impact::Notice, codes[0], format!("has no {what} any more"));
+                }
+                now => {
+                    let text = format!("has the {what} {} now", listed(now));
+                    notes.add(Impact::Notice, codes[1], text).with("values", enumerated(now));
+                }
             }
         }
         match (old.deprecation(), new.deprecation()) {
             (before, after) if before == after => {}
-            (_, None) => notes.add(Impact::Notice, "is no longer deprecated"),
-            (_, Some(now)) => notes.add(Impact::Notice, deprecated(now)),
+            (_, None) => {
+                notes.add(Impact::Notice, "deprecated-no-longer", "is no longer deprecated");
+            }
+            (_, Some(now)) => deprecated(&mut notes, now),
         }
-        access::compare(&mut notes, "it", &of_prompt(before, name), &of_prompt(after, name));
+        access::compare(&mut notes, access::Part::Subject, &of_prompt(before, name), &of_prompt(after, name));
     }
     for new in added {
         let mut notes = Notes { subject: Subject::Prompt, name: new.name().as_str(), found };
-        let rules = access::described(&of_prompt(after, new.name().as_str()));
-        notes.add(Impact::Notice, format!("is new, open to {rules}"));
+        access::new(&mut notes, &of_prompt(after, new.name().as_str()));
     }
 }
 
-fn tagged(tags: &[String]) -> String {
-    format!("has the tags {} now", texts(tags))
-}
-
-fn texts(texts: &[String]) -> String {
-    listed(texts.iter().map(String::as_str))
-}
-
-fn deprecated(deprecation: &Deprecation) -> String {
-    let replacement = deprecation.replacement.as_ref().map(|name| format!(" in favour of `{name}`"));
-    let message = deprecation.message.as_ref().map(|message| format!(": {}", short(message)));
-    format!("is deprecated now{}{}", replacement.unwrap_or_default(), message.unwrap_or_default())
+fn deprecated(notes: &mut Notes<'_>, deprecation: &Deprecation) {
+    let replacement = deprecation.replacement.as_deref();
+    let message = deprecation.message.as_deref().map(short);
+    let instead = replacement.map(|name| format!(" in favour of `{name}`")).unwrap_or_default();
+    let reason = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+    let code = if replacement.is_some() { "deprecated-for" } else { "deprecated" };
+    let added = notes.add(Impact::Notice, code, format!("is deprecated now{instead}{reason}"));
+    added.with("now", replacement.unwrap_or_default()).with("message", message.unwrap_or_default());
 }
 
 fn of_prompt(catalog: &Catalog, name: &str) -> AccessSet {
@@ -280,7 +384,7 @@ fn resources(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
     for (uri, resource) in &old {
         let mut notes = Notes { subject: Subject::Resource, name: uri, found };
         let Some(now) = new.get(uri) else {
-            notes.add(Impact::Breaking, "is gone: clients that read it will fail");
+            notes.add(Impact::Breaking, "resource-gone", "is gone: clients that read it will fail");
             continue;
         };
         notes.text("title", resource.title(), now.title());
@@ -288,12 +392,16 @@ fn resources(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
         let kind = |resource: &Resource| resource.mime_type().map(|kind| kind.as_str().to_owned());
         notes.text("MIME type", kind(resource).as_deref(), kind(now).as_deref());
         arguments::compare(&mut notes, resource.variables(), now.variables());
-        access::compare(&mut notes, "it", &before.declared_access(resource), &after.declared_access(now));
+        access::compare(
+            &mut notes,
+            access::Part::Subject,
+            &before.declared_access(resource),
+            &after.declared_access(now),
+        );
     }
     for (uri, resource) in new.iter().filter(|(uri, _)| !old.contains_key(*uri)) {
         let mut notes = Notes { subject: Subject::Resource, name: uri, found };
-        let rules = access::described(&after.declared_access(resource));
-        notes.add(Impact::Notice, format!("is new, open to {rules}"));
+        access::new(&mut notes, &after.declared_access(resource));
     }
 }
 

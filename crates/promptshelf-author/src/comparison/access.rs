@@ -4,22 +4,53 @@ use std::sync::Arc;
 
 use promptshelf_core::Access;
 
-use super::{Impact, Notes, listed};
+use super::{Impact, Notes, enumerated, listed};
 
-/// Compares the rules for a part of a library; `what` is the subject of the sentence.
-pub(super) fn compare(notes: &mut Notes<'_>, what: &str, before: &[Arc<Access>], after: &[Arc<Access>]) {
+/// The part of a library that rules are for.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    /// The subject of the difference.
+    Subject,
+    /// The diagnostics of the library.
+    Diagnostics,
+}
+
+/// Compares the rules for a part of a library.
+pub(super) fn compare(notes: &mut Notes<'_>, part: Part, before: &[Arc<Access>], after: &[Arc<Access>]) {
     let has = |rules: &[Arc<Access>], rule: &Arc<Access>| rules.iter().any(|other| same(other, rule));
     let is_added = after.iter().any(|rule| !has(before, rule));
     let is_removed = before.iter().any(|rule| !has(after, rule));
+    let (what, [closed, opened, changed]) = match part {
+        Part::Subject => ("it", ["access-closed", "access-opened", "access-changed"]),
+        Part::Diagnostics => ("the diagnostics", ["diagnostics-closed", "diagnostics-opened", "diagnostics-changed"]),
+    };
     // Rules apply together: with only new ones it is closed to more callers, with only fewer ones opened.
-    let (impact, effect) = match (is_added, is_removed) {
+    let (impact, code, effect) = match (is_added, is_removed) {
         (false, false) => return,
-        (true, false) => (Impact::Breaking, "other callers will be refused"),
-        (false, true) => (Impact::Opening, "more callers have access than before"),
-        (true, true) => (Impact::Breaking, "some callers will be refused, and others may have access now"),
+        (true, false) => (Impact::Breaking, closed, "other callers will be refused"),
+        (false, true) => (Impact::Opening, opened, "more callers have access than before"),
+        (true, true) => (Impact::Breaking, changed, "some callers will be refused, and others may have access now"),
     };
     let (old, new) = (described(before), described(after));
-    notes.add(impact, format!("{what} is open to {new} now, before to {old}: {effect}"));
+    let text = format!("{what} is open to {new} now, before to {old}: {effect}");
+    notes.add(impact, code, text).with("before", keys(before)).with("now", keys(after));
+}
+
+/// Adds a new subject with its rules.
+pub(super) fn new(notes: &mut Notes<'_>, rules: &[Arc<Access>]) {
+    notes.add(Impact::Notice, "new", format!("is new, open to {}", described(rules))).with("now", keys(rules));
+}
+
+/// Rules in the keys of front matter, such as "scopes: `code`; roles: `author`, users: `ada`". Empty for every caller.
+fn keys(rules: &[Arc<Access>]) -> String {
+    let rules = rules.iter().map(|rule| {
+        let lists = [("scopes", &rule.scopes), ("roles", &rule.roles), ("users", &rule.users)];
+        let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+        lists.map(|(key, names)| format!("{key}: {}", enumerated(names))).collect::<Vec<_>>().join(", ")
+    });
+    let mut rules: Vec<String> = rules.filter(|rule| !rule.is_empty()).collect();
+    rules.dedup();
+    rules.join("; ")
 }
 
 fn same(one: &Access, other: &Access) -> bool {
@@ -33,22 +64,21 @@ fn same(one: &Access, other: &Access) -> bool {
 }
 
 /// Describes the callers that rules let in.
-pub(super) fn described(rules: &[Arc<Access>]) -> String {
+fn described(rules: &[Arc<Access>]) -> String {
     let mut conditions = Vec::new();
     for rule in rules {
-        let names = |names: &[String]| listed(names.iter().map(String::as_str));
         match rule.scopes.as_slice() {
             [] => {}
-            [_] => conditions.push(format!("the scope {}", names(&rule.scopes))),
-            scopes => conditions.push(format!("the scopes {}", names(scopes))),
+            [_] => conditions.push(format!("the scope {}", listed(&rule.scopes))),
+            scopes => conditions.push(format!("the scopes {}", listed(scopes))),
         }
         let people = match (rule.roles.as_slice(), rule.users.as_slice()) {
             ([], []) => continue,
-            (roles, []) => format!("one of the roles {}", names(roles)),
+            (roles, []) => format!("one of the roles {}", listed(roles)),
             ([], users) => {
                 format!("the name {}", users.iter().map(|user| format!("`{user}`")).collect::<Vec<_>>().join(" or "))
             }
-            (roles, users) => format!("one of the roles {} or the names {}", names(roles), names(users)),
+            (roles, users) => format!("one of the roles {} or the names {}", listed(roles), listed(users)),
         };
         conditions.push(people);
     }

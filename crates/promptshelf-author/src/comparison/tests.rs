@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use promptshelf_core::{
-    Access, AccessRule, ArgumentDefinition, ArgumentType, Catalog, Constraints, Definitions, Grouping, Origin,
-    PromptDefinition, SourceText, check,
+    Access, AccessRule, ArgumentDefinition, ArgumentType, Catalog, Constraints, Definitions, Deprecation, Grouping,
+    Origin, PromptDefinition, SourceText, check,
 };
 
 use super::{Impact, differences};
@@ -106,6 +106,28 @@ fn each_change_of_an_argument_is_a_sentence_with_its_effect() {
 }
 
 #[test]
+fn sentences_have_a_code_and_values_for_translations() {
+    let argument = || ArgumentDefinition::new("language");
+    let before = with(argument().choices(["rust", "go", "c"]));
+    let after = with(argument().choices(["rust"]).required());
+    let found: Vec<(&str, Vec<(&str, String)>)> =
+        differences(&before, &after).into_iter().map(|one| (one.code, one.values.into_iter().collect())).collect();
+    let name = || ("argument", "language".to_owned());
+    let expected =
+        [("argument-required", vec![name()]), ("choices-gone", vec![name(), ("values", "`go`, `c`".to_owned())])];
+    assert_eq!(found, expected);
+
+    let deprecated = |deprecation: Option<Deprecation>| {
+        let mut prompt = PromptDefinition::template("review", "Text.");
+        prompt.deprecated = deprecation.map(Box::new);
+        catalog([prompt, PromptDefinition::template("check", "Text.")], Vec::new())
+    };
+    let found = differences(&deprecated(None), &deprecated(Some(Deprecation::new("Too long.").replaced_by("check"))));
+    assert_eq!(found[0].code, "deprecated-for");
+    assert_eq!(found[0].values, BTreeMap::from([("now", "check".to_owned()), ("message", "“Too long.”".to_owned())]));
+}
+
+#[test]
 fn prompts_that_come_and_go_are_listed_breaking_first() {
     let of = |names: &[&str]| catalog(names.iter().map(|name| PromptDefinition::template(*name, "Text.")), Vec::new());
     let found = differences(&of(&["a", "b"]), &of(&["b", "c"]));
@@ -128,6 +150,9 @@ fn rules_of_access_are_compared_by_their_effect() {
     let (open, closed) = (of(&[]), of(&["code"]));
     let text = "it is open to callers with the scope `code` now, before to every caller: other callers will be refused";
     assert_eq!(words(&open, &closed), [(Impact::Breaking, text.to_owned())]);
+    let found = &differences(&open, &closed)[0];
+    assert_eq!(found.code, "access-closed");
+    assert_eq!(found.values, BTreeMap::from([("before", String::new()), ("now", "scopes: `code`".to_owned())]));
     let text =
         "it is open to every caller now, before to callers with the scope `code`: more callers have access than before";
     assert_eq!(words(&closed, &open), [(Impact::Opening, text.to_owned())]);

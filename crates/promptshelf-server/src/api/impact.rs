@@ -22,7 +22,8 @@ pub(super) async fn in_words(
     let describe = |found: Difference| {
         let recent = report.as_ref().and_then(|report| RecentCalls::of(&found, channel.as_str(), report));
         let (impact, subject) = (found.impact.as_str(), found.subject.as_str());
-        DifferenceInWords { impact, subject, name: found.name, text: found.text, recent }
+        let Difference { name, code, values, text, .. } = found;
+        DifferenceInWords { impact, subject, name, code, values, text, recent }
     };
     differences.into_iter().map(describe).collect()
 }

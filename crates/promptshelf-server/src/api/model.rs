@@ -1,5 +1,7 @@
 //! Bodies of requests and responses, beyond the values of the store.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use promptshelf_store::{
     ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy, PolicyRoles,
@@ -470,6 +472,10 @@ pub(super) struct DifferenceInWords {
     pub(super) subject: &'static str,
     /// The name of the prompt, or the URI of the resource; empty for the library.
     pub(super) name: String,
+    /// The stable name of the sentence, such as `argument-required`.
+    pub(super) code: &'static str,
+    /// The values of the sentence, by name. Lists are quoted and separated by commas.
+    pub(super) values: BTreeMap<&'static str, String>,
     /// The difference and its effect, in English, without the name.
     pub(super) text: String,
     /// The calls of the last 30 days that it affects; null if usage is not counted, or does not decide it.

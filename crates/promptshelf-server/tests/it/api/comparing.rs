@@ -1,5 +1,6 @@
 //! Comparisons of channels: words for callers, affected prompts, tests, clients, renderings; and browsing.
 
+use promptshelf_author::Difference;
 use serde_json::{Value, json};
 
 use super::{HELLO, Server, policy_of, proposal, refused};
@@ -138,4 +139,19 @@ async fn browsing_finds_texts_folders_and_groups() {
     assert_eq!(browse("limit=2&after=code/review.md").await.1, ["hello.md"]);
     let long = format!("/channels/production/browse?text={}", "x".repeat(201));
     assert_eq!(server.get("reader", &long).await.problem(), refused(400, "invalid-request"));
+}
+
+#[test]
+fn each_difference_has_words_on_the_page() {
+    const LANGUAGES: [&str; 4] = [
+        include_str!("../../../src/web/assets/js/lang/differences/de.js"),
+        include_str!("../../../src/web/assets/js/lang/differences/en.js"),
+        include_str!("../../../src/web/assets/js/lang/differences/ja.js"),
+        include_str!("../../../src/web/assets/js/lang/differences/zh.js"),
+    ];
+    for words in LANGUAGES {
+        let without: Vec<&&str> =
+            Difference::CODES.iter().filter(|code| !words.contains(&format!("'difference.{code}'"))).collect();
+        assert!(without.is_empty(), "no words for {without:?}");
+    }
 }

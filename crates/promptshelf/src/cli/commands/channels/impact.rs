@@ -126,8 +126,15 @@ impl CountedDifference {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let Difference { impact, subject, name, text, .. } = &self.difference;
-        let (impact, subject) = (impact.as_str(), subject.as_str());
-        json!({ "impact": impact, "subject": subject, "name": name, "text": text, "recent": self.recent })
+        let Difference { impact, subject, name, code, values, text, .. } = &self.difference;
+        json!({
+            "impact": impact.as_str(),
+            "subject": subject.as_str(),
+            "name": name,
+            "code": code,
+            "values": values,
+            "text": text,
+            "recent": self.recent,
+        })
     }
 }

@@ -6,6 +6,7 @@ import { language, t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from '../view/glyphs.js';
 import { diffTable } from './diff-table.js';
+import { differenceWords } from './difference-words.js';
 import { changePill, fill, pill } from './parts.js';
 import { renderings } from './renderings.js';
 
@@ -13,8 +14,8 @@ import { renderings } from './renderings.js';
  * @typedef {{ before?: object, after: object }} Sides the sides of a comparison, as the API takes them
  * @typedef {{ path: string, before: string | null, after: string | null }} FileChange with digests
  * @typedef {{ calls: number, affected: number, clients: number }} RecentCalls of the last 30 days
- * @typedef {{ impact: 'breaking' | 'opening' | 'notice', subject: string, name: string, text: string,
- *   recent: RecentCalls | null }} Difference
+ * @typedef {{ impact: 'breaking' | 'opening' | 'notice', subject: string, name: string, code: string,
+ *   values: Record<string, string>, text: string, recent: RecentCalls | null }} Difference
  * @typedef {{ name: string, change: 'added' | 'changed' | 'removed', path: string, through: string[] }} ComparedPrompt
  * @typedef {{ prompt: string, test: string, before: boolean | null, after: boolean | null, reason: string | null }} ComparedTest
  * @typedef {{ channel: string, revision: number | null, source: string | null, sourceRevision: number | null }} SideName
@@ -116,14 +117,15 @@ function item(kind, label, text) {
 }
 
 /** @param {Difference} one */
-function difference({ impact, name, text, recent }) {
+function difference(one) {
+  const { impact, name, recent } = one;
   const kinds = /** @type {const} */ ({ breaking: 'bad', opening: 'warn', notice: 'plain' });
   const label = t(`ch.impact.${impact}`);
   return h(
     'li',
     null,
     pill(kinds[impact] ?? 'plain', label),
-    h('span', null, name ? h('code', null, revealed(name)) : t('ch.library'), ' ', revealed(text)),
+    h('span', null, name ? h('code', null, revealed(name)) : t('ch.library'), ' ', revealed(differenceWords(one))),
     recent ? h('span.recent', null, recentCalls(recent)) : null,
   );
 }

@@ -1,0 +1,30 @@
+// The sentences of differences for callers in the language of the page.
+
+import { hasWords, t } from '../i18n.js';
+
+/** @typedef {keyof import('../i18n.js').Words} Key */
+
+/**
+ * The sentence of a difference. Codes without words have the server's sentence, in English.
+ *
+ * @param {import('./comparison.js').Difference} difference
+ */
+export function differenceWords({ impact, code, values, text }) {
+  const key = `difference.${code}`;
+  if (!hasWords(key)) return text;
+  /** @type {Record<string, string>} */
+  const filled = { ...values };
+  // Numbers that need no plural.
+  if (values.n) filled.number = values.n;
+  if ('what' in values) {
+    const what = `difference.what.${values.what}`;
+    if (hasWords(what)) filled.what = t(/** @type {Key} */ (what));
+  }
+  // No rule closes it.
+  for (const rules of ['before', 'now']) if (values[rules] === '') filled[rules] = t('difference.everyone');
+  const sentence = t(/** @type {Key} */ (key), filled);
+  const parts = [sentence, values.message];
+  // These differences can make values invalid.
+  if (code.startsWith('value-') && code !== 'value-bytes' && impact === 'breaking') parts.push(t('difference.fails'));
+  return parts.filter(Boolean).join(' ');
+}
