@@ -125,7 +125,7 @@ function difference(one) {
     'li',
     null,
     pill(kinds[impact] ?? 'plain', label),
-    h('span', null, name ? h('code', null, revealed(name)) : t('ch.library'), ' ', revealed(differenceWords(one))),
+    h('span', null, name ? h('code', null, revealed(name)) : t('ch.library'), ': ', revealed(differenceWords(one))),
     recent ? h('span.recent', null, recentCalls(recent)) : null,
   );
 }
