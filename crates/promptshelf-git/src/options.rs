@@ -19,7 +19,7 @@ pub struct GitOptions {
     /// A file of public keys in the format of `allowed_signers` (see `ssh-keygen(1)`). Commits without a valid signature
     /// of one of these keys are refused. None by default.
     pub signers: Option<PathBuf>,
-    /// The time between two polls, at least a second; each is shortened or prolonged by up to 20 %. 60 s by default.
+    /// The time between two polls, at least a second; each is shortened by up to 20 %. 60 s by default.
     pub interval: Duration,
     /// The time that one call of git may take. 120 s by default.
     pub timeout: Duration,

@@ -295,6 +295,13 @@ impl Repository {
         create().map_err(failed)
     }
 
+    /// Removes packs of transfers that were cut off, which can fill the disk.
+    pub(crate) fn remove_partial_packs(&self, _lock: &Locked) {
+        if let Err(error) = self.remove_leftovers() {
+            tracing::debug!("leftovers of {} were not removed: {error}", self.address);
+        }
+    }
+
     fn remove_leftovers(&self) -> io::Result<()> {
         for folder in [self.path.clone(), self.path.join("objects/pack")] {
             for file in fs::read_dir(&folder)?.flatten() {

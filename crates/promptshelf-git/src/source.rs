@@ -212,7 +212,13 @@ impl GitSource {
         Ok(commit)
     }
 
-    async fn poll(&self) -> Result<(), GitError> {
+    /// Compares the repository with the served commit, and serves a newer one. A commit that was refused before is not
+    /// read again.
+    ///
+    /// # Errors
+    ///
+    /// As for [`refresh`](GitSource::refresh).
+    pub async fn poll(&self) -> Result<(), GitError> {
         let mut worker = self.0.worker.lock().await;
         let result = self.follow(&mut worker).await;
         if let Err(error) = &result
@@ -253,6 +259,9 @@ impl GitSource {
             }
         };
         let result = self.serve(worker, &lock, &newest, name.as_deref(), &mut record).await;
+        if result.is_err() {
+            repository.remove_partial_packs(&lock);
+        }
         if let Err(
             error @ (GitError::Refused { .. }
             | GitError::Signature { .. }
@@ -376,10 +385,10 @@ impl GitSource {
         });
     }
 
-    /// Returns the time until the next poll.
+    /// Returns the time until the next poll: the interval, or up to a fifth less, so that many servers spread their polls.
     fn pause(&self) -> Duration {
         // The keys of a new state are random.
-        let percent = 80 + RandomState::new().hash_one(0) % 41;
+        let percent = 80 + RandomState::new().hash_one(0) % 21;
         self.0.options.interval * u32::try_from(percent).unwrap_or(100) / 100
     }
 }

@@ -134,6 +134,18 @@ async fn server_that_hangs_or_sends_too_much_is_cut_off() {
     sample.commit(&[]);
     let mut options = sample.options("#main");
     options.limits.transfer_bytes = 1_000_000;
-    let error = GitSource::new(options).unwrap().refresh().await.unwrap_err();
-    assert!(error.to_string().contains("more than 1000000 bytes"), "{error}");
+    let source = GitSource::new(options).unwrap();
+    let mut packs = Vec::new();
+    for _ in 0..2 {
+        let error = source.poll().await.unwrap_err();
+        assert!(error.to_string().contains("more than 1000000 bytes"), "{error}");
+        let mut folders = fs::read_dir(sample.path().join("cache")).unwrap().map(|entry| entry.unwrap().path());
+        let folder =
+            folders.find_map(|path| Some(path.join("repository.git/objects/pack")).filter(|path| path.exists()));
+        let folder = folder.unwrap();
+        let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert!(names.into_iter().all(|name| !name.starts_with("tmp_")), "an incomplete pack stays on disk");
+        packs.push(folder.metadata().unwrap().modified().unwrap());
+    }
+    assert_eq!(packs[0], packs[1], "the second poll fetches nothing");
 }

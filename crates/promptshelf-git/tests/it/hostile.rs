@@ -57,6 +57,31 @@ async fn tree_with_forbidden_paths_is_refused_as_a_whole() {
     assert_eq!((served(&source), loaded(&source).0), (good, vec!["good".to_owned()]));
 }
 
+// req: S-143
+#[tokio::test]
+async fn tree_of_countless_files_is_refused() {
+    let sample = Sample::new(&[("good.md", "Good")]);
+    let source = sample.source("#main");
+    source.refresh().await.unwrap();
+    let good = served(&source);
+    // Each level has ten times the next one, which is stored once: a million files, and more than can be listed.
+    let blob = sample.blob(b"Same");
+    let names: Vec<String> = (0..10).map(|number| number.to_string()).collect();
+    let files = names.iter().map(|name| format!("{name}.md")).collect::<Vec<_>>();
+    let mut tree = sample.tree(&files.iter().map(|name| ("100644", name.as_bytes(), &*blob)).collect::<Vec<_>>());
+    for (levels, expected) in [(5, "the commit has more than 100000 files"), (5, "the repository has too many files")] {
+        for _ in 0..levels {
+            let entries: Vec<_> = names.iter().map(|name| ("40000", name.as_bytes(), &*tree)).collect();
+            tree = sample.tree(&entries);
+        }
+        sample.commit_tree(&tree);
+        let error = source.refresh().await.unwrap_err();
+        assert!(matches!(error, GitError::TooLarge { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    assert_eq!((served(&source), loaded(&source).0), (good, vec!["good".to_owned()]));
+}
+
 // req: S-141
 #[tokio::test]
 async fn hooks_filters_and_attributes_of_a_repository_do_not_run() {

@@ -61,6 +61,13 @@ async fn only_commits_of_signers_are_served() {
     sample.push(&format!("{forged}:refs/heads/main"));
     refused(&source, "its signature is invalid").await;
     assert_eq!(served(&source), good);
+    // A signature made with OpenPGP. It is not verified, so that its content does not matter.
+    let armoured = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQEzBAABCAAdFiEE\n -----END PGP SIGNATURE-----\n\n";
+    let raw = sample.git(&["cat-file", "commit", "HEAD"]).replacen("\n\n", &format!("\n{armoured}"), 1);
+    let other = git(&sample.work(), &["hash-object", "-w", "-t", "commit", "--stdin"], raw.as_bytes());
+    sample.push(&format!("{other}:refs/heads/main"));
+    refused(&source, "signatures made with OpenPGP or X.509 are not supported").await;
+    assert_eq!(served(&source), good);
     // A withdrawn key: a restart refuses the commit.
     sample.push(&format!("{good}:refs/heads/main"));
     source.refresh().await.unwrap();

@@ -49,7 +49,8 @@ impl OpenSource for GitOpener {
 
     fn open(&self) -> Result<OpenedSource, SourceError> {
         let git = self.git.clone();
-        let refreshed = wait_for(async move { git.refresh().await })?;
+        // Attempts repeat until one succeeds: a commit that is too large must not be fetched each time.
+        let refreshed = wait_for(async move { git.poll().await })?;
         // A commit of an earlier run may be served instead.
         if let (Err(error), None) = (refreshed, self.git.state().served) {
             return Err(SourceError::new(error.to_string()).with_source(error));
