@@ -147,6 +147,12 @@ fn connection_reason(error: &reqwest::Error) -> String {
         return format!("no such host: {} ({last})", error.url().and_then(|url| url.host_str()).unwrap_or(&host));
     }
     let is_https = error.url().is_some_and(|url| url.scheme() == "https");
+    let is_cut_off = causes(error)
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::UnexpectedEof);
+    if is_cut_off && !error.is_connect() {
+        return "the connection ended in the middle of an answer".to_owned();
+    }
     match system.map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => {
             format!("{host} refused the connection; is the server running there?")

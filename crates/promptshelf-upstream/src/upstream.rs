@@ -347,14 +347,16 @@ impl Upstream {
     }
 
     fn set_problem(&self, problem: Option<String>) {
-        let is_new = self.with(|state| {
+        let (is_new, has_list) = self.with(|state| {
             let is_new = state.problem.as_ref().map(|(known, _)| known) != problem.as_ref();
             let since = state.problem.as_ref().map_or_else(SystemTime::now, |(_, since)| *since);
             state.problem = problem.clone().map(|problem| (problem, since));
-            is_new
+            (is_new, state.mirrored.is_some())
         });
         let source = self.0.connection.name();
         match problem.filter(|_| is_new) {
+            // Without a list, its reader reports that the source has failed.
+            Some(_) if !has_list => {}
             Some(problem) => tracing::warn!(source, "the last list of the source stays in use: {problem}"),
             None if is_new => tracing::info!(source, "the source is current again"),
             None => {}

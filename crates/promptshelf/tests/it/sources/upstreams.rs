@@ -63,7 +63,14 @@ fn hostile_servers_harm_no_other_source() {
             stream.write_all(head.as_bytes()).ok();
         }
     });
+    let flooding = raw_server(|mut stream| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000000\r\n\r\n";
+        if stream.read(&mut [0; 1 << 16]).is_ok_and(|read| read > 0) && stream.write_all(head.as_bytes()).is_ok() {
+            while stream.write_all(&[b' '; 1 << 16]).is_ok() {}
+        }
+    });
     let mut settings = upstream("cursors", &cursors.url, "") + &upstream("many", &many.url, "max-prompts = 3");
+    settings += &upstream("flooding", &flooding, "");
     settings += &(upstream("links", &links.url, "") + &upstream("changing", &changing.url, ""));
     settings += &(upstream("failing", &failing.url, "") + &upstream("dying", &dying, "timeout = \"2s\""));
     for number in 0..5 {
@@ -96,9 +103,14 @@ fn hostile_servers_harm_no_other_source() {
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("answered with an error: boom[2J"), "{answer}");
 
-    for (name, problem) in
-        [("cursors", "circular"), ("many", "3"), ("hanging0", "within"), ("hanging4", "within"), ("dying", "")]
-    {
+    for (name, problem) in [
+        ("cursors", "circular"),
+        ("many", "3"),
+        ("hanging0", "within"),
+        ("hanging4", "within"),
+        ("dying", "the connection ended in the middle of an answer"),
+        ("flooding", "exceeds 16777216 bytes"),
+    ] {
         let state = eventually(|| place.state(name), |state| state["state"] == "failed");
         assert!(state["problem"].as_str().is_some_and(|text| text.contains(problem)), "{state}");
     }
