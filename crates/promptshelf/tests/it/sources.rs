@@ -199,6 +199,21 @@ fn mistakes_in_sources_are_reported_at_their_lines() {
         assert!(output.contains("exit code: 4") && output.contains(expected), "{settings}\n{output}");
         assert!(!output.contains("secret@") && !output.contains("hunter2"), "{output}");
     }
+    let place = Workplace::new(&[("a/hello.md", HELLO)], &source("kind = \"folder\"\npath = \"a\""));
+    for line in [&["source", "pin", "a"][..], &["source", "rollback", "a"]] {
+        assert!(place.run(line).contains("the source a is not a git repository"), "{}", place.run(line));
+    }
+    let approved = place.run(&["source", "approve", "a"]);
+    assert!(approved.contains("exit code: 2") && approved.contains("a is not another MCP server"), "{approved}");
+    let place = Workplace::new(&[], &source("kind = \"mcp\"\nurl = \"http://127.0.0.1:9/mcp\""));
+    let approved = place.run(&["source", "approve", "a"]);
+    assert!(approved.contains("add `approve-changes = true` to it"), "{approved}");
+    // Without --config only the folders of the user and the system are searched.
+    let mut command = promptshelf();
+    command.args(["source", "list"]).current_dir(place.0.path()).env("XDG_CONFIG_HOME", place.0.path().join("none"));
+    let missing = shown(command, "");
+    assert!(missing.contains("exit code: 7") && missing.contains("none/promptshelf/server.toml or /etc/"), "{missing}");
+    assert!(missing.contains("name the file with --config"), "{missing}");
     let empty = Workplace::new(&[], "").run(&["source", "list"]);
     assert!(empty.contains("exit code: 7") && empty.contains("has no sources"), "{empty}");
 }

@@ -15,7 +15,7 @@ use crate::{
     args::{SourceArguments, SourceCommand, SourceConfig},
     exit::{Exit, Failure},
     output::{Output, count, pretty_json},
-    settings::{ConfiguredSource, ServerFileLocation},
+    settings::{ConfiguredSource, ServerFileLocation, SourcePlace},
     sources::{OpenSources, SharedSettings, StateFolder, approvals, git_source, to_json},
 };
 
@@ -88,10 +88,15 @@ struct Configured {
 impl Configured {
     fn read(config: &SourceConfig) -> Result<Configured, Failure> {
         let environment = |name: &str| std::env::var(name).ok();
-        let mut file = ServerFileLocation::find(config.config.as_deref(), &environment).load()?;
+        let location = ServerFileLocation::find(config.config.as_deref(), &environment);
+        let mut file = location.load()?;
         let sources = file.sources();
         file.check()?;
-        let place = file.path().map_or_else(|| "server.toml".to_owned(), |path| path.display().to_string());
+        let Some(place) = file.path().map(|path| path.display().to_string()) else {
+            let candidates: Vec<_> = location.candidates().iter().map(|path| path.display().to_string()).collect();
+            let message = format!("no settings file at {}", candidates.join(" or "));
+            return Err(Failure::new(Exit::NotFound, message).help("name the file with --config"));
+        };
         if sources.is_empty() {
             return Err(Failure::new(Exit::NotFound, format!("{place} has no sources"))
                 .help("add them as [[source]], or name another file with --config"));
@@ -186,6 +191,17 @@ async fn refresh(configured: &Configured, name: &str) -> Result<(), Failure> {
 fn approve(arguments: &SourceArguments) -> Result<(), Failure> {
     let configured = Configured::read(&arguments.config)?;
     let source = configured.find(&arguments.name)?;
+    match &source.place {
+        SourcePlace::Mcp(place) if place.approves_changes => {}
+        SourcePlace::Mcp(_) => {
+            let message = format!("changes of the source {} need no approval", source.name);
+            return Err(Failure::new(Exit::Usage, message).help("add `approve-changes = true` to it"));
+        }
+        _ => {
+            let message = format!("the source {} is not another MCP server", source.name);
+            return Err(Failure::new(Exit::Usage, message));
+        }
+    }
     let approvals = approvals(source, configured.state.as_ref())?;
     let failed = |error: std::io::Error| Failure::new(Exit::Failed, format!("cannot read or write approvals: {error}"));
     let changes = approvals.pending().map_err(failed)?;
