@@ -1,6 +1,8 @@
-// Servers made with the official SDKs for TypeScript and Python as sources of the binary, below one endpoint.
+// Servers made with the official SDKs for TypeScript and Python, and with FastMCP, as sources of the binary, below one
+// endpoint.
 //
 //   node upstreams.mjs [--server target/debug/promptshelf] [--python python/.venv/bin/python]
+//     [--fastmcp frameworks/.venv/bin/python]
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -16,6 +18,7 @@ const { values } = parseArgs({
   options: {
     server: { type: 'string', default: join(here, '../../target/debug/promptshelf') },
     python: { type: 'string', default: join(here, 'python/.venv/bin/python') },
+    fastmcp: { type: 'string', default: join(here, 'frameworks/.venv/bin/python') },
   },
 });
 const promptshelf = resolve(values.server);
@@ -27,6 +30,7 @@ const everything = join(here, 'node_modules/@modelcontextprotocol/server-everyth
 const sources = {
   ts: [process.execPath, everything, 'stdio'],
   py: [values.python, join(here, 'python/server.py')],
+  fast: [values.fastmcp, join(here, 'python/fastmcp_server.py')],
 };
 
 /** Runs a program; resolves with its exit code and output. */
@@ -38,6 +42,17 @@ function run(program, ...args) {
 }
 
 let url, stop;
+const prompt = (name) => new RegExp(`^${name}\\t`, 'm');
+
+/** Gets a prompt at a terminal, and types an answer at the question of its server. */
+async function answered(name, answer) {
+  const terminal = join(here, 'python/at_a_terminal.py');
+  const get = [promptshelf, 'get', name, '--url', url];
+  const { code, stdout } = await run(values.python, terminal, `: =${answer}`, '--', ...get);
+  assert.equal(code, 0, stdout);
+  return stdout;
+}
+
 async function printed(...args) {
   const { code, stdout, stderr } = await run(promptshelf, ...args, '--url', url);
   assert.equal(code, 0, stderr);
@@ -59,15 +74,15 @@ async function eventually(check) {
 
 before(async () => {
   const source = ([name, command]) =>
-    `[[source]]\nname = "${name}"\nkind = "mcp"\ncommand = ${JSON.stringify(command)}\ntimeout = "60s"\n`;
+    `[[source]]\nname = "${name}"\nkind = "mcp"\ncommand = ${JSON.stringify(command)}\ntimeout = "60s"\ninterval = "1h"\n`;
   const settings = join(folder, 'server.toml');
   await writeFile(settings, Object.entries(sources).map(source).join('\n'));
   const served = await serveSettings(promptshelf, settings, state);
   [url, stop] = [served.url.href, served.stop];
   await eventually(async () => {
     const listed = await printed('list');
-    for (const name of ['ts-args-prompt', 'py-greet']) {
-      assert.match(listed, new RegExp(`^${name}\\t`, 'm'));
+    for (const name of ['ts-args-prompt', 'py-greet', 'fast-greet']) {
+      assert.match(listed, prompt(name));
     }
   });
 });
@@ -92,3 +107,32 @@ test('Python: roles, and completion that knows the other arguments', async () =>
   const { code } = await run(promptshelf, 'get', 'py-greet', '--url', url);
   assert.equal(code, 8);
 });
+
+test('Python: a question before the prompt', async () => {
+  const shown = await answered('py-asks', 'green');
+  assert.match(shown, /The server of the source py asks: Which colour\?[^]*It is green\./);
+});
+
+test('FastMCP: all pages, and completion', async () => {
+  const listed = await printed('list');
+  for (const name of ['asks', 'greet', 'grow', 'more0', 'more1']) {
+    assert.match(listed, prompt(`fast-${name}`));
+  }
+  assert.equal(await printed('get', 'fast-greet', '-a', 'name=Ada', '-a', 'language=de'), 'Greet Ada in de.\n');
+  assert.equal(await printed('complete', 'fast-greet', 'language', 'd'), 'de\n');
+});
+
+test('FastMCP: a question in the middle of a request', async () => {
+  const shown = await answered('fast-asks', 'red');
+  assert.match(shown, /The server of the source fast asks: Which colour\?[^]*It is red\./);
+});
+
+for (const source of ['py', 'fast']) {
+  test(`a changed list of ${source}`, async () => {
+    assert.doesNotMatch(await printed('list'), prompt(`${source}-late`));
+    assert.equal(await printed('get', `${source}-grow`), 'Added.\n');
+    // The list is read every hour otherwise.
+    await eventually(async () => assert.match(await printed('list'), prompt(`${source}-late`)));
+    assert.equal(await printed('get', `${source}-late`), 'Late.\n');
+  });
+}

@@ -290,7 +290,8 @@ fn host(repository: &Repository) -> Result<()> {
     let script =
         |name: &str| node(repository).arg(name).arg("--server").arg(repository.binary()).arg("--python").arg(&python);
     script("host.mjs").arg("--rust").arg(rust).run()?;
-    script("upstreams.mjs").run()?;
+    let fastmcp = install_python(&repository.peers().join("frameworks"))?;
+    script("upstreams.mjs").arg("--fastmcp").arg(fastmcp).run()?;
     script("client-conformance.mjs").run()?;
     legacy_notifications(repository, &python)
 }

@@ -49,6 +49,16 @@ async def asks(ctx: Context) -> list | InputRequiredResult:
     return [UserMessage(f"It is {answers['colour'].content['colour']}.")]
 
 
+@server.prompt(description="Adds a prompt to the list")
+async def grow(ctx: Context) -> list:
+    @server.prompt(name="late", description="Added later")
+    def late() -> list:
+        return [UserMessage("Late.")]
+
+    await ctx.notify_prompts_changed()
+    return [UserMessage("Added.")]
+
+
 @server.completion()
 async def complete(ref, argument, context):
     known = (context.arguments or {}) if context else {}
