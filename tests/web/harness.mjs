@@ -23,7 +23,7 @@ const FLAGS = [
 ];
 
 /** How long anything may take before a test gives up: machines of CI are busy. */
-const PATIENCE = 120_000;
+export const PATIENCE = 120_000;
 
 /** @param {Record<string, string>} files @param {string} [base] a library to begin with */
 export function library(files = {}, base = 'examples/library') {
@@ -58,13 +58,19 @@ export function large() {
  * Serves a library, with the `.server.toml` of its folder as the operator's settings if there is one.
  *
  * @param {string} folder @param {number} [port] @param {string[]} [flags] further arguments
- * @param {string} [served] a store instead of the folder
+ * @param {string | null} [served] a store instead of the folder, or null for the sources of the settings
  */
 export async function serve(folder, port = 0, flags = [], served = folder) {
   const settings = join(folder, '.server.toml');
-  const child = spawn(BINARY, ['serve', served, '--http', `127.0.0.1:${port}`, ...flags], {
+  const places = served === null ? [] : [served];
+  const child = spawn(BINARY, ['serve', ...places, '--http', `127.0.0.1:${port}`, ...flags], {
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, PROMPTSHELF_LOG: 'error', PROMPTSHELF_CONFIG: existsSync(settings) ? settings : '' },
+    env: {
+      ...process.env,
+      ...(served === null ? { XDG_STATE_HOME: join(folder, '.state') } : {}),
+      PROMPTSHELF_LOG: 'error',
+      PROMPTSHELF_CONFIG: existsSync(settings) ? settings : '',
+    },
   });
   const ended = new Promise((resolve) => child.on('exit', resolve));
   const url = await new Promise((resolve, reject) => {
