@@ -15,7 +15,7 @@ use axum::{
     Router,
     body::to_bytes,
     extract::{ConnectInfo, Path, Request, State},
-    http::{StatusCode, header},
+    http::{HeaderName, StatusCode, header},
     response::{IntoResponse as _, Response},
     routing::post,
 };
@@ -120,19 +120,22 @@ async fn receive(
     (StatusCode::ACCEPTED, "The source is polled soon.\n").into_response()
 }
 
+/// The connection ends after an answer to a request whose body was not read. Without the header, a sender would use it again.
+const CLOSE: [(HeaderName, &str); 1] = [(header::CONNECTION, "close")];
+
 fn refused(error: WebhookError) -> Response {
-    let status = match error {
-        WebhookError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        _ => StatusCode::UNAUTHORIZED,
-    };
-    (status, format!("Refused: {error}.\n")).into_response()
+    let message = format!("Refused: {error}.\n");
+    match error {
+        WebhookError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, CLOSE, message).into_response(),
+        _ => (StatusCode::UNAUTHORIZED, message).into_response(),
+    }
 }
 
 fn refused_source() -> Response {
-    (StatusCode::NOT_FOUND, "No source with this name accepts webhooks.\n").into_response()
+    (StatusCode::NOT_FOUND, CLOSE, "No source with this name accepts webhooks.\n").into_response()
 }
 
 fn too_many() -> Response {
     let message = "Too many webhooks; the source is polled anyway.\n";
-    (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "1")], message).into_response()
+    (StatusCode::TOO_MANY_REQUESTS, CLOSE, [(header::RETRY_AFTER, "1")], message).into_response()
 }

@@ -38,6 +38,9 @@ async fn only_signed_webhooks_request_a_poll() {
         }
         let response = router.clone().call(request.body(body).expect("a request")).await.expect("a router never fails");
         let (head, body) = response.into_parts();
+        // The body is not read: the sender must not use the connection again.
+        let is_unread = matches!(head.status.as_u16(), 404 | 413 | 429);
+        assert_eq!(head.headers.get("connection").is_some_and(|value| value == "close"), is_unread, "{head:?}");
         (head.status, text(body).await)
     };
     let (path, github) = ("/api/v1/hooks/platform", Some(("X-Hub-Signature-256", SIGNATURE)));
