@@ -4,13 +4,9 @@
 use std::{
     pin::Pin,
     sync::{Arc, LazyLock},
-    thread,
 };
 
-use tokio::{
-    runtime::Handle,
-    sync::{Semaphore, oneshot},
-};
+use tokio::{runtime::Handle, sync::Semaphore, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 /// The size in bytes above which a message is large. Below it, a change of threads costs more than it saves.
@@ -23,13 +19,8 @@ static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     Arc::new(Semaphore::new(processors.saturating_sub(1).max(1)))
 });
 
-/// The increase of the nice value of a thread with a large message.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 10;
-
 /// Runs a future on another thread, and drops it there soon after the returned future has been dropped. `None` means a
-/// panic, or that the system has no thread left. The future is boxed, because every request, also a small one, has
-/// room for the arguments of this function.
+/// panic. The future is boxed, because every request, also a small one, has room for the arguments of this function.
 pub(super) async fn run<T: Send + 'static>(handling: Pin<Box<dyn Future<Output = T> + Send>>) -> Option<T> {
     let Ok(runtime) = Handle::try_current() else { return Some(handling.await) };
     // The semaphore is never closed.
@@ -37,33 +28,17 @@ pub(super) async fn run<T: Send + 'static>(handling: Pin<Box<dyn Future<Output =
     let token = CancellationToken::new();
     let dropped = token.clone();
     let _ends = token.drop_guard();
-    let (sender, answer) = oneshot::channel();
     let handle = move || {
         let _place = place;
-        lower_priority();
-        if let Some(answer) = runtime.block_on(dropped.run_until_cancelled(handling)) {
-            sender.send(answer).ok();
-        }
+        runtime.block_on(dropped.run_until_cancelled(handling))
     };
-    // Not a thread for blocking work: those stay, with their priority, for work of other requests.
-    thread::Builder::new().name("large-message".to_owned()).spawn(handle).ok()?;
-    answer.await.ok()
+    spawn_blocking(handle).await.ok().flatten()
 }
-
-/// Lowers the priority of this thread below that of the threads that answer small requests: on a busy processor these
-/// would otherwise wait for time slices of several milliseconds each. A process without privileges cannot raise it
-/// again, and threads inherit it.
-#[cfg(target_os = "linux")]
-fn lower_priority() {
-    // On Linux the value belongs to the thread. A system that refuses it costs time only.
-    rustix::process::nice(NICE).ok();
-}
-
-#[cfg(not(target_os = "linux"))]
-fn lower_priority() {}
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::oneshot;
+
     use super::*;
 
     // req: S-55
@@ -78,19 +53,6 @@ mod tests {
         release.send(()).expect("it waits");
         let (is_released, thread) = blocked.await.expect("no panic").expect("an answer");
         assert!(is_released && thread != here);
-    }
-
-    // req: S-55
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn large_messages_have_a_lower_priority() {
-        let nice = || rustix::process::getpriority_process(None).expect("the system tells it");
-        let here = nice();
-        for _ in 0..2 {
-            let large = run(Box::pin(async move { rustix::process::getpriority_process(None) })).await;
-            assert_eq!(large, Some(Ok((here + NICE).min(19))));
-        }
-        assert_eq!(nice(), here);
     }
 
     #[tokio::test]

@@ -218,6 +218,21 @@ fn later_changes_of_the_file_survive_uninstall() {
 }
 
 #[test]
+fn entries_with_several_keys_are_recognized_in_every_format() {
+    let home = Home::new();
+    let url = "https://prompts.example.com/mcp";
+    for client in ["codex", "cursor", "opencode", "vscode"] {
+        let install = ["install", "--client", client, "--url", url, "--token-env", "PROMPTS_TOKEN"];
+        assert!(home.ok(&install).contains("installed"), "{client}");
+        assert!(home.ok(&["uninstall", "--client", client]).contains("removed from"), "{client}");
+    }
+    for client in ["zed", "goose"] {
+        let error = home.refused(&["install", "--client", client, "--url", url, "--token-env", "PROMPTS_TOKEN"], 2);
+        assert!(error.contains("cannot read a token") && error.contains("without --token-env"), "{error}");
+    }
+}
+
+#[test]
 fn files_of_all_kinds_are_refused_or_followed() {
     let home = Home::new();
     let install = ["install", "--client", "cursor", "library"];
@@ -283,8 +298,11 @@ fn permissions_links_and_read_only_files_are_respected() {
     home.ok(&["uninstall", "--client", "kiro"]);
     assert_eq!((home.read("dotfiles/kiro.json").as_str(), mode("dotfiles/kiro.json")), ("{}", 0o640));
     set("dotfiles/kiro.json", 0o440);
+    let kept = || fs::read_dir(home.path(".local/state/promptshelf/installed")).expect("the records").count();
+    let before = kept();
     assert!(home.refused(&install, 1).contains("read-only"));
     assert_eq!(home.read("dotfiles/kiro.json"), "{}");
+    assert_eq!(kept(), before, "a refused installation leaves no record and no backup");
     fs::create_dir_all(home.path(".cursor/mcp.json")).expect("a folder in place of the file");
     assert!(home.refused(&["install", "--client", "cursor", "library"], 1).contains("not a regular file"));
     home.ok(&["install", "--client", "windsurf", "library"]);

@@ -152,7 +152,10 @@ fn missing_folder(file: &Path) -> Option<PathBuf> {
     file.ancestors().skip(1).take_while(|folder| !folder.exists()).last().map(Path::to_owned)
 }
 
+/// The digest of an entry with its keys in any order: readers of some formats sort them.
 fn digest_of(entry: &Value) -> String {
+    let mut entry = entry.clone();
+    entry.sort_all_objects();
     state::digest(&entry.to_string())
 }
 

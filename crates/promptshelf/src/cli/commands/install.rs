@@ -115,13 +115,14 @@ fn unknown_format(client: &Client) -> Failure {
 
 fn unsupported(configuration: &Configuration, arguments: &InstallArguments) -> Failure {
     let client = configuration.client;
-    let message = match arguments.token_env {
-        Some(_) if !configuration.url.is_empty() => {
-            format!("{client} cannot read a token from an environment variable")
-        }
-        _ => format!("the configuration file of {client} cannot have a URL"),
+    let (message, help) = match arguments.token_env {
+        Some(_) if !configuration.url.is_empty() => (
+            format!("{client} cannot read a token from an environment variable"),
+            "without --token-env, the client signs in if it can",
+        ),
+        _ => (format!("the configuration file of {client} cannot have a URL"), configuration.notice),
     };
-    Failure::new(Exit::Usage, message).help(configuration.notice)
+    Failure::new(Exit::Usage, message).help(help)
 }
 
 /// Returns whether an entry starts this program as a server, so that it was not written for another one.

@@ -49,7 +49,11 @@ impl Change<'_> {
                 .keep(self.file, self.name, (file.bytes.as_deref(), new.as_bytes()), (entry, found.is_some()))
                 .map_err(|error| Failure::new(Exit::Failed, format!("the backup cannot be written: {error}")))?;
             let backup = file.bytes.is_some().then(|| self.records.backup(self.file, self.name));
-            match file.replace(Some(new.as_bytes()), self.within.is_none())? {
+            let replaced = file.replace(Some(new.as_bytes()), self.within.is_none());
+            if replaced.is_err() && found.is_none() {
+                self.records.forget(self.file, self.name);
+            }
+            match replaced? {
                 Replaced::Done => Ok(Some(Outcome { backup, ..self.outcome(Status::Written, Some(entry)) })),
                 Replaced::Changed => Ok(None),
             }
