@@ -44,6 +44,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time for the last write.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The longest time in which the start of a server waits for the key of callers' hashes.
+const KEY_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The most keys that wait or are kept, about 500 bytes each.
 const MAX_KEYS: usize = 50_000;
 
@@ -128,6 +131,17 @@ impl UsageLog {
     #[must_use]
     pub fn loss(&self) -> UsageLoss {
         UsageLoss { lost: self.0.usage.lost(), waiting: self.0.waiting_calls.load(Ordering::Relaxed) }
+    }
+
+    /// Reads the key of callers' hashes, before the first request: calls without it do not count their callers. Waits at
+    /// most two seconds, after which [`run`](UsageLog::run) goes on with it.
+    pub async fn begin(&self) {
+        let Some(store) = &self.0.store else { return };
+        let key = async { store.get().await?.usage_key().await };
+        match timeout(KEY_TIMEOUT, key).await.unwrap_or_else(|_| Err(no_answer())) {
+            Ok(key) => self.0.usage.set_key(key),
+            Err(error) => tracing::warn!("callers are not counted until the store answers: {error}"),
+        }
     }
 
     /// Writes the figures every ten seconds, and never returns.

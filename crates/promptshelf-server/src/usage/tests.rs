@@ -106,3 +106,15 @@ async fn clock_that_jumps_removes_no_figures() {
     }
     assert_eq!(log.loss(), UsageLoss { lost: 0, waiting: 0 });
 }
+
+#[tokio::test]
+async fn first_call_after_the_start_counts_its_caller() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::create(&url(&folder)).await.expect("a store");
+    let (log, service) = counting(Some(&url(&folder)));
+    log.begin().await;
+    call(&service, 1);
+    log.write(Timestamp::now(), WRITE_TIMEOUT).await.expect("written");
+    let figures = store.usage(&UsageQuery::default()).await.expect("figures");
+    assert_eq!(figures.values().map(|figures| figures.callers.count()).collect::<Vec<_>>(), [1]);
+}

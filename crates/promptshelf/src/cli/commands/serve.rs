@@ -148,6 +148,7 @@ pub(crate) async fn run(
     let counted = counting.map(|counting| counting.log);
     #[cfg(feature = "channels")]
     if let Some(log) = counted.clone() {
+        log.begin().await;
         tokio::spawn(async move { log.run().await });
     }
 
