@@ -119,15 +119,30 @@ test('a change on disk is compared with the unsaved text', async () => {
   assert.match(theirs, /Say good evening\.\n/);
   assert.match(mine, /Say good day\.\nMine\./);
   await isAccessible(page, 'a conflict');
-  // Saved all the same, it is refused: the comparison has to be settled first.
+  // Saved all the same, it is refused. The author decides before the refusal arrives, which changes nothing then.
+  let release = () => {};
+  const held = new Promise((resolve) => {
+    release = () => resolve(undefined);
+  });
+  await page.route('**/api/v1/folder/**', async (/** @type {any} */ route) => {
+    if (route.request().method() === 'PUT') await held;
+    await route.continue();
+  });
+  const answered = page
+    .waitForResponse((/** @type {any} */ response) => response.status() === 412)
+    .then(() => page.waitForResponse('**/api/v1/folder/files/hello.md'));
   await page.getByRole('button', { name: 'Save' }).click();
-  await conflict.waitFor();
-  assert.equal(onDisk('hello.md'), HELLO.replace('hello', 'good evening'));
   await page.getByRole('button', { name: 'Keep my text' }).click();
+  await conflict.waitFor({ state: 'detached' });
+  release();
+  await answered;
+  await page.unroute('**/api/v1/folder/**');
+  assert.equal(onDisk('hello.md'), HELLO.replace('hello', 'good evening'));
   await conflict.waitFor({ state: 'detached' });
   await page.keyboard.press('Control+s');
   await page.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
   assert.equal(onDisk('hello.md'), `${HELLO.replace('hello', 'good day')}Mine.`);
+  assert.equal(await conflict.count(), 0);
   assert.deepEqual(wrong, []);
   await context.close();
 });

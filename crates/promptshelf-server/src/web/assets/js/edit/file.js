@@ -209,8 +209,12 @@ export function fileView(backend, library, path, until) {
         await backend
           .read(path, until)
           .catch(missing)
-          // The answer to an earlier attempt may have been lost.
-          .then((theirs) => (theirs && isSame(theirs.bytes, written) ? saved(theirs) : compare(theirs, true)), fail);
+          .then((theirs) => {
+            // The answer to an earlier attempt may have been lost.
+            if (theirs && isSame(theirs.bytes, written)) return saved(theirs);
+            // The author may have decided already, while the save was under way.
+            if (theirs?.digest !== base?.digest || !base) compare(theirs, true);
+          }, fail);
       } else fail(error);
     } finally {
       isSaving = false;
