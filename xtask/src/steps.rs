@@ -115,7 +115,7 @@ pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The longest time of a step. The slowest one needs a quarter of it on two processors.
+/// The longest time of a step. The slowest one needs about a fifth of it on two processors.
 const LIMIT: Duration = Duration::from_secs(40 * 60);
 
 /// Runs a step, and ends this program when the step does not end: a log that names it helps more than one that stops.

@@ -101,6 +101,7 @@ impl Difference {
         "access-closed",
         "access-opened",
         "argument-asked",
+        "argument-bytes",
         "argument-default",
         "argument-default-none",
         "argument-gone",
@@ -138,7 +139,6 @@ impl Difference {
         "text-gone",
         "text-new",
         "value-any",
-        "value-bytes",
         "value-choices",
         "value-max-length",
         "value-max-length-none",
@@ -295,7 +295,7 @@ fn library(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
     let (old, new) = (before.policy(), after.policy());
     if new.value_bytes < old.value_bytes {
         let text = format!("values of arguments have at most {} bytes: longer ones will fail", new.value_bytes);
-        notes.add(Impact::Breaking, "value-bytes", text).with("n", new.value_bytes.to_string());
+        notes.add(Impact::Breaking, "argument-bytes", text).with("n", new.value_bytes.to_string());
     }
     if new.page_size != old.page_size {
         let text = format!("lists have {} entries on a page now", new.page_size);

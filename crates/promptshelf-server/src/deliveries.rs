@@ -17,7 +17,6 @@ mod target;
 use std::{
     collections::{BTreeMap, HashSet},
     fmt,
-    hash::{BuildHasher as _, RandomState},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -34,7 +33,7 @@ use tokio::{
 
 pub use self::target::{InvalidWebhook, WebhookFormat, WebhookTarget};
 use self::{addresses::Lookup, sender::Sender};
-use crate::{ReplicaMonitor, channels::StoreHandle};
+use crate::{ReplicaMonitor, channels::StoreHandle, random};
 
 /// The time between two looks at the outbox, +20 % so that replicas do not query in step.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -198,7 +197,7 @@ impl Deliveries {
             }
             tokio::select! {
                 _ = stopped.changed() => {}
-                () = sleep(at_random(self.0.pace.interval, 20)) => {}
+                () = sleep(random::share(self.0.pace.interval, 100..=120)) => {}
             }
         }
     }
@@ -292,7 +291,7 @@ impl Deliveries {
             let wait = first.saturating_mul(1 << delivery.attempts.min(20)).min(longest);
             let attempt = DeliveryAttempt {
                 problem: problem.to_string(),
-                retry_in: at_random(wait, 40),
+                retry_in: random::share(wait, 100..=140),
                 retry_for: sender.target.retry_for,
                 min_attempts: MIN_ATTEMPTS,
             };
@@ -312,13 +311,6 @@ impl Deliveries {
         }
         Ok(())
     }
-}
-
-/// Returns a time that is longer by a random share of up to this percentage.
-fn at_random(time: Duration, percent: u32) -> Duration {
-    // The keys of a new state are random.
-    let share = RandomState::new().hash_one(0) % u64::from(percent + 1);
-    time + time * u32::try_from(share).unwrap_or(0) / 100
 }
 
 #[cfg(test)]

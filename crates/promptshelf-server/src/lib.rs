@@ -19,6 +19,8 @@ pub mod http;
 mod library;
 #[cfg(feature = "channels")]
 mod preview;
+#[cfg(feature = "channels")]
+mod random;
 mod replica;
 #[cfg(feature = "channels")]
 mod rollout;

@@ -3,16 +3,13 @@
 //!
 //! While the store is away the last share stays. Counts that could not be written are dropped: they are evidence only.
 
-use std::{
-    hash::{BuildHasher as _, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
 
 use promptshelf_service::{GroupCalls, Rollout, Service};
 use promptshelf_store::{ChannelName, GroupCounts, RolloutCounts, RolloutPlan, RolloutState, StoreError};
 use tokio::time::{sleep, timeout};
 
-use crate::channels::StoreHandle;
+use crate::{channels::StoreHandle, random};
 
 /// The time between two exchanges, ±20 % so that replicas do not write in step.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -62,9 +59,7 @@ impl RolloutTask {
                 }
                 Err(_) => {}
             }
-            // The keys of a new state are random.
-            let percent = 80 + RandomState::new().hash_one(0) % 41;
-            sleep(INTERVAL * u32::try_from(percent).unwrap_or(100) / 100).await;
+            sleep(random::share(INTERVAL, 80..=120)).await;
         }
     }
 

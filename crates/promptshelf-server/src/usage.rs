@@ -22,7 +22,7 @@ use std::{
 use jiff::Timestamp;
 use promptshelf_core::usage::{UsageFigures, UsageKey};
 use promptshelf_service::Usage;
-use promptshelf_store::{StoreError, UsageQuery};
+use promptshelf_store::{Store, StoreError, UsageQuery};
 use tokio::{
     sync::Mutex,
     time::{sleep, timeout},
@@ -33,7 +33,7 @@ pub use self::impact::{AffectedWord, IMPACT_WINDOW, RecentCalls};
 pub use self::overview::{DailyUsage, UsageDay, UsageGroup, UsageOverview, UsedDeprecated};
 pub(crate) use self::overview::{Deprecated, ListedPrompts};
 pub use self::report::{FormUsage, MIN_CALLERS, PromptUsage, UsageReport};
-use crate::channels::StoreHandle;
+use crate::{channels::StoreHandle, random};
 
 /// The time between two writes: the figures that a crash loses.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -115,7 +115,7 @@ impl UsageLog {
     pub fn new(usage: &Usage, store: Option<StoreHandle>, retention: Duration, min_callers: u64) -> UsageLog {
         if store.is_none() {
             // The figures never leave this process.
-            usage.set_key(random_key());
+            usage.set_key(random::bytes());
         }
         let (usage, waiting_calls, state) = (usage.clone(), AtomicU64::new(0), Mutex::default());
         UsageLog(Arc::new(Inner { usage, store, retention, min_callers, waiting_calls, state }))
@@ -137,11 +137,9 @@ impl UsageLog {
     /// most two seconds, after which [`run`](UsageLog::run) goes on with it.
     pub async fn begin(&self) {
         let Some(store) = &self.0.store else { return };
-        let key = async { store.get().await?.usage_key().await };
-        match timeout(KEY_TIMEOUT, key).await.unwrap_or_else(|_| Err(no_answer())) {
-            Ok(key) => self.0.usage.set_key(key),
-            Err(error) => tracing::warn!("callers are not counted until the store answers: {error}"),
-        }
+        let reading = async { self.0.read_key(&store.get().await?).await };
+        // `run` tries again at once, and reports a store that does not answer.
+        drop(timeout(KEY_TIMEOUT, reading).await);
     }
 
     /// Writes the figures every ten seconds, and never returns.
@@ -253,13 +251,11 @@ impl UsageLog {
     ) -> Result<(), StoreError> {
         let hour = now.as_second().div_euclid(HOUR) * HOUR;
         let store = store.get().await?;
-        if !self.0.usage.has_key() {
-            self.0.usage.set_key(store.usage_key().await?);
-        }
+        self.0.read_key(&store).await?;
         loop {
             if state.in_flight.is_none() {
                 let Some((hour, figures)) = state.waiting.pop_first() else { break };
-                state.in_flight = Some(Batch { id: random_id(), hour, figures });
+                state.in_flight = Some(Batch { id: batch_id(), hour, figures });
             }
             if let Some(batch) = &state.in_flight {
                 let at = Timestamp::from_second(batch.hour).unwrap_or(now);
@@ -270,6 +266,16 @@ impl UsageLog {
         if is_steady && state.maintained != hour {
             store.roll_up_usage(now, self.0.retention).await?;
             state.maintained = hour;
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Reads the key of callers' hashes, if it is not known.
+    async fn read_key(&self, store: &Store) -> Result<(), StoreError> {
+        if !self.usage.has_key() {
+            self.usage.set_key(store.usage_key().await?);
         }
         Ok(())
     }
@@ -327,22 +333,8 @@ fn no_answer() -> StoreError {
     StoreError::Unreachable { reason: "it did not answer in time".to_owned(), source: None }
 }
 
-fn random_key() -> [u8; 16] {
-    let [a, b] = [random(), random()];
-    let mut key = [0; 16];
-    key[..8].copy_from_slice(&a.to_ne_bytes());
-    key[8..].copy_from_slice(&b.to_ne_bytes());
-    key
-}
-
-fn random_id() -> String {
-    format!("{:016x}{:016x}", random(), random())
-}
-
-/// A random number: the keys of a new hash state are those of the operating system.
-fn random() -> u64 {
-    use std::hash::{BuildHasher as _, RandomState};
-    RandomState::new().hash_one(0)
+fn batch_id() -> String {
+    format!("{:032x}", u128::from_ne_bytes(random::bytes()))
 }
 
 #[cfg(test)]

@@ -179,7 +179,8 @@ impl Arguments<'_, '_> {
             (["value-maximum", "value-maximum-none"], ("at most", false, ""), (before.maximum, after.maximum)),
         ];
         for ([code, none], (word, is_lower_bound, unit), (before, after)) in limits {
-            let verb = if unit.is_empty() { "is" } else { "has" };
+            // Only counts are named `n`: their words depend on it.
+            let (verb, value) = if unit.is_empty() { ("is", "number") } else { ("has", "n") };
             match (before, after) {
                 _ if before == after => {}
                 (_, Some(limit)) => {
@@ -188,11 +189,11 @@ impl Arguments<'_, '_> {
                     let text = format!("`{name}` {verb} {word} {limit}{unit} now");
                     let changed =
                         if is_stricter { self.fails(code, &text) } else { self.add(Impact::Notice, code, text) };
-                    changed.with("n", limit.to_string());
+                    changed.with(value, limit.to_string());
                 }
                 (Some(limit), None) => {
                     let text = format!("`{name}` no longer needs to have {word} {limit}{unit}");
-                    self.add(Impact::Notice, none, text).with("n", limit.to_string());
+                    self.add(Impact::Notice, none, text).with(value, limit.to_string());
                 }
                 (None, None) => {}
             }

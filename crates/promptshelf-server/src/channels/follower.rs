@@ -5,7 +5,6 @@
 
 use std::{
     fmt,
-    hash::{BuildHasher as _, RandomState},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -25,7 +24,7 @@ use super::{
     store_handle::StoreHandle,
     versions,
 };
-use crate::replica::ReplicaMonitor;
+use crate::{random, replica::ReplicaMonitor};
 
 /// The time between two comparisons without a hint, ±20 % so that replicas do not query in step.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -371,9 +370,7 @@ pub(super) async fn in_time<T>(
 
 /// Returns the time until the next comparison.
 pub(super) fn pause() -> Duration {
-    // The keys of a new state are random.
-    let percent = 80 + RandomState::new().hash_one(0) % 41;
-    INTERVAL * u32::try_from(percent).unwrap_or(100) / 100
+    random::share(INTERVAL, 80..=120)
 }
 
 /// Hints of the store, received by a task of their own: a listener that hangs must not delay a comparison.

@@ -25,6 +25,6 @@ const LATER = {
 /** Loads a view with its words and its stylesheet. @param {import('./route.js').View} view */
 export async function open(view) {
   const group = /** @type {import('./i18n.js').Group} */ (LATER[view].split('/')[0]);
-  const words = [moreWords(group), moreWords('problems'), moreWords('differences')];
+  const words = [moreWords(group), moreWords('problems')];
   return (await Promise.all([import(`./${LATER[view]}.js`), stylesheet(group), ...words]))[0];
 }

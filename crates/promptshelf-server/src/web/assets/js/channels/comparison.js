@@ -2,7 +2,7 @@
 
 import { api } from '../api.js';
 import { h, show } from '../dom.js';
-import { language, t } from '../i18n.js';
+import { language, moreWords, t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from '../view/glyphs.js';
 import { diffTable } from './diff-table.js';
@@ -42,7 +42,8 @@ const OPEN = 5;
 
 /** @param {Sides} sides @param {AbortSignal} until @returns {Promise<Comparison>} */
 export async function compared(sides, until) {
-  return (await api('/compare', { method: 'POST', body: sides, signal: until })).value;
+  const comparing = api('/compare', { method: 'POST', body: sides, signal: until });
+  return (await Promise.all([comparing, moreWords('differences')]))[0].value;
 }
 
 /**

@@ -14,8 +14,6 @@ export function differenceWords({ impact, code, values, text }) {
   if (!hasWords(key)) return text;
   /** @type {Record<string, string>} */
   const filled = { ...values };
-  // Numbers that need no plural.
-  if (values.n) filled.number = values.n;
   if ('what' in values) {
     const what = `difference.what.${values.what}`;
     if (hasWords(what)) filled.what = t(/** @type {Key} */ (what));
@@ -25,6 +23,6 @@ export function differenceWords({ impact, code, values, text }) {
   const sentence = t(/** @type {Key} */ (key), filled);
   const parts = [sentence, values.message];
   // These differences can make values invalid.
-  if (code.startsWith('value-') && code !== 'value-bytes' && impact === 'breaking') parts.push(t('difference.fails'));
+  if (code.startsWith('value-') && impact === 'breaking') parts.push(t('difference.fails'));
   return parts.filter(Boolean).join(' ');
 }

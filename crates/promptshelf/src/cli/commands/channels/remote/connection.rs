@@ -23,7 +23,7 @@ const MAX_RETRIES: u32 = 10;
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The size in bytes above which a server may refuse a body and close the connection before all of it is sent. The
 /// refusal is lost then.
-const MAX_REFUSED: usize = 1 << 20;
+const LARGE_BODY: usize = 1 << 20;
 
 /// A server with the API of a store.
 pub(in crate::commands::channels) struct Remote {
@@ -89,24 +89,22 @@ impl Remote {
     }
 
     pub(super) async fn send(&self, Request(request): Request) -> Answer<ApiResponse> {
+        let server = self.client.server();
+        let is_large = request.body.as_ref().is_some_and(|body| body.len() > LARGE_BODY);
+        let failure = |error| match error {
+            ClientError::Unreachable { reason, .. } if is_large => perhaps_too_large(server, &reason),
+            error => of_client(error, server),
+        };
         let mut retries = 0;
         loop {
-            let response = self.client.send(&request).await;
-            let response = response.map_err(|error| match error {
-                ClientError::Unreachable { reason, .. }
-                    if request.body.as_ref().is_some_and(|body| body.len() > MAX_REFUSED) =>
-                {
-                    perhaps_too_large(self.client.server(), &reason)
-                }
-                error => of_client(error, self.client.server()),
-            })?;
+            let response = self.client.send(&request).await.map_err(failure)?;
             match response.status {
                 200..=299 => return Ok(response),
                 429 if retries < MAX_RETRIES => match retry_after(&response) {
                     Some(wait) => tokio::time::sleep(wait).await,
-                    None => return Err(of_response(&response, self.client.server())),
+                    None => return Err(of_response(&response, server)),
                 },
-                _ => return Err(of_response(&response, self.client.server())),
+                _ => return Err(of_response(&response, server)),
             }
             retries += 1;
         }

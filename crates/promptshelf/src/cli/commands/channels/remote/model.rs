@@ -27,7 +27,7 @@ impl Content {
     pub(super) fn of(bytes: &[u8]) -> Content {
         let escaped = bytes.iter().filter(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()).count();
         match std::str::from_utf8(bytes) {
-            Ok(text) if escaped * 5 <= bytes.len() / 3 + 64 => Content::Text(text.to_owned()),
+            Ok(text) if escaped * 5 <= bytes.len() / 3 => Content::Text(text.to_owned()),
             _ => Content::Base64(STANDARD.encode(bytes)),
         }
     }

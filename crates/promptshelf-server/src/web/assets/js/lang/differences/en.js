@@ -6,6 +6,8 @@ export const differences = {
   'difference.access-closed': 'It is open to {now} now, before to {before}: other callers will be refused.',
   'difference.access-opened': 'It is open to {now} now, before to {before}: more callers have access than before.',
   'difference.argument-asked': '`{argument}` is now asked for in a form.',
+  'difference.argument-bytes':
+    'Values of arguments have at most {n} byte: longer ones will fail.|Values of arguments have at most {n} bytes: longer ones will fail.',
   'difference.argument-default': 'The default of `{argument}` is now {text}.',
   'difference.argument-default-none': '`{argument}` has no default any more.',
   'difference.argument-gone': '`{argument}` is gone: values that callers send are ignored.',
@@ -49,8 +51,6 @@ export const differences = {
   'difference.text-gone': '{what}: none any more.',
   'difference.text-new': '{what}: new, {text}.',
   'difference.value-any': '`{argument}` accepts any value now.',
-  'difference.value-bytes':
-    'Values of arguments have at most {n} byte: longer ones will fail.|Values of arguments have at most {n} bytes: longer ones will fail.',
   'difference.value-choices': '`{argument}` only accepts {values} now.',
   'difference.value-max-length':
     '`{argument}` has at most {n} character now.|`{argument}` has at most {n} characters now.',

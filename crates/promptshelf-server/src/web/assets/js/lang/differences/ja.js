@@ -8,6 +8,7 @@ export const differences = {
   'difference.access-opened':
     '現在は{now}に公開され、以前は{before}に公開されていました。アクセスできる呼び出し元が以前より増えます。',
   'difference.argument-asked': '`{argument}` はフォームで尋ねられるようになりました。',
+  'difference.argument-bytes': '引数の値は最大 {n} バイトです。それより長い値は失敗します。',
   'difference.argument-default': '`{argument}` の既定値は{text}になりました。',
   'difference.argument-default-none': '`{argument}` の既定値はなくなりました。',
   'difference.argument-gone': '`{argument}` はなくなりました。呼び出し元が送る値は無視されます。',
@@ -51,7 +52,6 @@ export const differences = {
   'difference.text-gone': '{what}：なくなりました。',
   'difference.text-new': '{what}：{text}が追加されました。',
   'difference.value-any': '`{argument}` は任意の値を受け付けるようになりました。',
-  'difference.value-bytes': '引数の値は最大 {n} バイトです。それより長い値は失敗します。',
   'difference.value-choices': '`{argument}` は {values} だけを受け付けるようになりました。',
   'difference.value-max-length': '`{argument}` は最大 {n} 文字になりました。',
   'difference.value-max-length-none': '`{argument}` の最大長はなくなりました。',
