@@ -50,7 +50,7 @@ clients! {
         Quirk::MostArguments(1) => "zed-industries/zed pull request 43523, issue 21944";
     }
 
-    "opencode", "opencode", "/server:prompt" => {
+    "opencode", "OpenCode", "/server:prompt" => {
         Quirk::Placeholders => "opencode issue 33564";
         Quirk::JoinsMessages => "opencode, packages/opencode/src/command/index.ts";
         Quirk::TextOnly => "opencode, packages/opencode/src/command/index.ts";
@@ -122,7 +122,7 @@ clients! {
         Quirk::NoPrompts => "lmstudio-ai/lmstudio-bug-tracker issue 1412, open";
     }
 
-    "jetbrains", "JetBrains AI Assistant", "" => {
+    "jetbrains", "JetBrains (Junie)", "" => {
         Quirk::NoPrompts => "apify's list of client capabilities";
     }
 

@@ -107,8 +107,15 @@ fn every_client_with_files_gets_its_own_format() {
     fs::remove_file(folder.path().join("prompts/code_review.md")).expect("a removed file");
     synced(folder.path(), &["--client", "codex", "prompts", "--to", "out"]);
     assert!(!folder.path().join("out/.agents/skills/code-review").exists(), "the folder of the skill is gone, too");
-    let none = sync(folder.path()).args(["--client", "claude-desktop", "prompts"]).output().expect("a process");
-    assert_eq!(none.status.code(), Some(2));
+    for (client, way) in [
+        ("claude-desktop", "`promptshelf install --client claude-desktop` connects it;"),
+        ("chatgpt", "add a server in its own settings;"),
+    ] {
+        let none = sync(folder.path()).args(["--client", client, "prompts"]).output().expect("a process");
+        let error = String::from_utf8_lossy(&none.stderr);
+        assert_eq!(none.status.code(), Some(2), "{client}");
+        assert!(error.contains("reads no files of prompts") && error.contains(way), "{client}: {error}");
+    }
 }
 
 #[test]

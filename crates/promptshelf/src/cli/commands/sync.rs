@@ -44,8 +44,11 @@ pub(crate) async fn run(arguments: &SyncArguments) -> Result<(), Failure> {
 fn unsupported(client: &Client) -> Failure {
     let names: Vec<&str> = NATIVE_FILES.iter().map(|files| files.client).collect();
     let message = format!("{} reads no files of prompts", client.name);
-    Failure::new(Exit::Usage, message)
-        .help(format!("`promptshelf install` connects it; clients with files are {}", names.join(", ")))
+    let way = match client.configuration() {
+        Some(_) => format!("`promptshelf install --client {}` connects it", client.id),
+        None => "add a server in its own settings".to_owned(),
+    };
+    Failure::new(Exit::Usage, message).help(format!("{way}; clients with files are {}", names.join(", ")))
 }
 
 /// The source and the destination of a sync.
