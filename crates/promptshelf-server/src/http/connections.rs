@@ -32,9 +32,6 @@ use super::{
 /// longest token has 16 KiB.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
-/// The most headers of a request.
-const MAX_HEADERS: usize = 100;
-
 /// The most connections of a separate listener of an operator.
 const MAX_OPERATOR_CONNECTIONS: usize = 64;
 
@@ -182,9 +179,7 @@ async fn accept(listener: &TcpListener, is_failing: &mut bool, shed: impl Fn()) 
 
 fn protocol(idle_timeout: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(idle_timeout)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .max_headers(MAX_HEADERS);
+    // The most headers of a request are the 100 of hyper: setting them makes every request allocate.
+    http.timer(TokioTimer::new()).header_read_timeout(idle_timeout).max_buf_size(MAX_HEAD_BYTES);
     http
 }
