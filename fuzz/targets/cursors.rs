@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         if let Some(key) = decode(list, text) {
             assert_eq!(encode(list, &key), text, "a position has a single cursor");
         }
-        assert_eq!(decode(list, &encode(list, text)).as_deref(), (text.len() < 3_000).then_some(text));
+        assert_eq!(decode(list, &encode(list, text)).as_deref(), Some(text));
     }
     let (headers, body) = shelf::modern("prompts/list", json!({ "cursor": text }));
     let answer = shelf::post(headers, body).expect("no stream");

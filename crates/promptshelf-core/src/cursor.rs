@@ -31,8 +31,8 @@ pub enum DerivedList {
 const VERSION: u8 = 1;
 const ENGINE: base64::engine::GeneralPurpose = base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The longest cursor that is decoded.
-const MAX_CURSOR_BYTES: usize = 4_096;
+/// The longest cursor that is decoded: that of the longest URI, which has 64 KiB.
+const MAX_CURSOR_BYTES: usize = 1 << 17;
 
 /// The kind of a list, which each cursor holds.
 pub trait CursorKind: Copy {
@@ -116,6 +116,12 @@ mod tests {
         fn truncated_cursor_is_rejected(key in "[a-z_-]{1,40}", cut in 1_usize..8) {
             let cursor = encode(ListKind::Prompts, &key);
             prop_assert_eq!(decode(ListKind::Prompts, &cursor[..cursor.len().saturating_sub(cut)]), None);
+        }
+
+        #[test]
+        fn cursor_after_the_longest_uri_is_accepted(bytes in 1_usize..=1 << 16) {
+            let uri = format!("library:///{}", "%E4".repeat(bytes / 3));
+            prop_assert_eq!(decode(ListKind::Resources, &encode(ListKind::Resources, &uri)), Some(uri));
         }
 
         #[test]
