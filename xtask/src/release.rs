@@ -147,7 +147,18 @@ pub(crate) fn check(repository: &Repository) -> Result<()> {
 fn built(repository: &Repository, target: &str) -> Result<PathBuf> {
     prepare::install_target(repository, target)?;
     let line = ["build", "--release", "--locked", "--package", "promptshelf", "--target", target];
-    Program::cargo(&repository.root).args(&line).run()?;
+    let mut cargo = Program::cargo(&repository.root).args(&line);
+    // Build scripts find the C compilers of these targets by their names, and cargo does not.
+    match target {
+        "x86_64-unknown-linux-musl" => prepare::install_debian(repository, "musl-gcc", "musl-tools")?,
+        "aarch64-unknown-linux-gnu" if cfg!(not(target_arch = "aarch64")) => {
+            const LINKER: &str = "aarch64-linux-gnu-gcc";
+            prepare::install_debian(repository, LINKER, "gcc-aarch64-linux-gnu")?;
+            cargo = cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
+        }
+        _ => {}
+    }
+    cargo.run()?;
     Ok(repository.root.join("target").join(target).join("release").join(program_of(target)))
 }
 
