@@ -75,6 +75,27 @@ test('a publisher raises, stops and continues a rollout with the keyboard alone'
   await context.close();
 });
 
+test('a rollout that no server applies is shown as such', async () => {
+  await begun();
+  const { page, context, wrong } = await shop.as(open, 'ada', { locale: 'de' });
+  await page.route('**/api/v1/rollouts', async (/** @type {any} */ route) => {
+    const response = await route.fetch();
+    const { rollouts } = await response.json();
+    const changed = rollouts.map((/** @type {any} */ one) => ({
+      ...one,
+      stopped: false,
+      unappliedSince: '2026-11-20T09:00:00Z',
+    }));
+    await route.fulfill({ response, json: { rollouts: changed } });
+  });
+  await page.goto(`${shop.url}#/rollouts`);
+  await page.getByText('Nicht angewendet').waitFor();
+  await page.getByText('Kein laufender Server hat ihn in seinen Einstellungen. Zuletzt angewendet:').waitFor();
+  assert.deepEqual(wrong, []);
+  await page.unrouteAll({ behavior: 'wait' });
+  await context.close();
+});
+
 test('readers see why they cannot change it, on small screens too', async () => {
   await begun();
   for (const [locale, colorScheme] of [

@@ -18,6 +18,12 @@ const STOP: f64 = 300.0;
 /// The calls of the new version since the last step without which the next one waits.
 pub(crate) const CALLS_PER_STEP: u64 = 20;
 
+/// The time between two notes that a server applies a rollout, in microseconds.
+const APPLIED_INTERVAL: u64 = 10_000_000;
+
+/// The time without such a note after which no server applies it, in microseconds.
+const UNAPPLIED_AFTER: u64 = 30_000_000;
+
 /// The author of changes that the server makes itself.
 pub(crate) const SERVER: &str = "promptshelf";
 
@@ -175,6 +181,8 @@ pub struct RolloutState {
     pub progress: RolloutProgress,
     /// The settings of the server that started last.
     pub plan: Option<RolloutPlan>,
+    /// When a server last applied it, exact to ten seconds; `None` if none has since it is recorded.
+    pub applied_at: Option<Timestamp>,
 }
 
 /// Returns a time of the database, in microseconds, as a moment.
@@ -193,6 +201,10 @@ impl RolloutState {
     /// Adds counts, and stops or raises the share. `now` is in microseconds; `revision` is that of the target, if it
     /// exists.
     pub(crate) fn advance(&mut self, plan: &RolloutPlan, counts: RolloutCounts, now: i64, revision: Option<u64>) {
+        // A write at each exchange of each replica would cost more than it says.
+        if self.applied_at.is_none_or(|at| now.abs_diff(at.as_microsecond()) >= APPLIED_INTERVAL) {
+            self.applied_at = Some(time(now));
+        }
         if self.is_stopped {
             return;
         }
@@ -219,6 +231,12 @@ impl RolloutState {
             // One step, however far the clock jumped.
             self.set(percent, false, SERVER, "the next step".to_owned(), now);
         }
+    }
+
+    /// Returns since when no server has applied it; `None` while one does, and if it is not known. `now` is in
+    /// microseconds.
+    pub(crate) fn unapplied_since(&self, now: i64) -> Option<Timestamp> {
+        self.applied_at.filter(|at| now.abs_diff(at.as_microsecond()) >= UNAPPLIED_AFTER)
     }
 
     /// Returns the share of the next step; `None` after the last one, and while the rollout is paused or stopped.
@@ -308,7 +326,29 @@ mod tests {
             changed_at: time(10 * HOUR),
             progress: RolloutProgress::of_revision(1),
             plan: None,
+            applied_at: None,
         }
+    }
+
+    #[test]
+    fn rollout_without_a_server_is_noticed() {
+        const SECOND: i64 = 1_000_000;
+        let mut state = state();
+        assert_eq!(state.unapplied_since(HOUR), None, "nothing is known");
+        state.advance(&plan(), calls(0, 0, 0), HOUR, Some(1));
+        let before = state.clone();
+        state.advance(&plan(), calls(0, 0, 0), HOUR + 9 * SECOND, Some(1));
+        assert_eq!(state, before, "nothing is written for nine seconds");
+        state.advance(&plan(), calls(0, 0, 0), HOUR + 10 * SECOND, Some(1));
+        assert_eq!(state.applied_at, Some(time(HOUR + 10 * SECOND)));
+        assert_eq!(state.unapplied_since(HOUR + 39 * SECOND), None);
+        assert_eq!(state.unapplied_since(HOUR + 40 * SECOND), state.applied_at);
+        // The clock of the database went back.
+        state.advance(&plan(), calls(0, 0, 0), HOUR / 2, Some(1));
+        assert_eq!(state.applied_at, Some(time(HOUR / 2)));
+        state.is_stopped = true;
+        state.advance(&plan(), calls(0, 0, 0), HOUR, Some(1));
+        assert_eq!(state.unapplied_since(HOUR), None, "a server keeps a stopped rollout, too");
     }
 
     fn calls(stable: u64, candidate: u64, errors: u64) -> RolloutCounts {
@@ -351,7 +391,7 @@ mod tests {
         assert_eq!(state.reason, "errors: 10 of 20 with the new version, 0 of 180 without");
         let stopped = state.clone();
         state.advance(&plan(), calls(900, 100, 0), 99 * HOUR, Some(2));
-        assert_eq!(state, stopped);
+        assert_eq!(state, RolloutState { applied_at: Some(time(99 * HOUR)), ..stopped });
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub struct RolloutReport {
     pub counts: RolloutCounts,
     /// The settings of the server that started last; null if none has since they are stored.
     pub plan: Option<RolloutPlan>,
+    /// Since when no server has applied it, exact to ten seconds: it is in the settings of no server that runs. Null while
+    /// a server applies it, and if it is not known.
+    pub unapplied_since: Option<Timestamp>,
     /// The next step by schedule; null without a schedule, after the last step, and while it is paused or stopped.
     pub next: Option<RolloutStep>,
     /// The changes of the share, the newest first; at most 100.
@@ -118,10 +121,12 @@ impl RolloutChangeKind {
 }
 
 impl RolloutReport {
-    pub(crate) fn new(state: RolloutState, history: Vec<RolloutChange>) -> RolloutReport {
-        let next = next_step(&state);
-        let RolloutState { channel, target, percent, is_stopped, changed_by, reason, changed_at, progress, plan } =
-            state;
+    /// `now` is the time of the database in microseconds.
+    pub(crate) fn new(state: RolloutState, history: Vec<RolloutChange>, now: i64) -> RolloutReport {
+        let (next, unapplied_since) = (next_step(&state), state.unapplied_since(now));
+        let RolloutState {
+            channel, target, percent, is_stopped, changed_by, reason, changed_at, progress, plan, ..
+        } = state;
         RolloutReport {
             channel,
             target,
@@ -133,6 +138,7 @@ impl RolloutReport {
             revision: progress.revision,
             counts: progress.counts,
             plan,
+            unapplied_since,
             next,
             history,
         }

@@ -153,7 +153,7 @@ async fn reports(transaction: &mut Transaction) -> Result<Vec<RolloutReport>, St
 
 async fn report(transaction: &mut Transaction, state: RolloutState) -> Result<RolloutReport, StoreError> {
     let history = rollout_change::of(transaction, &state.channel, &state.target, REPORTED).await?;
-    Ok(RolloutReport::new(state, history))
+    Ok(RolloutReport::new(state, history, rollout::now(transaction).await?))
 }
 
 async fn begin(
@@ -164,6 +164,7 @@ async fn begin(
 ) -> Result<RolloutState, StoreError> {
     channel::get(transaction, channel).await?;
     let revision = channel::get(transaction, target).await?.revision;
+    let now = time(rollout::now(transaction).await?);
     let state = RolloutState {
         channel: channel.clone(),
         target: target.clone(),
@@ -171,9 +172,10 @@ async fn begin(
         is_stopped: false,
         changed_by: SERVER.to_owned(),
         reason: "begun".to_owned(),
-        changed_at: time(rollout::now(transaction).await?),
+        changed_at: now,
         progress: RolloutProgress::of_revision(revision),
         plan: Some(*plan),
+        applied_at: Some(now),
     };
     if rollout::insert(transaction, &state).await? {
         rollout_change::append(transaction, &state, RolloutChangeKind::Begin, true, &state).await?;

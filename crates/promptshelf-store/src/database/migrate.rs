@@ -25,6 +25,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0007_rollouts.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0008_rollout_history.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0009_source_signals.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0010_rollout_applied.sql") },
 ];
 
 /// The newest migration that older releases do not understand.

@@ -4,10 +4,11 @@ use crate::{
     StoreError,
     address::ChannelName,
     database::{Row, Transaction, Value, json},
-    rollout::RolloutState,
+    rollout::{RolloutState, time},
 };
 
-const COLUMNS: &str = "channel, target, percent, is_stopped, changed_by, reason, changed_at, progress, plan";
+const COLUMNS: &str = "channel, target, percent, is_stopped, changed_by, reason, changed_at, progress, plan, \
+                       applied_at";
 
 pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<RolloutState>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM ps_rollout ORDER BY channel, target");
@@ -36,7 +37,7 @@ pub(crate) async fn now(transaction: &mut Transaction) -> Result<i64, StoreError
 /// Inserts a rollout, unless it exists. Returns whether it was inserted.
 pub(crate) async fn insert(transaction: &mut Transaction, state: &RolloutState) -> Result<bool, StoreError> {
     let sql = format!(
-        "INSERT INTO ps_rollout ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+        "INSERT INTO ps_rollout ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
          ON CONFLICT DO NOTHING RETURNING percent"
     );
     Ok(transaction.row(sql, values(state)?).await?.is_some())
@@ -44,7 +45,7 @@ pub(crate) async fn insert(transaction: &mut Transaction, state: &RolloutState) 
 
 pub(crate) async fn update(transaction: &mut Transaction, state: &RolloutState) -> Result<(), StoreError> {
     let sql = "UPDATE ps_rollout SET percent = $3, is_stopped = $4, changed_by = $5, reason = $6, changed_at = $7, \
-               progress = $8, plan = $9 WHERE channel = $1 AND target = $2";
+               progress = $8, plan = $9, applied_at = $10 WHERE channel = $1 AND target = $2";
     transaction.run(sql, values(state)?).await
 }
 
@@ -59,6 +60,7 @@ fn values(state: &RolloutState) -> Result<Vec<Value>, StoreError> {
         state.changed_at.into(),
         json(&state.progress)?.into(),
         state.plan.as_ref().map(json).transpose()?.as_deref().into(),
+        state.applied_at.and_then(|at| u64::try_from(at.as_microsecond()).ok()).into(),
     ])
 }
 
@@ -74,5 +76,6 @@ fn state(row: &Row) -> Result<RolloutState, StoreError> {
         changed_at: row.time(6)?,
         progress: row.json(7)?,
         plan: row.optional_text(8)?.and_then(|plan| serde_json::from_str(&plan).ok()),
+        applied_at: row.optional_number(9)?.and_then(|at| i64::try_from(at).ok()).map(time),
     })
 }

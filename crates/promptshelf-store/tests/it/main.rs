@@ -8,6 +8,7 @@ mod faults;
 mod postgres;
 #[cfg(unix)]
 mod refusals;
+mod rollouts;
 mod sample;
 mod sqlite;
 #[cfg(unix)]

@@ -6,7 +6,7 @@ use promptshelf_store::{Digest, HistoryQuery, PolicyGuard, Store, StoreError, St
 use promptshelf_testkit::{database::Postgres, in_time};
 
 use crate::{
-    sample::{actor, channel, checker, policy, publish, texts},
+    sample::{actor, channel, checker, policy, publish, tamper, texts},
     sqlite,
 };
 
@@ -21,17 +21,6 @@ fn all_texts(error: &StoreError) -> String {
         cause = error.source();
     }
     text
-}
-
-/// Runs a statement on a store, past the interface.
-async fn tamper(url: &str, statement: &'static str) {
-    if let Some(path) = url.strip_prefix("sqlite:") {
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
-        let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
-        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
-    } else {
-        Postgres::shared().sql(url.rsplit('/').next().unwrap(), statement);
-    }
 }
 
 // req: S-86

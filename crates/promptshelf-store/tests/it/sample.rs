@@ -13,6 +13,7 @@ use promptshelf_store::{
     Actor, Change, ChannelName, CheckReport, CheckSummary, Checker, Digest, Policy, PromptFile, Publish, Published,
     RevisionKind, Store, StoreError,
 };
+use promptshelf_testkit::database::Postgres;
 
 /// A check of small files: each `NAME.md` outside of `partials/` is a prompt; a line `use PATH` brings in a file, and
 /// lines `error`, `warning` and `failing test` count as such.
@@ -139,4 +140,15 @@ pub(crate) fn policy(approvals: u32, four_eyes: bool) -> Policy {
 
 pub(crate) fn summary(errors: u64, warnings: u64) -> CheckSummary {
     CheckSummary { errors, warnings, tests: None }
+}
+
+/// Runs a statement on a store, past the interface.
+pub(crate) async fn tamper(url: &str, statement: &'static str) {
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+        let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
+        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    } else {
+        Postgres::shared().sql(url.rsplit('/').next().unwrap(), statement);
+    }
 }

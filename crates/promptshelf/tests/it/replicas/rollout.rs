@@ -105,6 +105,38 @@ async fn regression_is_stopped_on_every_replica() {
     until("the end", || (all(&restarted) == one).then_some(()));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn rollout_that_left_the_settings_is_listed_so() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let author = Author::at(&store).await.checked();
+    author.publish([("hello.md", Some(prompt("one")))]).await;
+    author.on("next").publish([("hello.md", Some(prompt("two")))]).await;
+    folder.write("server.toml", &settings("to = \"next\"\npercent = 50\n"));
+    let mut command = serve(&store, &[]);
+    command.env("PROMPTSHELF_CONFIG", folder.path().join("server.toml"));
+    let server = Server::start(command);
+    until("the rollout", || (rollout(&store, &["list"])["rollouts"][0]["percent"] == 50).then_some(()));
+    let listed = || {
+        let mut command = promptshelf();
+        command.args(["rollout", "list", "--store", &store]);
+        shown(command, "")
+    };
+    let words = "no running server has the rollout of production to next in its settings; it was last applied at 2";
+    assert!(!listed().contains(words), "{}", listed());
+    drop(server);
+    // As if that was a minute ago.
+    let path = store.strip_prefix("sqlite:").expect("a file");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+    let mut database = sqlx::ConnectOptions::connect(&options).await.expect("a database");
+    let earlier = "UPDATE ps_rollout SET applied_at = applied_at - 60000000";
+    sqlx::query(earlier).execute(&mut database).await.expect("updated");
+    assert!(listed().contains(words), "{}", listed());
+    assert!(rollout(&store, &["list"])["rollouts"][0]["unappliedSince"].is_string());
+    rollout(&store, &["stop", "production"]);
+    assert!(!listed().contains(words), "a stopped rollout needs no server");
+}
+
 // req: S-201
 #[tokio::test(flavor = "multi_thread")]
 async fn rollout_without_its_channels_ends_the_start() {

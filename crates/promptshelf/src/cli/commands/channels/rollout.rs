@@ -26,6 +26,14 @@ pub(crate) async fn list(arguments: &RolloutListArguments) -> Result<(), Failure
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(rollouts.iter().map(|one| row(one, &output)));
     report::print_table(&mut output, "", &rows)?;
+    for RolloutReport { channel, target, unapplied_since, .. } in rollouts.iter().filter(|one| !one.is_stopped) {
+        if let Some(since) = unapplied_since {
+            writeln!(
+                output.out,
+                "\nno running server has the rollout of {channel} to {target} in its settings; it was last applied at {since:.0}"
+            )?;
+        }
+    }
     if arguments.history {
         for one in &rollouts {
             writeln!(output.out, "\n{} to {}:", one.channel, one.target)?;

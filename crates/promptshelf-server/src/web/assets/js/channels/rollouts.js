@@ -20,6 +20,7 @@ const INTERVAL = 15_000;
  * @typedef {{ channel: string, to: string, percent: number, stopped: boolean, changedBy: string, reason: string,
  *   changedAt: string, revision: number, counts: Counts,
  *   plan: { percent: number, errors: number | null, declined: number | null, latency: number | null } | null,
+ *   unappliedSince: string | null,
  *   next: { percent: number, notBefore: string, missingCalls: number } | null, history: Change[] }} Rollout
  * @typedef {{ element: HTMLElement, update: (rollout: Rollout) => void }} Entry
  */
@@ -124,6 +125,7 @@ function state(rollout) {
     to,
     stopped,
     next,
+    unappliedSince,
     changedAt,
     changedBy,
     reason,
@@ -137,6 +139,9 @@ function state(rollout) {
       ? h('p.problem', null, h('span', null, revealed(t('ch.rollout-reason', { reason }))))
       : h('p.hint', null, nextWords(rollout)),
     next && !stopped ? h('p.hint', null, t('ch.rollout-earliest'), ' ', when(next.notBefore)) : null,
+    unappliedSince && !stopped
+      ? h('p.problem', null, h('span', null, t('ch.rollout-unapplied'), ' ', when(unappliedSince)))
+      : null,
     h('p.facts', null, [
       h('span', null, t('ch.rollout-last')),
       when(changedAt),
@@ -151,8 +156,9 @@ function state(rollout) {
 }
 
 /** @param {Rollout} rollout */
-function statePill({ stopped, percent: share }) {
+function statePill({ stopped, unappliedSince, percent: share }) {
   if (stopped) return pill('bad', t('ch.rollout-stopped'));
+  if (unappliedSince) return pill('bad', t('ch.rollout-idle'));
   if (share === 0) return pill('plain', t('ch.rollout-paused'));
   return share === 100 ? pill('good', t('ch.rollout-all')) : pill('warn', t('ch.rollout-running'));
 }
