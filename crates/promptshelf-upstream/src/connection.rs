@@ -1,9 +1,6 @@
 //! The connection to another server, and the calls over it.
 
 use std::{
-    fs, io,
-    io::Read as _,
-    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -17,6 +14,7 @@ use tokio::{sync::Notify, time::timeout};
 use crate::{
     breaker::Breaker,
     convert::{self, Refused},
+    credentials::UpstreamCredentials,
     definition::visible,
     known_resources::KnownResources,
     questions::{Questions, Reply},
@@ -26,9 +24,6 @@ use crate::{
 /// The longest text of another server in a message, in characters.
 const MAX_REASON: usize = 300;
 
-/// The largest file with a token, in bytes.
-const MAX_TOKEN_BYTES: u64 = 64 << 10;
-
 /// The time for a whole list, in times for one answer.
 const LIST_ANSWERS: u32 = 6;
 
@@ -37,7 +32,7 @@ pub(crate) struct Connection {
     /// The configured name of the source.
     name: String,
     endpoint: Endpoint,
-    token: Option<PathBuf>,
+    credentials: UpstreamCredentials,
     timeout: Duration,
     max_prompts: usize,
     client: Mutex<Option<Client>>,
@@ -55,14 +50,14 @@ impl Connection {
     pub(crate) fn new(
         name: String,
         endpoint: Endpoint,
-        token: Option<PathBuf>,
+        credentials: UpstreamCredentials,
         timeout: Duration,
         max_prompts: usize,
     ) -> Connection {
         Connection {
             name,
             endpoint,
-            token,
+            credentials,
             timeout,
             max_prompts,
             client: Mutex::default(),
@@ -142,14 +137,10 @@ impl Connection {
 
     /// Connects, with the answers to questions of older servers.
     pub(crate) async fn connect(&self, replay: Arc<Replay>) -> Result<Client, String> {
-        let mut endpoint = self.endpoint.clone();
-        if let Some(path) = &self.token {
-            let token = read_token(path).map_err(|error| format!("the file with its token cannot be read: {error}"))?;
-            endpoint = endpoint.bearer(&token).map_err(|error| reason(&error))?;
-        }
         // The label is part of messages, and a command line can contain secrets.
         let options = ConnectOptions::new().label(&*self.name).timeout(self.timeout);
         let options = options.max_list_entries(self.max_prompts).elicitation_handler(replay);
+        let (options, endpoint) = self.credentials.apply(options, self.endpoint.clone())?;
         connect(options, &endpoint).await.map_err(|error| reason(&error))
     }
 
@@ -266,16 +257,6 @@ fn all_prompts(client: &Client) -> BoxFuture<'_, Result<Vec<PromptInfo>, ClientE
 /// Lists all resources, as a future whose type names no lifetime of the stream inside.
 fn all_resources(client: &Client) -> BoxFuture<'_, Result<Vec<ResourceInfo>, ClientError>> {
     Box::pin(client.all_resources())
-}
-
-/// Reads the first line of a file.
-fn read_token(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    fs::File::open(path)?.take(MAX_TOKEN_BYTES).read_to_string(&mut text)?;
-    match text.lines().next().map(str::trim).filter(|token| !token.is_empty()) {
-        Some(token) => Ok(token.to_owned()),
-        None => Err(io::Error::new(io::ErrorKind::InvalidData, "its first line is empty")),
-    }
 }
 
 /// Returns the text of an error, which can contain text of the server, in visible characters and bounded.

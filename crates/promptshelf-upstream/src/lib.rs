@@ -5,7 +5,7 @@
 //! bounded and checked.
 //!
 //! - [`Upstream`] is one server, as an [`OpenSource`](promptshelf_source::OpenSource).
-//! - [`UpstreamOptions`] has its address, times and limits.
+//! - [`UpstreamOptions`] has its address, times and limits, and how to sign in.
 //! - [`Approvals`] keeps the definitions that an operator has approved.
 //!
 //! The protocol and the transport are deliberately elsewhere, in `promptshelf-client`.
@@ -14,6 +14,7 @@ mod approval;
 mod breaker;
 mod connection;
 mod convert;
+mod credentials;
 mod definition;
 mod form;
 mod interactive;
@@ -26,6 +27,7 @@ mod upstream;
 
 pub use self::{
     approval::{Approvals, DefinitionChange},
+    credentials::{OAuthClient, UpstreamCredentials},
     definition::Definition,
     upstream::{Upstream, UpstreamOptions},
 };

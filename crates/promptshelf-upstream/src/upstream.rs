@@ -20,6 +20,7 @@ use tokio::time::{interval, sleep, timeout};
 use crate::{
     approval::{Approvals, DefinitionMap},
     connection::Connection,
+    credentials::UpstreamCredentials,
     definition::{Definition, route},
     resources::ForeignResources,
     state_file::{read, write},
@@ -42,8 +43,8 @@ pub struct UpstreamOptions {
     pub name: String,
     /// The server.
     pub endpoint: Endpoint,
-    /// The file with the bearer token that is sent to the server, read at each connection. None by default.
-    pub token: Option<PathBuf>,
+    /// How this server signs in to the other one. Not at all by default.
+    pub credentials: UpstreamCredentials,
     /// The time between two lists of a server that reports no changes. 60 s by default.
     pub interval: Duration,
     /// The time for one answer. 10 s by default.
@@ -66,7 +67,7 @@ impl UpstreamOptions {
         UpstreamOptions {
             name: name.into(),
             endpoint,
-            token: None,
+            credentials: UpstreamCredentials::None,
             interval: Duration::from_secs(60),
             timeout: Duration::from_secs(10),
             max_prompts: 10_000,
@@ -132,10 +133,10 @@ impl Upstream {
     /// Creates a source. Nothing is connected before it is opened.
     #[must_use]
     pub fn new(options: UpstreamOptions) -> Upstream {
-        let UpstreamOptions { name, endpoint, token, interval, timeout, max_prompts, server_id, approvals, last_list } =
-            options;
+        let UpstreamOptions { name, endpoint, credentials, interval, timeout, max_prompts, .. } = options;
+        let UpstreamOptions { server_id, approvals, last_list, .. } = options;
         Upstream(Arc::new(Inner {
-            connection: Arc::new(Connection::new(name, endpoint, token, timeout, max_prompts)),
+            connection: Arc::new(Connection::new(name, endpoint, credentials, timeout, max_prompts)),
             interval,
             server_id,
             approvals,

@@ -2,7 +2,7 @@
 
 use std::{fmt, pin::Pin, sync::Arc};
 
-use super::store::CredentialStore;
+use super::store::{CredentialStore, TokenMemory};
 use crate::error::ClientError;
 
 /// A page on which the user signs in.
@@ -44,6 +44,16 @@ pub struct SignIn {
     pub(super) client_id: Option<String>,
     client_secret: Option<ClientSecret>,
     pub(super) scopes: Vec<String>,
+    pub(super) grant: Grant,
+}
+
+/// How tokens are obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grant {
+    /// A user signs in, in a browser.
+    AuthorizationCode,
+    /// The program signs in as itself (RFC 6749, section 4.4).
+    ClientCredentials,
 }
 
 /// A client secret, and the only authorization server that receives it.
@@ -56,7 +66,25 @@ struct ClientSecret {
 impl SignIn {
     /// Creates a configuration that uses stored credentials only, without interaction.
     pub fn new(store: Arc<dyn CredentialStore>) -> SignIn {
-        SignIn { store, browser: None, client_id: None, client_secret: None, scopes: Vec::new() }
+        let grant = Grant::AuthorizationCode;
+        SignIn { store, browser: None, client_id: None, client_secret: None, scopes: Vec::new(), grant }
+    }
+
+    /// Creates a configuration with which the program signs in as itself, without a user (the grant
+    /// `client_credentials` of RFC 6749, section 4.4). The authorization server whose issuer identifier is `issuer` has
+    /// registered the client, and no other one receives the secret. Tokens are kept in memory, and a new one is requested
+    /// when the server refuses the last one or it ends.
+    ///
+    /// ```
+    /// use promptshelf_client::{ConnectOptions, SignIn};
+    ///
+    /// let sign_in = SignIn::client_credentials("mirror", "its secret", "https://id.example.com");
+    /// let options = ConnectOptions::new().sign_in(sign_in.scopes(vec!["prompts:read".to_owned()]));
+    /// ```
+    pub fn client_credentials(id: impl Into<String>, secret: impl Into<String>, issuer: impl Into<String>) -> SignIn {
+        let sign_in =
+            SignIn::new(Arc::new(TokenMemory::default())).client(id).client_secret(secret, Some(issuer.into()));
+        SignIn { grant: Grant::ClientCredentials, ..sign_in }
     }
 
     /// Allows interactive sign-in.
@@ -110,6 +138,7 @@ impl fmt::Debug for SignIn {
         f.debug_struct("SignIn")
             .field("client_id", &self.client_id)
             .field("scopes", &self.scopes)
+            .field("grant", &self.grant)
             .finish_non_exhaustive()
     }
 }

@@ -14,7 +14,10 @@ use rmcp::transport::auth::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::store::{CredentialError, CredentialStore};
+use super::{
+    config::Grant,
+    store::{CredentialError, CredentialStore},
+};
 
 /// The stored credentials of one server. Clones share them.
 #[derive(Clone)]
@@ -24,6 +27,7 @@ pub(super) struct ServerCredentials {
     client: Arc<Mutex<RegisteredClient>>,
     /// Whether the SDK receives the refresh token: its authorization server is known to be the one that issued it.
     may_refresh: Arc<AtomicBool>,
+    grant: Grant,
 }
 
 /// The parts of a client registration that the SDK does not store.
@@ -66,8 +70,8 @@ impl EarlierSignIn {
 }
 
 impl ServerCredentials {
-    pub(super) fn new(store: Arc<dyn CredentialStore>, server: &str) -> ServerCredentials {
-        ServerCredentials { store, server: server.into(), client: Arc::default(), may_refresh: Arc::default() }
+    pub(super) fn new(store: Arc<dyn CredentialStore>, server: &str, grant: Grant) -> ServerCredentials {
+        ServerCredentials { store, server: server.into(), client: Arc::default(), may_refresh: Arc::default(), grant }
     }
 
     /// Sets the client that later saves store.
@@ -119,10 +123,15 @@ impl ServerCredentials {
 impl SdkCredentialStore for ServerCredentials {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         let mut credentials = self.record().await?.map(|record| record.credentials);
-        if !self.may_refresh.load(Ordering::Acquire)
-            && let Some(tokens) = credentials.as_mut().and_then(|credentials| credentials.token_response.as_mut())
-        {
-            tokens.set_refresh_token(None);
+        if let Some(tokens) = credentials.as_mut().and_then(|credentials| credentials.token_response.as_mut()) {
+            if !self.may_refresh.load(Ordering::Acquire) {
+                tokens.set_refresh_token(None);
+            }
+            if self.grant == Grant::ClientCredentials {
+                // The SDK does not send a token in its last 30 seconds, and a new one may have a shorter life. The server
+                // refuses a token that has ended.
+                tokens.set_expires_in(None);
+            }
         }
         Ok(credentials)
     }

@@ -10,13 +10,14 @@ use std::{
 };
 
 use rmcp::transport::auth::{
-    AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, WWWAuthenticateParams,
+    AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, ClientCredentialsConfig,
+    WWWAuthenticateParams,
 };
 use tokio::sync::Mutex;
 use url::Url;
 
 use super::{
-    config::{BrowserOpener, SignIn, SignInPage},
+    config::{BrowserOpener, Grant, SignIn, SignInPage},
     credentials::{EarlierSignIn, ServerCredentials},
     discovery::AuthorizationServer,
     redirect::Redirect,
@@ -27,6 +28,8 @@ use crate::{challenge::Challenge, error::ClientError, http::http_client};
 const CLIENT_NAME: &str = "promptshelf";
 /// How long the user may take to sign in.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(600);
+/// The time for discovery and the token of a program that signs in as itself.
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The authorization of a connection: the tokens of its requests, and interactive sign-in.
 pub(crate) struct AuthSession {
@@ -45,7 +48,7 @@ impl AuthSession {
     pub(crate) async fn new(server: &str, config: &SignIn) -> Result<AuthSession, ClientError> {
         let url = Url::parse(server)
             .map_err(|error| ClientError::InvalidEndpoint(format!("expected a URL, got `{server}`: {error}")))?;
-        let credentials = ServerCredentials::new(Arc::clone(&config.store), server);
+        let credentials = ServerCredentials::new(Arc::clone(&config.store), server, config.grant);
         let manager = manager(&url, &credentials).await.map_err(ClientError::sign_in)?;
         let client = AuthClient::new(http_client()?, manager);
         let session = AuthSession {
@@ -121,6 +124,14 @@ impl AuthSession {
         if self.sign_ins() > sign_ins {
             return Ok(());
         }
+        if self.config.grant == Grant::ClientCredentials {
+            // The operator has chosen the scopes: a server that requires more gets no token for them.
+            if challenge.is_forbidden() {
+                return Err(challenge.to_error());
+            }
+            let signed_in = tokio::time::timeout(TOKEN_TIMEOUT, self.sign_in_as_program(challenge)).await;
+            return signed_in.unwrap_or(Err(ClientError::TimedOut { after: TOKEN_TIMEOUT }));
+        }
         let Some(browser) = &self.config.browser else { return Err(challenge.to_error()) };
         let missing = challenge.scopes();
         if challenge.is_forbidden() {
@@ -167,6 +178,26 @@ impl AuthSession {
         requested.extend(missing);
         self.authorize(session, redirect, &**browser).await?;
         self.credentials.set_may_refresh(found.issuer().is_some());
+        Ok(())
+    }
+
+    /// Requests a token for the program itself.
+    async fn sign_in_as_program(&self, challenge: &Challenge) -> Result<(), ClientError> {
+        let mut manager = manager(&self.url, &self.credentials).await.map_err(ClientError::sign_in)?;
+        let found = AuthorizationServer::discover(&manager, Some(&challenge.header), &self.server).await?;
+        let secret = self.config.secret_for(found.issuer())?;
+        manager.set_metadata(found.metadata);
+        let config = ClientCredentialsConfig::ClientSecret {
+            client_id: self.config.client_id.clone().unwrap_or_default(),
+            client_secret: secret.unwrap_or_default(),
+            scopes: self.scopes(&manager, challenge, None).await.into_iter().collect(),
+            resource: Some(self.server.clone()),
+        };
+        manager.validate_client_credentials_metadata(&config).map_err(ClientError::sign_in)?;
+        manager.configure_client_credentials(&config).map_err(ClientError::sign_in)?;
+        manager.exchange_client_credentials(&config).await.map_err(ClientError::sign_in)?;
+        *self.client.auth_manager.lock().await = manager;
+        self.sign_ins.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 

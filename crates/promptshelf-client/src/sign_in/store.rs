@@ -1,6 +1,10 @@
 //! The interface to a store of credentials, such as the system's keyring.
 
-use std::{error::Error, fmt};
+use std::{
+    error::Error,
+    fmt,
+    sync::{Mutex, PoisonError},
+};
 
 use crate::error::{BoxError, as_error};
 
@@ -59,6 +63,31 @@ pub trait CredentialStore: Send + Sync + 'static {
     /// If the lock cannot be acquired.
     fn lock(&self, _server: &str) -> Result<Option<Box<dyn Send>>, CredentialError> {
         Ok(None)
+    }
+}
+
+/// The token of one connection, which ends with it.
+#[derive(Default)]
+pub(super) struct TokenMemory(Mutex<Option<String>>);
+
+impl TokenMemory {
+    fn replace(&self, secret: Option<String>) -> Option<String> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), secret)
+    }
+}
+
+impl CredentialStore for TokenMemory {
+    fn load(&self, _: &str) -> Result<Option<String>, CredentialError> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn save(&self, _: &str, secret: &str) -> Result<(), CredentialError> {
+        self.replace(Some(secret.to_owned()));
+        Ok(())
+    }
+
+    fn clear(&self, _: &str) -> Result<bool, CredentialError> {
+        Ok(self.replace(None).is_some())
     }
 }
 

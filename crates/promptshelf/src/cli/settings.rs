@@ -42,7 +42,7 @@ pub(crate) use self::{
     library::ServedLibrary,
     rollouts::ConfiguredRollout,
     sections::schema,
-    sources::{ConfiguredSource, McpEndpoint, McpPlace, SourcePlace},
+    sources::{ConfiguredSource, McpEndpoint, McpPlace, SourcePlace, is_scope},
     value::{Address, Day, InvalidValue},
     webhooks::ConfiguredWebhook,
 };

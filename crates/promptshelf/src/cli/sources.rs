@@ -149,7 +149,7 @@ fn upstream(
         McpEndpoint::Command(line) => Endpoint::command(line.iter().map(String::as_str)),
     };
     let mut options = UpstreamOptions::new(&source.name, endpoint, server_id);
-    options.token.clone_from(&place.credentials);
+    options.credentials.clone_from(&place.credentials);
     options.interval = place.interval;
     options.timeout = place.timeout;
     options.max_prompts = source.max_prompts.unwrap_or(options.max_prompts);

@@ -1,6 +1,7 @@
 //! The client at servers that require sign-in: OAuth with a browser that the tests simulate.
 
-mod realm;
+mod client_credentials;
+pub(crate) mod realm;
 
 use std::{
     collections::HashMap,

@@ -151,6 +151,10 @@ fn sources_are_served_together_and_report_their_state() {
 #[test]
 fn mistakes_in_sources_are_reported_at_their_lines() {
     let source = |lines: &str| format!("[[source]]\nname = \"a\"\n{lines}\n");
+    let oauth = |url: &str, issuer: &str, more: &str| {
+        let client = "client-id = \"mirror\", client-secret = { file = \"s\" }, scopes = [\"read\"]";
+        source(&format!("kind = \"mcp\"\nurl = \"{url}\"\noauth = {{ issuer = \"{issuer}\", {client} }}\n{more}"))
+    };
     for (settings, expected) in [
         (
             source("kind = \"folder\""),
@@ -170,6 +174,32 @@ fn mistakes_in_sources_are_reported_at_their_lines() {
         (
             source("kind = \"mcp\"\nurl = \"http://example.com/mcp\"\ncredentials = { file = \"t\" }"),
             "a token is sent over https only",
+        ),
+        (
+            oauth("https://mcp.example.com/mcp", "https://id.example.com", "credentials = { file = \"t\" }"),
+            "server.toml:5:9: error[invalid-value]: `credentials` and `oauth` exclude each other",
+        ),
+        (
+            oauth("https://mcp.example.com/mcp", "http://id.example.com", ""),
+            "server.toml:5:9: error[invalid-value]: expected the issuer of the authorization server, an https URL",
+        ),
+        (oauth("http://mcp.example.com/mcp", "https://id.example.com", ""), "a token is sent over https only"),
+        (
+            oauth("https://mcp.example.com/mcp", "https://id.example.com", "").replace("\"read\"", "\"read write\""),
+            "expected a scope without spaces, got \"read write\"",
+        ),
+        (
+            oauth("https://mcp.example.com/mcp", "https://id.example.com", "").replace("\"mirror\"", "\"\""),
+            "`client-id` is empty",
+        ),
+        (
+            oauth("https://mcp.example.com/mcp", "https://id.example.com", "")
+                .replace("{ file = \"s\" }", "\"hunter2\""),
+            "server.toml:5:",
+        ),
+        (
+            oauth("x", "https://id.example.com", "").replace("url = \"x\"", "command = [\"x\"]"),
+            "server.toml:5:9: error[invalid-value]: a token is sent to a URL only",
         ),
         (source("kind = \"mcp\"\ncommand = []"), "server.toml:4:11: error[invalid-value]: expected a program"),
         (

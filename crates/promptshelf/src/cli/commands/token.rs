@@ -9,7 +9,7 @@ use crate::{
     args::TokenArguments,
     exit::{Exit, Failure},
     output::Output,
-    settings::Day,
+    settings::{Day, is_scope},
 };
 
 pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
@@ -56,11 +56,6 @@ fn check(arguments: &TokenArguments) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Returns whether a text is one scope (RFC 6749, 3.3: printable ASCII without space, `"` and `\`).
-fn is_scope(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
 }
 
 /// Formats the stored form of a token, with its hash, as an inline table of TOML.

@@ -63,6 +63,9 @@ pub(super) struct Source {
     /// For `git` and `mcp`: the file with a token, or for `git` with `USER:PASSWORD`.
     #[serde(default)]
     pub(super) credentials: Option<SecretFile>,
+    /// For `mcp`: the OAuth client with which the server requests its tokens, instead of `credentials`.
+    #[serde(default)]
+    pub(super) oauth: Option<OAuthSection>,
     /// For `git`: the file with the public keys of trusted authors, in the format of `allowed_signers`.
     #[serde(default)]
     pub(super) signers: Option<SecretFile>,
@@ -77,6 +80,21 @@ pub(super) struct Source {
 pub(super) struct SecretFile {
     /// The path of the file.
     pub(super) file: PathBuf,
+}
+
+/// A client that is registered at an authorization server.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct OAuthSection {
+    /// The issuer identifier of the authorization server. The secret is sent to no other one.
+    pub(super) issuer: String,
+    /// The client identifier.
+    pub(super) client_id: String,
+    /// The file with the client secret.
+    pub(super) client_secret: SecretFile,
+    /// The scopes to request. Default: those that the other server names.
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
 }
 
 /// The kind of a source.

@@ -11,12 +11,13 @@ use promptshelf_core::{Access, Diagnostic};
 use promptshelf_git::GitAddress;
 #[cfg(feature = "channels")]
 use promptshelf_store::ChannelAddress;
+use promptshelf_upstream::{OAuthClient, UpstreamCredentials};
 
 use super::{
     file::ServerFile,
     requirements::Requirements,
     sections::ServerSettings,
-    source_sections::{Kind, Prompts, SecretFile, Source},
+    source_sections::{Kind, OAuthSection, Prompts, SecretFile, Source},
     webhooks,
 };
 
@@ -73,8 +74,7 @@ pub(crate) struct GitPlace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct McpPlace {
     pub(crate) endpoint: McpEndpoint,
-    /// The file with the token of this server.
-    pub(crate) credentials: Option<PathBuf>,
+    pub(crate) credentials: UpstreamCredentials,
     pub(crate) interval: Duration,
     pub(crate) timeout: Duration,
     /// Whether new and changed definitions wait for an approval.
@@ -154,7 +154,7 @@ fn refuse_unused(file: &mut ServerFile, index: usize, source: &Source) {
         Kind::Folder => &["path"],
         Kind::Git => &["url", "ref", "path", "interval", "timeout", "webhook-secret", "credentials", "signers"],
         Kind::Store => &["url"],
-        Kind::Mcp => &["url", "command", "interval", "timeout", "credentials", "approve-changes"],
+        Kind::Mcp => &["url", "command", "interval", "timeout", "credentials", "oauth", "approve-changes"],
     };
     let given = [
         ("url", source.url.is_some()),
@@ -165,6 +165,7 @@ fn refuse_unused(file: &mut ServerFile, index: usize, source: &Source) {
         ("timeout", source.timeout.is_some()),
         ("webhook-secret", source.webhook_secret.is_some()),
         ("credentials", source.credentials.is_some()),
+        ("oauth", source.oauth.is_some()),
         ("signers", source.signers.is_some()),
         ("approve-changes", source.approve_changes.is_some()),
     ];
@@ -230,9 +231,9 @@ fn mcp(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourcePla
             }
         },
         (None, Some(line)) if line.first().is_some_and(|program| !program.is_empty()) => {
-            if source.credentials.is_some() {
-                let message = "a token is sent to a URL only, and this source is a command";
-                file.source_error(index, "credentials", message);
+            let given = [("credentials", source.credentials.is_some()), ("oauth", source.oauth.is_some())];
+            for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+                file.source_error(index, key, "a token is sent to a URL only, and this source is a command");
             }
             McpEndpoint::Command(line.clone())
         }
@@ -249,13 +250,13 @@ fn mcp(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourcePla
             return None;
         }
     };
-    let credentials = source.credentials.as_ref().map(|secret| file.resolve(&secret.file));
-    if let (McpEndpoint::Url(url), Some(_)) = (&endpoint, &credentials)
-        && url.starts_with("http:")
-        && !promptshelf_client::is_loopback_url(url)
+    let credentials = credentials(file, index, source);
+    if let McpEndpoint::Url(url) = &endpoint
+        && credentials != UpstreamCredentials::None
+        && !is_secure(url)
     {
         file.source_error(index, "url", "a token is sent over https only").help =
-            Some("use https, or leave out `credentials`".to_owned());
+            Some("use https, or leave out the credentials".to_owned());
     }
     Some(SourcePlace::Mcp(McpPlace {
         endpoint,
@@ -264,6 +265,47 @@ fn mcp(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourcePla
         timeout: source.timeout.map_or(MCP_TIMEOUT, |timeout| timeout.0),
         approves_changes: source.approve_changes.unwrap_or_default(),
     }))
+}
+
+/// The credentials for another MCP server.
+fn credentials(file: &mut ServerFile, index: usize, source: &Source) -> UpstreamCredentials {
+    let oauth = match (&source.credentials, &source.oauth) {
+        (None, None) => return UpstreamCredentials::None,
+        (Some(token), None) => return UpstreamCredentials::Token(file.resolve(&token.file)),
+        (token, Some(oauth)) => {
+            if token.is_some() {
+                file.source_error(index, "oauth", "`credentials` and `oauth` exclude each other");
+            }
+            oauth
+        }
+    };
+    let OAuthSection { issuer, client_id, client_secret, scopes } = oauth;
+    if !is_endpoint(issuer) || !is_secure(issuer) {
+        let message = "expected the issuer of the authorization server, an https URL";
+        file.source_error(index, "oauth", message);
+    }
+    if client_id.is_empty() {
+        file.source_error(index, "oauth", "`client-id` is empty");
+    }
+    if let Some(scope) = scopes.iter().find(|scope| !is_scope(scope)) {
+        file.source_error(index, "oauth", format!("expected a scope without spaces, got {scope:?}"));
+    }
+    UpstreamCredentials::Client(OAuthClient {
+        issuer: issuer.clone(),
+        id: client_id.clone(),
+        secret: file.resolve(&client_secret.file),
+        scopes: scopes.clone(),
+    })
+}
+
+/// Whether secrets can be sent to a URL: over TLS, or on this machine.
+fn is_secure(url: &str) -> bool {
+    !url.starts_with("http:") || promptshelf_client::is_loopback_url(url)
+}
+
+/// Returns whether a text is one scope (RFC 6749, 3.3: printable ASCII without space, `"` and `\`).
+pub(crate) fn is_scope(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
 }
 
 fn git(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourcePlace> {
@@ -335,7 +377,7 @@ pub(super) fn folders(sources: &[ConfiguredSource]) -> impl Iterator<Item = Path
 pub(super) fn secret_files(sources: &[ConfiguredSource]) -> Vec<PathBuf> {
     let files = sources.iter().flat_map(|source| match &source.place {
         SourcePlace::Git(git) => [git.credentials.clone(), git.webhook_secret.clone()],
-        SourcePlace::Mcp(mcp) => [mcp.credentials.clone(), None],
+        SourcePlace::Mcp(mcp) => [mcp.credentials.file().cloned(), None],
         _ => [None, None],
     });
     files.flatten().collect()

@@ -25,32 +25,52 @@ type Fields = HashMap<String, String>;
 
 /// Faults and variations of the authorization server.
 #[derive(Default)]
-pub(super) struct Behaviour {
+pub(crate) struct Behaviour {
     /// The redirect names another issuer.
-    pub(super) wrong_issuer: bool,
+    pub(crate) wrong_issuer: bool,
     /// The user denies consent.
-    pub(super) denies_consent: bool,
+    pub(crate) denies_consent: bool,
     /// The URL of the authorization page, if not the server's own.
-    pub(super) page: Option<String>,
+    pub(crate) page: Option<String>,
     /// Registration issues a client secret, and the token endpoint requires it.
-    pub(super) secrets: bool,
+    pub(crate) secrets: bool,
     /// Tokens are issued already expired.
-    pub(super) expired_tokens: bool,
+    pub(crate) expired_tokens: bool,
     /// The value of `code_challenge_methods_supported`, if not S256; null omits the member.
-    pub(super) challenge_methods: Option<Value>,
+    pub(crate) challenge_methods: Option<Value>,
     /// None of the requested scopes is granted.
-    pub(super) grants_nothing: bool,
+    pub(crate) grants_nothing: bool,
+    /// The token endpoint takes the secret of a client in the header only.
+    pub(crate) basic_only: bool,
+    /// A fault of the token endpoint.
+    pub(crate) token_fault: Option<TokenFault>,
 }
 
+/// An answer of a token endpoint that is broken or hostile.
+#[derive(Clone, Copy)]
+pub(crate) enum TokenFault {
+    /// A redirect that repeats the request elsewhere.
+    Redirect,
+    /// An answer of 2 MiB.
+    Huge,
+    /// No JSON.
+    Garbage,
+}
+
+/// The secret of a client that signs in as itself. Registered clients receive it, too.
+pub(crate) const SECRET: &str = "between us";
+
 #[derive(Default)]
-pub(super) struct Recorded {
-    pub(super) registered: Vec<Value>,
-    pub(super) authorized: Vec<Fields>,
-    pub(super) exchanged: Vec<Fields>,
+pub(crate) struct Recorded {
+    pub(crate) registered: Vec<Value>,
+    pub(crate) authorized: Vec<Fields>,
+    pub(crate) exchanged: Vec<Fields>,
     /// `Authorization` headers received at the token endpoint.
-    pub(super) basic: Vec<Option<String>>,
+    pub(crate) basic: Vec<Option<String>>,
+    /// Requests that followed a redirect of the token endpoint.
+    pub(crate) stolen: usize,
     /// Scopes by token.
-    tokens: HashMap<String, String>,
+    pub(crate) tokens: HashMap<String, String>,
 }
 
 struct Inner {
@@ -62,10 +82,10 @@ struct Inner {
 }
 
 /// Both servers; they run until the test process ends.
-pub(super) struct Realm(Arc<Inner>);
+pub(crate) struct Realm(Arc<Inner>);
 
 impl Realm {
-    pub(super) fn start(behaviour: Behaviour) -> Realm {
+    pub(crate) fn start(behaviour: Behaviour) -> Realm {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.set_nonblocking(true).expect("non-blocking mode");
         let url = format!("http://{}", listener.local_addr().expect("a bound listener"));
@@ -77,6 +97,7 @@ impl Realm {
             .route("/register", post(register))
             .route("/authorize", get(authorize))
             .route("/token", post(token))
+            .route("/stolen", post(stolen))
             .route("/mcp", post(prompts))
             .route("/api/v1/channels", get(channels))
             .with_state(Arc::clone(&inner));
@@ -90,23 +111,23 @@ impl Realm {
         Realm(inner)
     }
 
-    pub(super) fn withhold_metadata(&self, withholds: bool) {
+    pub(crate) fn withhold_metadata(&self, withholds: bool) {
         self.0.withholds_metadata.store(withholds, Ordering::SeqCst);
     }
 
-    pub(super) fn issuer(&self) -> &str {
+    pub(crate) fn issuer(&self) -> &str {
         &self.0.url
     }
 
-    pub(super) fn mcp(&self) -> String {
+    pub(crate) fn mcp(&self) -> String {
         format!("{}/mcp", self.0.url)
     }
 
-    pub(super) fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         self.0.url.trim_start_matches("http://")
     }
 
-    pub(super) fn recorded(&self) -> MutexGuard<'_, Recorded> {
+    pub(crate) fn recorded(&self) -> MutexGuard<'_, Recorded> {
         self.0.recorded.lock().expect("no panic")
     }
 }
@@ -130,6 +151,9 @@ async fn metadata(State(realm): State<Arc<Inner>>) -> Response {
     if let Some(methods) = &realm.behaviour.challenge_methods {
         document["code_challenge_methods_supported"] = methods.clone();
     }
+    if realm.behaviour.basic_only {
+        document["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]);
+    }
     document.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
     published(&realm, document)
 }
@@ -147,7 +171,7 @@ async fn register(State(realm): State<Arc<Inner>>, Json(client): Json<Value>) ->
     recorded.registered.push(client);
     answer["client_id"] = json!(format!("client-{}", recorded.registered.len()));
     if realm.behaviour.secrets {
-        answer["client_secret"] = json!("between us");
+        answer["client_secret"] = json!(SECRET);
     }
     (StatusCode::CREATED, Json(answer)).into_response()
 }
@@ -170,7 +194,13 @@ async fn token(State(realm): State<Arc<Inner>>, headers: HeaderMap, body: String
     let request = fields(&body);
     let mut recorded = realm.recorded.lock().expect("no panic");
     let basic = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    recorded.basic.push(basic);
+    recorded.basic.push(basic.clone());
+    match realm.behaviour.token_fault {
+        Some(TokenFault::Redirect) => return Redirect::temporary("/stolen").into_response(),
+        Some(TokenFault::Huge) => return format!("{{\"access_token\":\"{}\"}}", "x".repeat(2 << 20)).into_response(),
+        Some(TokenFault::Garbage) => return "no token today".into_response(),
+        None => {}
+    }
     let scope = match request["grant_type"].as_str() {
         "authorization_code" => {
             let page = &recorded.authorized[request["code"].parse::<usize>().expect("a code of ours")];
@@ -181,6 +211,15 @@ async fn token(State(realm): State<Arc<Inner>>, headers: HeaderMap, body: String
             );
             assert_eq!(page["redirect_uri"], request["redirect_uri"]);
             page["scope"].clone()
+        }
+        "client_credentials" => {
+            // `mirror:between us`, form-encoded before Base64.
+            let is_basic = basic.as_deref() == Some("Basic bWlycm9yOmJldHdlZW4rdXM=");
+            let is_in_body = request.get("client_secret").is_some_and(|secret| secret == SECRET);
+            if !(is_basic || is_in_body && !realm.behaviour.basic_only) {
+                return (StatusCode::UNAUTHORIZED, Json(json!({ "error": "invalid_client" }))).into_response();
+            }
+            request.get("scope").cloned().unwrap_or_default()
         }
         _ => recorded.tokens[&request["refresh_token"].replace("refresh", "token")].clone(),
     };
@@ -193,6 +232,11 @@ async fn token(State(realm): State<Arc<Inner>>, headers: HeaderMap, body: String
         "token_type": "Bearer", "expires_in": if realm.behaviour.expired_tokens { 1 } else { 3600 }, "scope": scope,
     }))
     .into_response()
+}
+
+async fn stolen(State(realm): State<Arc<Inner>>) -> Json<Value> {
+    realm.recorded.lock().expect("no panic").stolen += 1;
+    Json(json!({ "access_token": "token-0", "token_type": "Bearer" }))
 }
 
 /// Returns the refusal of a caller without a token, or without the scope `write` where it is needed.

@@ -13,7 +13,10 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{HELLO, Workplace, eventually, get, names, prompts};
-use crate::fake_server::FakeServer;
+use crate::{
+    client_auth::realm::{Behaviour, Realm, SECRET},
+    fake_server::FakeServer,
+};
 
 fn upstream(name: &str, url: &str, more: &str) -> String {
     format!("[[source]]\nname = \"{name}\"\nkind = \"mcp\"\nurl = \"{url}\"\ninterval = \"1s\"\n{more}\n\n")
@@ -209,4 +212,33 @@ fn own_token_is_sent_and_never_that_of_the_caller() {
     assert!(!text.contains("callers-"), "{text}");
     let output = place.run(&["source", "list"]);
     assert!(!output.contains("own-token") && !server.startup_log.contains("own-token"), "{output}");
+}
+
+// req: S-156
+#[test]
+fn server_signs_in_as_an_oauth_client() {
+    let realm = Realm::start(Behaviour::default());
+    let oauth = format!(
+        "oauth = {{ issuer = \"{}\", client-id = \"mirror\", client-secret = {{ file = \"secret\" }}, scopes = [\"read\"] }}",
+        realm.issuer()
+    );
+    let settings = upstream("up", &realm.mcp(), &oauth);
+    let place = Workplace::new(&[("secret", "a wrong secret\n")], &settings);
+    let server = place.serve();
+    let listed = || place.run(&["source", "list"]);
+    eventually(listed, |listed| listed.contains("invalid_client"));
+    assert!(!listed().contains("a wrong secret"), "{}", listed());
+    // The secret is replaced, and needs no restart.
+    place.0.write("secret", &format!("{SECRET}\n"));
+    eventually(|| names(&server), |names| *names == ["up-open", "up-written"]);
+    let hello = |got: &Value| got["result"]["messages"][0]["content"]["text"] == "Hello.";
+    let got = get(&server, "up-open", &json!({}));
+    assert!(hello(&got), "{got}");
+    // The server forgets its tokens.
+    realm.recorded().tokens.clear();
+    let got = get(&server, "up-open", &json!({}));
+    assert!(hello(&got), "{got}");
+    let recorded = realm.recorded();
+    assert!(recorded.exchanged.iter().all(|request| request["scope"] == "read" && request["resource"] == realm.mcp()));
+    assert!(!listed().contains(SECRET) && !server.startup_log.contains(SECRET), "{}", listed());
 }
