@@ -6,13 +6,16 @@ use crate::error::GitError;
 const MAX_SHOWN: usize = 1_000;
 
 /// The beginnings of lines without a cause.
-const NOISE: [&str; 6] = [
+const NOISE: [&str; 8] = [
     "hint:",
     "warning:",
     "From ",
     "fatal: Could not read from remote repository",
     "Please make sure you have the correct access rights",
     "and the repository exists",
+    // How to trust a host whose key has changed. Somebody has to compare the keys first.
+    "remove with:",
+    "ssh-keygen -f",
 ];
 
 /// Replaces secrets and control characters. The texts of servers (`remote: …`) are kept.

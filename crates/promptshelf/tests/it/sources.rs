@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod git_sources;
 mod joined_skills;
+mod ssh_sources;
 mod upstream_forms;
 mod upstream_resources;
 mod upstream_restarts;
