@@ -88,7 +88,12 @@ before(async () => {
 });
 after(() => stop?.());
 
-test('TypeScript: prompts, completion and embedded resources', async () => {
+// Its prompts fit on a page, none of them asks, and its list does not change.
+test('TypeScript: all prompts, completion and embedded resources', async () => {
+  const listed = await printed('list');
+  for (const name of ['args-prompt', 'completable-prompt', 'resource-prompt', 'simple-prompt']) {
+    assert.match(listed, prompt(`ts-${name}`));
+  }
   assert.equal(await printed('get', 'ts-args-prompt', '-a', 'city=New York'), "What's weather in New York?\n");
   const completed = ['complete', 'ts-completable-prompt', 'name', 'A', '-a', 'department=Engineering'];
   assert.equal(await printed(...completed), 'Alice\n');
