@@ -8,6 +8,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
+    time::Duration,
 };
 
 use futures_util::stream::BoxStream;
@@ -23,6 +24,10 @@ use sse_stream::Sse;
 use tokio::sync::watch;
 
 use crate::error::ClientError;
+
+/// The time after which a connection is not used again. Servers close idle connections after five seconds or more, and
+/// a request on one that is being closed would be lost.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The most redirects that one request follows.
 const MAX_REDIRECTS: usize = 10;
@@ -153,9 +158,7 @@ pub(crate) fn http_client() -> Result<reqwest::Client, ClientError> {
             attempt.stop()
         }
     });
-    // No idle connections, as in the SDK's own client: an answer that is not read to its end would delay the next
-    // request.
-    let client = reqwest::Client::builder().pool_max_idle_per_host(0).redirect(redirects).build();
+    let client = reqwest::Client::builder().pool_idle_timeout(IDLE_TIMEOUT).redirect(redirects).build();
     client.map_err(|error| ClientError::Unreachable {
         reason: format!("no HTTP client can be created: {error}"),
         source: Some(Box::new(error)),

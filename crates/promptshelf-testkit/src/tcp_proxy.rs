@@ -29,6 +29,7 @@ struct Shared {
     /// The number of messages from clients that still pass.
     passing: AtomicU64,
     seen: AtomicU64,
+    connections: AtomicU64,
 }
 
 impl TcpProxy {
@@ -36,11 +37,12 @@ impl TcpProxy {
     pub async fn start(port: u16) -> TcpProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let (passing, seen) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        let shared = Arc::new(Shared { passing, seen });
+        let (passing, seen, connections) = (AtomicU64::new(u64::MAX), AtomicU64::new(0), AtomicU64::new(0));
+        let shared = Arc::new(Shared { passing, seen, connections });
         let state = Arc::clone(&shared);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                state.connections.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(forward(client, port, Arc::clone(&state)));
             }
         });
@@ -55,6 +57,12 @@ impl TcpProxy {
     /// Lets everything pass again.
     pub fn mend(&self) {
         self.cut_after(u64::MAX);
+    }
+
+    /// Returns the number of connections so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::SeqCst)
     }
 
     /// Returns the number of messages of clients so far.

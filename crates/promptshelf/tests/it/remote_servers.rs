@@ -7,6 +7,7 @@ use futures_util::TryStreamExt;
 use insta::assert_snapshot;
 use promptshelf::Library;
 use promptshelf::client::{Client, ClientError, CompletionTarget, Endpoint};
+use promptshelf_testkit::tcp_proxy::TcpProxy;
 use serde_json::json;
 
 use crate::{
@@ -203,4 +204,16 @@ async fn completion_uses_context_and_errors_are_distinguished() {
     assert!(matches!(nowhere, Err(ClientError::Unreachable { .. })));
     let client = Arc::new(client);
     assert_eq!(client.revision().as_deref(), Some("2026-07-28"));
+}
+
+#[tokio::test]
+async fn requests_in_succession_use_one_connection() {
+    let server = Server::of(&library(&[("hello.md", "Say hello.\n")]), &[]);
+    let authority: std::net::SocketAddr = server.authority().parse().expect("an address");
+    let proxy = TcpProxy::start(authority.port()).await;
+    let client = Client::connect(&Endpoint::url(format!("http://{}/mcp", proxy.address))).await.expect("a server");
+    for _ in 0..20 {
+        client.get("hello", &[].into()).await.expect("a prompt");
+    }
+    assert!(proxy.connections() <= 2, "{} connections", proxy.connections());
 }
