@@ -51,12 +51,12 @@ test('a proposal is discussed, approved, found in the history and rolled back by
   await page.goto(shop.url);
   await page.getByRole('link', { name: 'Proposals 1 review wanted' }).click();
   await page.getByRole('link', { name: 'Ask for the name' }).click();
-  await page.getByText('`name` became required: callers that leave it out will fail').waitFor();
+  await page.getByText('name became required: callers that leave it out will fail').waitFor();
   await page.getByText('Affected through _shared/style.md').waitFor();
   // The same in another language.
   const german = await shop.as(open, 'rita', { locale: 'de' });
   await german.page.goto(`${shop.url}#/proposal/${id}`);
-  await german.page.getByText('`name` ist jetzt erforderlich: Aufrufe ohne diesen Wert schlagen fehl.').waitFor();
+  await german.page.getByText('name ist jetzt erforderlich: Aufrufe ohne diesen Wert schlagen fehl.').waitFor();
   assert.deepEqual(german.wrong, []);
   await german.context.close();
   // The rendering with the values of the test, and with typed ones.
@@ -104,7 +104,7 @@ test('a proposal is discussed, approved, found in the history and rolled back by
   // The rollback of the prompt is compared first, and becomes a proposal that another person approves.
   await author.page.goto(`${shop.url}#/history/production?prompt=people-greet`);
   await author.page.getByRole('link', { name: 'Roll back this prompt Revision 1' }).click();
-  await author.page.getByText('`name` became optional').waitFor();
+  await author.page.getByText('name became optional').waitFor();
   await author.page.getByText('This becomes a proposal').waitFor();
   await author.page.getByLabel('Description').fill('Too warm');
   await author.page.getByRole('button', { name: 'Roll back to this' }).click();

@@ -6,7 +6,7 @@ import { language, moreWords, t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from '../view/glyphs.js';
 import { diffTable } from './diff-table.js';
-import { differenceWords } from './difference-words.js';
+import { differenceParts } from './difference-words.js';
 import { changePill, fill, pill } from './parts.js';
 import { renderings } from './renderings.js';
 
@@ -126,7 +126,7 @@ function difference(one) {
     'li',
     null,
     pill(kinds[impact] ?? 'plain', label),
-    h('span', null, name ? h('code', null, revealed(name)) : t('ch.library'), ': ', revealed(differenceWords(one))),
+    h('span', null, name ? h('code', null, revealed(name)) : t('ch.library'), ': ', differenceParts(one)),
     recent ? h('span.recent', null, recentCalls(recent)) : null,
   );
 }
