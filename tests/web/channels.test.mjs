@@ -51,12 +51,35 @@ test('a proposal is discussed, approved, found in the history and rolled back by
   await page.goto(shop.url);
   await page.getByRole('link', { name: 'Proposals 1 review wanted' }).click();
   await page.getByRole('link', { name: 'Ask for the name' }).click();
-  await page.getByText('name became required: callers that leave it out will fail').waitFor();
+  const sentence = page.getByText('name became required: callers that leave it out will fail');
+  assert.equal(await sentence.locator('code').last().textContent(), 'name');
   await page.getByText('Affected through _shared/style.md').waitFor();
   // The same in another language.
   const german = await shop.as(open, 'rita', { locale: 'de' });
   await german.page.goto(`${shop.url}#/proposal/${id}`);
   await german.page.getByText('name ist jetzt erforderlich: Aufrufe ohne diesen Wert schlagen fehl.').waitFor();
+  // Backticks of an author mark no code, and nothing is markup.
+  const shown = await page.evaluate(async (/** @type {string} */ url) => {
+    const { differenceParts } = await import(url);
+    const words = (/** @type {string} */ code, /** @type {Record<string, string>} */ values) => {
+      const found = document.createElement('p');
+      found.append(...differenceParts({ impact: 'notice', code, values, text: 'by `hand`' }).flat());
+      return [
+        found.textContent,
+        ...[...found.querySelectorAll('*')].map((one) => `${one.localName} ${one.textContent}`),
+      ];
+    };
+    return [
+      words('argument-default', { argument: 'name', text: '“`a` <b>b</b> \ue000\ue001”' }),
+      words('choices-new', { argument: 'name', values: '`x`, `y`' }),
+      words('of-the-future', {}),
+    ];
+  }, `${shop.url}assets/js/channels/difference-words.js`);
+  assert.deepEqual(shown, [
+    ['The default of name is now “`a` <b>b</b> \ue000\ue001”.', 'code name'],
+    ['name also accepts x, y.', 'code name', 'code x', 'code y'],
+    ['by hand', 'code hand'],
+  ]);
   assert.deepEqual(german.wrong, []);
   await german.context.close();
   // The rendering with the values of the test, and with typed ones.

@@ -198,3 +198,12 @@ test('all languages have the same keys and placeholders', () => {
     }
   }
 });
+
+test('sentences of differences have their code between two backticks in every language', async () => {
+  for (const code of ['en', 'de', 'zh', 'ja']) {
+    const { differences } = await import(`${JS}/lang/differences/${code}.js`);
+    for (const [key, sentence] of Object.entries(differences)) {
+      for (const form of sentence.split('|')) assert.equal(form.split('`').length % 2, 1, `${code} ${key}`);
+    }
+  }
+});

@@ -6,37 +6,57 @@ import { revealed } from '../text/invisible.js';
 
 /** @typedef {keyof import('../i18n.js').Words} Key */
 
-/**
- * The sentence of a difference, with the names in it as code.
- *
- * @param {import('./comparison.js').Difference} difference
- */
-export function differenceParts(difference) {
-  const words = differenceWords(difference);
-  const parts = words.split('`');
-  // A value can have such a mark, too.
-  if (parts.length % 2 === 0) return revealed(words);
-  return parts.map((part, index) => (index % 2 ? h('code', null, revealed(part)) : h('span', null, revealed(part))));
+/** Stands for a backtick of an author's text, which marks no code. The first character escapes itself. */
+const BACKTICK = '\ue000\ue001';
+
+/** @param {string} text */
+function doubled(text) {
+  return text.replaceAll('\ue000', '\ue000\ue000');
+}
+
+/** @param {string} text */
+function restored(text) {
+  return text.replace(/\ue000([\ue000\ue001])/g, (_, one) => (one === '\ue001' ? '`' : one));
 }
 
 /**
- * The sentence of a difference. Codes without words have the server's sentence, in English.
+ * The sentence of a difference as nodes: parts in backticks are code.
+ *
+ * @param {import('./comparison.js').Difference} difference
+ * @returns {import('../dom.js').Children[]}
+ */
+export function differenceParts(difference) {
+  return sentence(difference)
+    .split(/`([^`]+)`/)
+    .map((part, index) => {
+      const text = revealed(restored(part));
+      return index % 2 ? h('code', null, text) : text;
+    });
+}
+
+/**
+ * The sentence with escaped values. Codes without words have the server's sentence, in English.
  *
  * @param {import('./comparison.js').Difference} difference
  */
-function differenceWords({ impact, code, values, text }) {
+function sentence({ impact, code, values, text }) {
   const key = `difference.${code}`;
-  if (!hasWords(key)) return text;
+  if (!hasWords(key)) return doubled(text);
   /** @type {Record<string, string>} */
-  const filled = { ...values };
+  const filled = {};
+  // Lists have backticks of the server: `a`, `b`. In other values they are an author's.
+  const isAccess = /^(access|diagnostics|new)/.test(code);
+  for (const [name, value] of Object.entries(values)) {
+    const isList = name === 'values' || (isAccess && ['before', 'now'].includes(name));
+    filled[name] = isList ? doubled(value) : doubled(value).replaceAll('`', BACKTICK);
+  }
   if ('what' in values) {
     const what = `difference.what.${values.what}`;
     if (hasWords(what)) filled.what = t(/** @type {Key} */ (what));
   }
   // No rule closes it.
   for (const rules of ['before', 'now']) if (values[rules] === '') filled[rules] = t('difference.everyone');
-  const sentence = t(/** @type {Key} */ (key), filled);
-  const parts = [sentence, values.message];
+  const parts = [t(/** @type {Key} */ (key), filled), filled.message];
   // These differences can make values invalid.
   if (code.startsWith('value-') && impact === 'breaking') parts.push(t('difference.fails'));
   return parts.filter(Boolean).join(' ');
