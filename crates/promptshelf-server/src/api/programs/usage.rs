@@ -67,7 +67,8 @@ pub(super) async fn get_usage(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct OverviewParameters {
-    /// The age of the oldest figures, such as `30d` or `12h`. 30 days by default.
+    /// The period until now, such as `30d` or `12h`. Whole days are days in UTC, the last of them is the present one. 30
+    /// days by default.
     since: Option<String>,
     /// Only the figures of this prompt.
     prompt: Option<String>,
@@ -87,7 +88,9 @@ pub(super) async fn get_usage_overview(
     let answer = async {
         state.require(&caller, Scope::Read)?;
         let log = state.usage().ok_or_else(not_counted)?;
-        let since = since(query.since.as_deref().unwrap_or("30d"))?;
+        let since = parsed(query.since.as_deref().unwrap_or("30d"))
+            .and_then(|age| begin_of_days(age, Timestamp::now()))
+            .ok_or_else(invalid_age)?;
         let selection = UsageQuery { since: Some(since), prompt: query.prompt };
         let mut days = log.daily(&selection).await?;
         days.values_mut().for_each(|figures| figures.retain(|key, _| state.shows(&caller, &key.channel)));
@@ -135,11 +138,47 @@ fn whole_hour(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_second(time.as_second().div_euclid(3_600) * 3_600).ok()
 }
 
+/// Returns the begin of the period until now that is so long. A period of whole days ends with the present one, in UTC: the
+/// days of a chart are whole.
+fn begin_of_days(age: SignedDuration, now: Timestamp) -> Option<Timestamp> {
+    const DAY: i64 = 24 * 3_600;
+    let begin = now.checked_sub(age).ok()?;
+    if age.as_secs() % DAY != 0 {
+        return Some(begin);
+    }
+    Timestamp::from_second((begin.as_second().div_euclid(DAY) + 1) * DAY).ok()
+}
+
 /// Returns the time that lies so far back, with days of 24 hours.
 fn since(age: &str) -> Result<Timestamp, Problem> {
-    let parse = || {
-        let age = age.parse::<Span>().ok()?.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
-        Timestamp::now().checked_sub(age).ok().filter(|_| age > SignedDuration::ZERO)
-    };
-    parse().ok_or_else(|| Problem::invalid("The age `since` is invalid: expected days or hours, such as 30d or 12h"))
+    parsed(age).and_then(|age| Timestamp::now().checked_sub(age).ok()).ok_or_else(invalid_age)
+}
+
+fn parsed(age: &str) -> Option<SignedDuration> {
+    let age = age.parse::<Span>().ok()?.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    (age > SignedDuration::ZERO).then_some(age)
+}
+
+fn invalid_age() -> Problem {
+    Problem::invalid("The age `since` is invalid: expected days or hours, such as 30d or 12h")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_of_days_end_with_the_present_day() {
+        for (age, now, begin) in [
+            ("7d", "2026-11-24T03:50:01Z", "2026-11-18T00:00:00Z"),
+            ("7d", "2026-11-24T00:00:00Z", "2026-11-18T00:00:00Z"),
+            ("1d", "2026-11-24T23:59:59Z", "2026-11-24T00:00:00Z"),
+            ("24h", "2026-11-24T12:00:00Z", "2026-11-24T00:00:00Z"),
+            ("12h", "2026-11-24T03:50:01Z", "2026-11-23T15:50:01Z"),
+            ("36h", "2026-11-24T12:00:00Z", "2026-11-23T00:00:00Z"),
+        ] {
+            let found = begin_of_days(parsed(age).expect("an age"), now.parse().expect("a time"));
+            assert_eq!(found, Some(begin.parse().expect("a time")), "{age} before {now}");
+        }
+    }
 }
