@@ -37,7 +37,8 @@ pub(crate) async fn list(arguments: &RolloutListArguments) -> Result<(), Failure
     if arguments.history {
         for one in &rollouts {
             writeln!(output.out, "\n{} to {}:", one.channel, one.target)?;
-            let header = ["TIME", "SHARE", "BY", "CALLS", "ERRORS", "ERRORS OF REST", "REASON"];
+            // The figures are those of the share before.
+            let header = ["TIME", "SHARE", "BY", "CALLS BEFORE", "ERRORS BEFORE", "ERRORS OF REST BEFORE", "REASON"];
             let mut rows = vec![header.map(str::to_owned).to_vec()];
             rows.extend(one.history.iter().map(|change| change_row(change, &output)));
             report::print_table(&mut output, "  ", &rows)?;

@@ -65,6 +65,8 @@ fn publishers_change_a_rollout_and_readers_see_it() {
     assert_eq!(kinds, ["stop", "set", "set", "begin"]);
     let shown = bob.ok(&["rollout", "list", "--history"]);
     assert!(shown.contains("production to next:") && shown.contains("A complaint"), "{shown}");
+    // The figures of a row are those of the share before.
+    assert!(shown.contains("  CALLS BEFORE  ERRORS BEFORE  ERRORS OF REST BEFORE  REASON"), "{shown}");
     for (method, caller, outcome, percent) in [
         ("api/set-rollout", "bob", "ok", json!(75)),
         ("api/set-rollout", "bob", "precondition-failed", json!(90)),

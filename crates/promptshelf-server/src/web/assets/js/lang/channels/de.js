@@ -134,7 +134,8 @@ export const channels = {
   'ch.rollout-done': 'Der Rollout ist geändert',
   'ch.rollout-earliest': 'Frühestens',
   'ch.rollout-errors': 'Fehlgeschlagene Aufrufe',
-  'ch.rollout-figures': 'Neue Version: {failed} von {calls} Aufrufen fehlgeschlagen; übrige: {theirs} von {others}.',
+  'ch.rollout-figures':
+    'Vor dieser Änderung: {failed} von {calls} Aufrufen der neuen Version fehlgeschlagen; übrige: {theirs} von {others}.',
   'ch.rollout-hint': 'Setzt einen gestoppten Rollout fort und beginnt den Vergleich neu.',
   'ch.rollout-idle': 'Nicht angewendet',
   'ch.rollout-kind.begin': 'Begonnen',

@@ -132,7 +132,8 @@ export const channels = {
   'ch.rollout-done': 'The rollout is changed',
   'ch.rollout-earliest': 'Not before',
   'ch.rollout-errors': 'Failed calls',
-  'ch.rollout-figures': 'New version: {failed} of {calls} calls failed; others: {theirs} of {others}.',
+  'ch.rollout-figures':
+    'Before this change: {failed} of {calls} calls of the new version failed; others: {theirs} of {others}.',
   'ch.rollout-hint': 'It continues a stopped rollout, and begins the comparison anew.',
   'ch.rollout-idle': 'Not applied',
   'ch.rollout-kind.begin': 'Begun',

@@ -131,7 +131,7 @@ export const channels = {
   'ch.rollout-done': '逐步发布已更改',
   'ch.rollout-earliest': '最早时间',
   'ch.rollout-errors': '失败的调用',
-  'ch.rollout-figures': '新版本：{calls} 次调用中 {failed} 次失败；其他：{others} 次中 {theirs} 次。',
+  'ch.rollout-figures': '此更改之前：新版本 {calls} 次调用中 {failed} 次失败；其他：{others} 次中 {theirs} 次。',
   'ch.rollout-hint': '已停止的逐步发布将继续，比较重新开始。',
   'ch.rollout-idle': '未应用',
   'ch.rollout-kind.begin': '开始',
