@@ -84,6 +84,23 @@ async fn figures_of_an_hour_without_a_store_are_written_afterwards() {
     assert_eq!((stored(&store).await, log.loss()), (360, UsageLoss { lost: 0, waiting: 0 }));
 }
 
+// req: S-186
+#[tokio::test]
+async fn figures_of_a_long_outage_are_bounded_and_the_rest_is_counted_as_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (log, service) = counting(Some(&url(&folder)));
+    // Almost as many keys as may wait, of an earlier hour.
+    let keys = (0..MAX_KEYS - 5).map(|number| (format!("earlier-{number}"), String::new()));
+    assert_eq!(log.0.state.lock().await.collect(figures(keys), 0), 0);
+    let now = Timestamp::from_second(HOUR).expect("a time");
+    for round in 1..=2 {
+        (0..20).for_each(|number| call(&service, number));
+        log.write(now, WRITE_TIMEOUT).await.expect_err("the store is missing");
+        let (lost, waiting) = (15 * round, (MAX_KEYS - 5) as u64 + 5 * round);
+        assert_eq!(log.loss(), UsageLoss { lost, waiting }, "five of the 20 prompts have space");
+    }
+}
+
 // req: S-226
 #[tokio::test]
 async fn clock_that_jumps_removes_no_figures() {
