@@ -6,8 +6,12 @@
 //! server by not publishing it any more.
 
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata};
+use url::Url;
 
-use crate::{error::ClientError, secure_url::is_secure};
+use crate::{error::ClientError, http::http_client, secure_url::is_secure};
+
+/// The largest metadata of an authorization server, in bytes.
+const MAX_METADATA_BYTES: usize = 256 << 10;
 
 /// The authorization server of an MCP server.
 pub(super) struct AuthorizationServer {
@@ -30,6 +34,35 @@ impl AuthorizationServer {
         let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(ClientError::sign_in)?;
         check_endpoints(&found.metadata, server)?;
         Ok(AuthorizationServer { is_published: found.source.is_discovered(), metadata: found.metadata })
+    }
+
+    /// Reads the metadata of a configured issuer at its own well-known URLs (RFC 8414, section 3.1).
+    ///
+    /// An MCP server can name a URL of its own below `/.well-known/` as its authorization server. The SDK does not compare
+    /// the issuer of what it finds there, so that the server could give the name of another issuer to its own token
+    /// endpoint. A secret is only sent to endpoints that its issuer publishes.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::SignInFailed`] if the issuer publishes no metadata, or names endpoints without `https`.
+    pub(super) async fn of_issuer(issuer: &str) -> Result<AuthorizationMetadata, ClientError> {
+        let base = Url::parse(issuer)
+            .map_err(|error| ClientError::sign_in_failed(format!("the issuer {issuer} is not a URL: {error}")))?;
+        let client = http_client()?;
+        let mut reason = "no metadata was found".to_owned();
+        for url in well_known(&base) {
+            match fetch(&client, url).await {
+                Ok(metadata) if metadata.issuer.as_deref().is_some_and(|found| is_same_issuer(found, issuer)) => {
+                    check_endpoints(&metadata, issuer)?;
+                    return Ok(metadata);
+                }
+                Ok(_) => reason = "its metadata has another issuer".to_owned(),
+                Err(error) => reason = error,
+            }
+        }
+        Err(ClientError::sign_in_failed(format!(
+            "the authorization server {issuer} does not publish its endpoints: {reason}"
+        )))
     }
 
     /// Returns the placeholder of an unknown authorization server. Its name never resolves (RFC 6761, section 6.4).
@@ -63,6 +96,45 @@ impl AuthorizationServer {
             self.metadata.issuer.as_deref().unwrap_or(&self.metadata.authorization_endpoint)
         )))
     }
+}
+
+/// Returns the URLs of an issuer's metadata: of OAuth, and of OpenID Connect in both forms.
+fn well_known(issuer: &Url) -> [Url; 3] {
+    let path = issuer.path().trim_end_matches('/');
+    let at = |path: String| {
+        let mut url = issuer.clone();
+        url.set_query(None);
+        url.set_fragment(None);
+        url.set_path(&path);
+        url
+    };
+    [
+        at(format!("/.well-known/oauth-authorization-server{path}")),
+        at(format!("/.well-known/openid-configuration{path}")),
+        at(format!("{path}/.well-known/openid-configuration")),
+    ]
+}
+
+/// Compares issuers. Some servers publish theirs with a slash at the end, and are configured without it.
+fn is_same_issuer(one: &str, other: &str) -> bool {
+    let without_slash = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
+    without_slash(one) == without_slash(other)
+}
+
+async fn fetch(client: &reqwest::Client, url: Url) -> Result<AuthorizationMetadata, String> {
+    let unreachable = |error: reqwest::Error| error.without_url().to_string();
+    let mut response = client.get(url).send().await.map_err(unreachable)?;
+    if !response.status().is_success() {
+        return Err(format!("it answered with HTTP {}", response.status().as_u16()));
+    }
+    let mut body = Vec::new();
+    while let Some(part) = response.chunk().await.map_err(unreachable)? {
+        body.extend_from_slice(&part);
+        if body.len() > MAX_METADATA_BYTES {
+            return Err(format!("its metadata has more than {MAX_METADATA_BYTES} bytes"));
+        }
+    }
+    serde_json::from_slice(&body).map_err(|error| format!("its metadata is malformed: {error}"))
 }
 
 /// Requires `https` for endpoints that are not on this machine: codes and tokens must be encrypted, and only web pages

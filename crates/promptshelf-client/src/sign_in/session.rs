@@ -186,7 +186,9 @@ impl AuthSession {
         let mut manager = manager(&self.url, &self.credentials).await.map_err(ClientError::sign_in)?;
         let found = AuthorizationServer::discover(&manager, Some(&challenge.header), &self.server).await?;
         let secret = self.config.secret_for(found.issuer())?;
-        manager.set_metadata(found.metadata);
+        // The MCP server chose the document in `found`; the issuer itself has the endpoints.
+        let metadata = AuthorizationServer::of_issuer(found.issuer().unwrap_or_default()).await?;
+        manager.set_metadata(metadata);
         let config = ClientCredentialsConfig::ClientSecret {
             client_id: self.config.client_id.clone().unwrap_or_default(),
             client_secret: secret.unwrap_or_default(),

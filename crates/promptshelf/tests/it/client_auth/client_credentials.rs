@@ -73,6 +73,21 @@ async fn secret_is_sent_to_its_issuer_only() {
 }
 
 #[tokio::test]
+async fn server_that_claims_the_issuer_gets_no_secret() {
+    let real = Realm::start(Behaviour::default());
+    let claimed = Some(real.issuer().to_owned());
+    let hostile = Realm::start(Behaviour { claimed_issuer: claimed, ..Behaviour::default() });
+    // The real issuer answers, and its token is not one of the hostile server.
+    connect(&hostile, SECRET, real.issuer()).await.expect_err("a token of another server");
+    assert_eq!(hostile.recorded().basic.len(), 0, "the secret was sent");
+    let hostile =
+        Realm::start(Behaviour { claimed_issuer: Some("http://127.0.0.1:1".to_owned()), ..Behaviour::default() });
+    let away = refusal(&hostile, SECRET, "http://127.0.0.1:1").await;
+    assert!(away.contains("http://127.0.0.1:1 does not publish its endpoints"), "{away}");
+    assert_eq!(hostile.recorded().basic.len(), 0, "the secret was sent");
+}
+
+#[tokio::test]
 async fn broken_token_endpoints_are_refused() {
     for fault in [TokenFault::Redirect, TokenFault::Huge, TokenFault::Garbage] {
         let realm = Realm::start(Behaviour { token_fault: Some(fault), ..Behaviour::default() });

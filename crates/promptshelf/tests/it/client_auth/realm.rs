@@ -42,6 +42,8 @@ pub(crate) struct Behaviour {
     pub(crate) grants_nothing: bool,
     /// The token endpoint takes the secret of a client in the header only.
     pub(crate) basic_only: bool,
+    /// The issuer that the server claims in a document at a URL of its own, which it names as authorization server.
+    pub(crate) claimed_issuer: Option<String>,
     /// A fault of the token endpoint.
     pub(crate) token_fault: Option<TokenFault>,
 }
@@ -94,6 +96,7 @@ impl Realm {
         let app = Router::new()
             .route("/.well-known/oauth-protected-resource/mcp", get(resource))
             .route("/.well-known/oauth-authorization-server", get(metadata))
+            .route("/.well-known/claimed", get(metadata))
             .route("/register", post(register))
             .route("/authorize", get(authorize))
             .route("/token", post(token))
@@ -137,7 +140,11 @@ fn fields(text: &str) -> Fields {
 }
 
 async fn resource(State(realm): State<Arc<Inner>>) -> Response {
-    published(&realm, json!({ "resource": format!("{}/mcp", realm.url), "authorization_servers": [realm.url] }))
+    let server = match &realm.behaviour.claimed_issuer {
+        Some(_) => format!("{}/.well-known/claimed", realm.url),
+        None => realm.url.clone(),
+    };
+    published(&realm, json!({ "resource": format!("{}/mcp", realm.url), "authorization_servers": [server] }))
 }
 
 async fn metadata(State(realm): State<Arc<Inner>>) -> Response {
@@ -150,6 +157,9 @@ async fn metadata(State(realm): State<Arc<Inner>>) -> Response {
     });
     if let Some(methods) = &realm.behaviour.challenge_methods {
         document["code_challenge_methods_supported"] = methods.clone();
+    }
+    if let Some(issuer) = &realm.behaviour.claimed_issuer {
+        document["issuer"] = json!(issuer);
     }
     if realm.behaviour.basic_only {
         document["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]);
