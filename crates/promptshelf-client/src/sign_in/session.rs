@@ -74,17 +74,28 @@ impl AuthSession {
             tracing::debug!(%error, "stored credentials cannot be renewed");
             AuthorizationServer::unknown()
         });
-        let restored = if found.issuer().is_some() && earlier.issuer.is_some() {
-            let has_issued = found.has_issued(earlier.issuer.as_deref());
-            manager.set_metadata(found.metadata);
+        let claims = found.has_issued(earlier.issuer.as_deref());
+        // The refresh token is for endpoints that its issuer publishes, whatever the server names.
+        let issued = match (&earlier.issuer, claims) {
+            (Some(issuer), true) => AuthorizationServer::of_issuer(issuer).await.map_err(|error| {
+                tracing::debug!(%error, "stored credentials cannot be renewed");
+            }),
+            _ => Err(()),
+        };
+        let restored = if let Ok(metadata) = issued {
+            manager.set_metadata(metadata);
             match manager.initialize_from_store().await {
-                Ok(true) if has_issued => {
+                Ok(true) => {
                     self.credentials.set_may_refresh(true);
                     // The SDK does not store client secrets.
                     manager.configure_client(earlier.client_config())
                 }
                 other => other.map(drop),
             }
+        } else if found.issuer().is_some() && earlier.issuer.is_some() && !claims {
+            // The SDK removes credentials of another issuer.
+            manager.set_metadata(found.metadata);
+            manager.initialize_from_store().await.map(drop)
         } else {
             manager.set_metadata(AuthorizationServer::unknown().metadata);
             manager.configure_client_id(&earlier.client_id)
@@ -142,11 +153,17 @@ impl AuthSession {
             }
         }
         let mut manager = manager(&self.url, &self.credentials).await.map_err(ClientError::sign_in)?;
-        let found = AuthorizationServer::discover(&manager, Some(&challenge.header), &self.server).await?;
-        found.check_pkce()?;
-        manager.set_metadata(found.metadata.clone());
+        let mut found = AuthorizationServer::discover(&manager, Some(&challenge.header), &self.server).await?;
         let earlier = self.credentials.earlier().await.ok().flatten();
         let earlier = earlier.filter(|earlier| found.has_issued(earlier.issuer.as_deref()));
+        let has_secret = earlier.as_ref().is_some_and(|earlier| earlier.secret.is_some())
+            || matches!(self.config.secret_for(found.issuer()), Ok(Some(_)));
+        if let (Some(issuer), true) = (found.issuer(), has_secret) {
+            // A secret is for endpoints that its issuer publishes, whatever the server names.
+            found.metadata = AuthorizationServer::of_issuer(issuer).await?;
+        }
+        found.check_pkce()?;
+        manager.set_metadata(found.metadata.clone());
 
         let scopes = self.scopes(&manager, challenge, earlier.as_ref().map(|earlier| earlier.granted.as_slice())).await;
         let redirect =

@@ -248,6 +248,43 @@ async fn refresh_token_is_not_sent_to_default_endpoints() {
 
 // req: S-72
 #[tokio::test]
+async fn refresh_token_is_not_sent_to_a_server_that_claims_its_issuer() {
+    let (real, store) = (Realm::start(Behaviour { expired_tokens: true, ..Behaviour::default() }), Arc::default());
+    connect(&real, &store, Some(TestBrowser::default())).await.expect("a sign-in");
+    // The server has become hostile since.
+    let claimed_issuer = Some(real.issuer().to_owned());
+    let hostile = Realm::start(Behaviour { claimed_issuer, ..Behaviour::default() });
+    let credentials = store.0.lock().expect("no panic").remove(&real.mcp()).expect("they are stored");
+    store.0.lock().expect("no panic").insert(hostile.mcp(), credentials);
+    let refused = connect(&hostile, &store, None).await;
+    assert!(matches!(refused, Err(ClientError::AuthenticationRequired)), "{refused:?}");
+    assert_eq!(hostile.recorded().basic.len(), 0, "the refresh token was sent");
+    // Without the issuer itself nothing is renewed.
+    let away = Some("http://127.0.0.1:1".to_owned());
+    let hostile = Realm::start(Behaviour { claimed_issuer: away, ..Behaviour::default() });
+    let moved = |stored: String| stored.replace(real.issuer(), "http://127.0.0.1:1");
+    let credentials = store.0.lock().expect("no panic").drain().next().expect("they are stored").1;
+    store.0.lock().expect("no panic").insert(hostile.mcp(), moved(credentials));
+    connect(&hostile, &store, None).await.expect_err("an ended token");
+    assert_eq!(hostile.recorded().basic.len(), 0, "the refresh token was sent");
+}
+
+// req: S-73
+#[tokio::test]
+async fn configured_secret_is_not_sent_to_a_server_that_claims_its_issuer() {
+    let real = Realm::start(Behaviour::default());
+    let claimed_issuer = Some(real.issuer().to_owned());
+    let hostile = Realm::start(Behaviour { claimed_issuer, ..Behaviour::default() });
+    let sign_in = SignIn::new(Arc::<Memory>::default()).browser(Arc::new(TestBrowser::default()));
+    let sign_in = sign_in.client("team").client_secret("a secret", Some(real.issuer().to_owned()));
+    let refused = ConnectOptions::new().sign_in(sign_in).connect(&Endpoint::url(hostile.mcp())).await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert!(hostile.recorded().basic.is_empty() && hostile.recorded().authorized.is_empty());
+    assert!(!real.recorded().basic.is_empty(), "the issuer itself was asked");
+}
+
+// req: S-72
+#[tokio::test]
 async fn access_token_is_used_to_its_end_without_metadata() {
     let (realm, store) = (Realm::start(Behaviour::default()), Arc::default());
     connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");

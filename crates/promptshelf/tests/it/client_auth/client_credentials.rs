@@ -72,6 +72,7 @@ async fn secret_is_sent_to_its_issuer_only() {
     assert_eq!(realm.recorded().basic.len(), requests, "the token endpoint was asked");
 }
 
+// req: S-73
 #[tokio::test]
 async fn server_that_claims_the_issuer_gets_no_secret() {
     let real = Realm::start(Behaviour::default());
