@@ -13,7 +13,7 @@ use crate::{
     endpoint::Endpoint,
     error::{ClientError, chain},
     http::header_map,
-    secure_url::is_secure,
+    secure_url::is_secure_url,
     sign_in::{AuthSession, SignIn},
 };
 
@@ -74,7 +74,7 @@ impl FromStr for ServerUrl {
         if root.query().is_some() || root.fragment().is_some() {
             return Err(invalid("the URL of the server has a query or a fragment: leave it out"));
         }
-        if !is_secure(root.as_str()) {
+        if !is_secure_url(root.as_str()) {
             return Err(ClientError::InvalidEndpoint(format!(
                 "{root} is not https: http is accepted on this machine only"
             )));

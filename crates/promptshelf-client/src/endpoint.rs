@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use crate::{error::ClientError, secure_url::is_secure};
+use crate::{error::ClientError, secure_url::is_secure_url};
 
 /// An MCP server to connect to.
 ///
@@ -55,7 +55,7 @@ impl Endpoint {
         match self {
             Endpoint::Url { url, headers } => {
                 let has_token = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
-                let is_safe = is_secure(url);
+                let is_safe = is_secure_url(url);
                 Some(url.as_str()).filter(|_| !has_token && is_safe)
             }
             Endpoint::Command { .. } => None,
@@ -72,7 +72,7 @@ impl Endpoint {
         let Endpoint::Url { url, headers } = &mut self else {
             return Err(ClientError::InvalidEndpoint("a token requires a server at a URL".to_owned()));
         };
-        if !is_secure(url) {
+        if !is_secure_url(url) {
             return Err(ClientError::InvalidEndpoint(format!("{url} is not https: the token was not sent")));
         }
         headers.insert("Authorization".to_owned(), format!("Bearer {token}"));

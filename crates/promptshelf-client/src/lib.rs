@@ -71,7 +71,7 @@ pub use self::{
     multi_round::PromptRound,
     options::ConnectOptions,
     prompt_cache::{CachedPrompt, Confirmation, PromptCache, PromptQuery},
-    secure_url::is_loopback_url,
+    secure_url::{is_loopback_url, is_secure_url},
     sign_in::{BrowserOpener, CredentialError, CredentialStore, SignIn, SignInPage},
     skills::{SkillFile, SkillInfo},
 };

@@ -12,7 +12,8 @@ pub fn is_loopback_url(url: &str) -> bool {
 }
 
 /// Returns whether secrets may be sent to a URL: `https`, or `http` on this machine.
-pub(crate) fn is_secure(url: &str) -> bool {
+#[must_use]
+pub fn is_secure_url(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| match url.scheme() {
         "https" => true,
         "http" => is_loopback(&url),
@@ -37,7 +38,7 @@ mod tests {
     #[test]
     fn host_is_the_one_that_requests_go_to() {
         for url in ["http://localhost:1/mcp", "http://127.0.0.1/mcp", "http://[::1]:8080/", "http://a@localhost/"] {
-            assert!(is_loopback_url(url) && is_secure(url), "{url}");
+            assert!(is_loopback_url(url) && is_secure_url(url), "{url}");
         }
         for url in [
             "http://evil.example\\@localhost/",
@@ -51,10 +52,10 @@ mod tests {
             "ftp://localhost/",
             "localhost",
         ] {
-            assert!(!is_loopback_url(url) && !is_secure(url), "{url}");
+            assert!(!is_loopback_url(url) && !is_secure_url(url), "{url}");
         }
         assert!(
-            is_secure("https://evil.example\\@localhost/") && !is_loopback_url("https://evil.example\\@localhost/")
+            is_secure_url("https://evil.example\\@localhost/") && !is_loopback_url("https://evil.example\\@localhost/")
         );
     }
 }

@@ -13,7 +13,7 @@ const NOISE: [&str; 8] = [
     "fatal: Could not read from remote repository",
     "Please make sure you have the correct access rights",
     "and the repository exists",
-    // How to trust a host whose key has changed. Somebody has to compare the keys first.
+    // How to trust a host whose key has changed. Its keys have to be compared first.
     "remove with:",
     "ssh-keygen -f",
 ];

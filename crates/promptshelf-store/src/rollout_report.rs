@@ -82,7 +82,7 @@ pub struct RolloutChange {
     pub at: Timestamp,
     /// The revision of the target that the counts are about.
     pub revision: u64,
-    /// The counts of both groups until then, with the shares before it: from the begin of the evidence on.
+    /// The counts of both groups until then, with the shares before it: from the start of the evidence on.
     pub counts: RolloutCounts,
 }
 

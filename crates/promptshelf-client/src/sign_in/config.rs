@@ -2,7 +2,10 @@
 
 use std::{fmt, pin::Pin, sync::Arc};
 
-use super::store::{CredentialStore, TokenMemory};
+use super::{
+    discovery::is_same_issuer,
+    store::{CredentialStore, TokenMemory},
+};
 use crate::error::ClientError;
 
 /// A page on which the user signs in.
@@ -115,8 +118,9 @@ impl SignIn {
     /// [`ClientError::SignInFailed`] if the secret belongs to another authorization server.
     pub(super) fn secret_for(&self, issuer: Option<&str>) -> Result<Option<String>, ClientError> {
         let Some(ClientSecret { secret, issuer: expected }) = &self.client_secret else { return Ok(None) };
-        let without_slash = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
-        if issuer.is_some() && issuer.map(without_slash) == expected.as_deref().map(without_slash) {
+        if let (Some(issuer), Some(expected)) = (issuer, expected)
+            && is_same_issuer(issuer, expected)
+        {
             return Ok(Some(secret.clone()));
         }
         let found = issuer.unwrap_or("an unpublished authorization server");

@@ -5,13 +5,17 @@
 //! receive credentials of an earlier sign-in: a server could otherwise collect the refresh tokens of its authorization
 //! server by not publishing it any more.
 
+use std::time::Duration;
+
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata};
 use url::Url;
 
-use crate::{error::ClientError, http::http_client, secure_url::is_secure};
+use crate::{error::ClientError, http::http_client, secure_url::is_secure_url};
 
 /// The largest metadata of an authorization server, in bytes.
 const MAX_METADATA_BYTES: usize = 256 << 10;
+/// The time for the metadata of an issuer, with all the URLs where it can be.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The authorization server of an MCP server.
 pub(super) struct AuthorizationServer {
@@ -36,7 +40,7 @@ impl AuthorizationServer {
         Ok(AuthorizationServer { is_published: found.source.is_discovered(), metadata: found.metadata })
     }
 
-    /// Reads the metadata of a configured issuer at its own well-known URLs (RFC 8414, section 3.1).
+    /// Reads the metadata of an issuer at its own well-known URLs (RFC 8414, section 3.1).
     ///
     /// An MCP server can name a URL of its own below `/.well-known/` as its authorization server. The SDK does not compare
     /// the issuer of what it finds there, so that the server could give the name of another issuer to its own token
@@ -44,25 +48,11 @@ impl AuthorizationServer {
     ///
     /// # Errors
     ///
-    /// [`ClientError::SignInFailed`] if the issuer publishes no metadata, or names endpoints without `https`.
+    /// [`ClientError::SignInFailed`] if the issuer publishes no metadata, or names endpoints without `https`;
+    /// [`ClientError::TimedOut`] if it takes more than 10 s.
     pub(super) async fn of_issuer(issuer: &str) -> Result<AuthorizationMetadata, ClientError> {
-        let base = Url::parse(issuer)
-            .map_err(|error| ClientError::sign_in_failed(format!("the issuer {issuer} is not a URL: {error}")))?;
-        let client = http_client()?;
-        let mut reason = "no metadata was found".to_owned();
-        for url in well_known(&base) {
-            match fetch(&client, url).await {
-                Ok(metadata) if metadata.issuer.as_deref().is_some_and(|found| is_same_issuer(found, issuer)) => {
-                    check_endpoints(&metadata, issuer)?;
-                    return Ok(metadata);
-                }
-                Ok(_) => reason = "its metadata has another issuer".to_owned(),
-                Err(error) => reason = error,
-            }
-        }
-        Err(ClientError::sign_in_failed(format!(
-            "the authorization server {issuer} does not publish its endpoints: {reason}"
-        )))
+        let read = tokio::time::timeout(METADATA_TIMEOUT, published_by(issuer)).await;
+        read.unwrap_or(Err(ClientError::TimedOut { after: METADATA_TIMEOUT }))
     }
 
     /// Returns the placeholder of an unknown authorization server. Its name never resolves (RFC 6761, section 6.4).
@@ -98,6 +88,26 @@ impl AuthorizationServer {
     }
 }
 
+async fn published_by(issuer: &str) -> Result<AuthorizationMetadata, ClientError> {
+    let base = Url::parse(issuer)
+        .map_err(|error| ClientError::sign_in_failed(format!("the issuer {issuer} is not a URL: {error}")))?;
+    let client = http_client()?;
+    let mut reason = "no metadata was found".to_owned();
+    for url in well_known(&base) {
+        match fetch(&client, url).await {
+            Ok(metadata) if metadata.issuer.as_deref().is_some_and(|found| is_same_issuer(found, issuer)) => {
+                check_endpoints(&metadata, issuer)?;
+                return Ok(metadata);
+            }
+            Ok(_) => reason = "its metadata has another issuer".to_owned(),
+            Err(error) => reason = error,
+        }
+    }
+    Err(ClientError::sign_in_failed(format!(
+        "the authorization server {issuer} does not publish its endpoints: {reason}"
+    )))
+}
+
 /// Returns the URLs of an issuer's metadata: of OAuth, and of OpenID Connect in both forms.
 fn well_known(issuer: &Url) -> [Url; 3] {
     let path = issuer.path().trim_end_matches('/');
@@ -116,7 +126,7 @@ fn well_known(issuer: &Url) -> [Url; 3] {
 }
 
 /// Compares issuers. Some servers publish theirs with a slash at the end, and are configured without it.
-fn is_same_issuer(one: &str, other: &str) -> bool {
+pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
     let without_slash = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
     without_slash(one) == without_slash(other)
 }
@@ -142,11 +152,24 @@ async fn fetch(client: &reqwest::Client, url: Url) -> Result<AuthorizationMetada
 fn check_endpoints(metadata: &AuthorizationMetadata, server: &str) -> Result<(), ClientError> {
     let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
     for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {
-        if !is_secure(endpoint) {
+        if !is_secure_url(endpoint) {
             return Err(ClientError::sign_in_failed(format!(
                 "the authorization endpoint {endpoint} of {server} is not https"
             )));
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn issuer_that_never_answers_is_given_up() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let issuer = format!("http://{}", silent.local_addr().unwrap());
+        let found = AuthorizationServer::of_issuer(&issuer).await;
+        assert!(matches!(found, Err(ClientError::TimedOut { after: METADATA_TIMEOUT })), "{found:?}");
+    }
 }

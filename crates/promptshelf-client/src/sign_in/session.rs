@@ -77,12 +77,13 @@ impl AuthSession {
         let claims = found.has_issued(earlier.issuer.as_deref());
         // The refresh token is for endpoints that its issuer publishes, whatever the server names.
         let issued = match (&earlier.issuer, claims) {
-            (Some(issuer), true) => AuthorizationServer::of_issuer(issuer).await.map_err(|error| {
-                tracing::debug!(%error, "stored credentials cannot be renewed");
-            }),
-            _ => Err(()),
+            (Some(issuer), true) => AuthorizationServer::of_issuer(issuer)
+                .await
+                .inspect_err(|error| tracing::debug!(%error, "stored credentials cannot be renewed"))
+                .ok(),
+            _ => None,
         };
-        let restored = if let Ok(metadata) = issued {
+        let restored = if let Some(metadata) = issued {
             manager.set_metadata(metadata);
             match manager.initialize_from_store().await {
                 Ok(true) => {
@@ -202,13 +203,17 @@ impl AuthSession {
     async fn sign_in_as_program(&self, challenge: &Challenge) -> Result<(), ClientError> {
         let mut manager = manager(&self.url, &self.credentials).await.map_err(ClientError::sign_in)?;
         let found = AuthorizationServer::discover(&manager, Some(&challenge.header), &self.server).await?;
-        let secret = self.config.secret_for(found.issuer())?;
+        let (Some(issuer), Some(id), Some(secret)) =
+            (found.issuer(), &self.config.client_id, self.config.secret_for(found.issuer())?)
+        else {
+            return Err(challenge.to_error());
+        };
         // The MCP server chose the document in `found`; the issuer itself has the endpoints.
-        let metadata = AuthorizationServer::of_issuer(found.issuer().unwrap_or_default()).await?;
+        let metadata = AuthorizationServer::of_issuer(issuer).await?;
         manager.set_metadata(metadata);
         let config = ClientCredentialsConfig::ClientSecret {
-            client_id: self.config.client_id.clone().unwrap_or_default(),
-            client_secret: secret.unwrap_or_default(),
+            client_id: id.clone(),
+            client_secret: secret,
             scopes: self.scopes(&manager, challenge, None).await.into_iter().collect(),
             resource: Some(self.server.clone()),
         };

@@ -20,7 +20,7 @@ pub type DailyUsage = BTreeMap<i64, BTreeMap<UsageKey, UsageFigures>>;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageOverview {
-    /// The begin of the time that the figures are about, to the hour.
+    /// The start of the time that the figures are about, to the hour.
     pub since: Option<Timestamp>,
     /// All calls.
     pub total: UsageGroup,

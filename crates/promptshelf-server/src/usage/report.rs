@@ -24,7 +24,7 @@ pub(super) const COMPLETION: &str = "completion/complete";
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageReport {
-    /// The begin of the time that the figures are about, to the hour; null for all of them.
+    /// The start of the time that the figures are about, to the hour; null for all of them.
     pub since: Option<Timestamp>,
     /// One entry for each combination of prompt, version, client, method and outcome.
     pub prompts: Vec<PromptUsage>,

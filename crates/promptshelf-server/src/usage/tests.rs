@@ -108,7 +108,7 @@ async fn clock_that_jumps_removes_no_figures() {
     let store = Store::create(&url(&folder)).await.expect("a store");
     let (log, service) = counting(Some(&url(&folder)));
     let (in_memory, of_memory) = counting(None);
-    // Over the roll-up to days, beyond the retention, to the begin of Unix time, and back.
+    // Over the roll-up to days, beyond the retention, to the start of Unix time, and back.
     let present = 1_800_000_000;
     let times = [0, 9 * DAY, 0, 400 * DAY, 400 * DAY + HOUR, 0, HOUR, -HOUR, -present, HOUR];
     for (number, jump) in times.into_iter().enumerate() {

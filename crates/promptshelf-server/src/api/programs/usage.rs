@@ -133,12 +133,12 @@ fn not_counted() -> Problem {
     Problem::not_found("The count of usage ([usage] in server.toml turns it on)")
 }
 
-/// Returns the begin of the hour, to which figures are exact: the tag of an answer stays the same while they do.
+/// Returns the start of the hour, to which figures are exact: the tag of an answer stays the same while they do.
 fn whole_hour(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_second(time.as_second().div_euclid(3_600) * 3_600).ok()
 }
 
-/// Returns the begin of the period until now that is so long. A period of whole days ends with the present one, in UTC: the
+/// Returns the start of the period until now that is so long. A period of whole days ends with the present one, in UTC: the
 /// days of a chart are whole.
 fn begin_of_days(age: SignedDuration, now: Timestamp) -> Option<Timestamp> {
     const DAY: i64 = 24 * 3_600;

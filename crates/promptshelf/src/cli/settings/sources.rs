@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use promptshelf_client::is_secure_url;
 use promptshelf_core::{Access, Diagnostic};
 use promptshelf_git::GitAddress;
 #[cfg(feature = "channels")]
@@ -253,7 +254,7 @@ fn mcp(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourcePla
     let credentials = credentials(file, index, source);
     if let McpEndpoint::Url(url) = &endpoint
         && credentials != UpstreamCredentials::None
-        && !is_secure(url)
+        && !is_secure_url(url)
     {
         file.source_error(index, "url", "a token is sent over https only").help =
             Some("use https, or leave out the credentials".to_owned());
@@ -280,7 +281,7 @@ fn credentials(file: &mut ServerFile, index: usize, source: &Source) -> Upstream
         }
     };
     let OAuthSection { issuer, client_id, client_secret, scopes } = oauth;
-    if !is_endpoint(issuer) || !is_secure(issuer) {
+    if !is_endpoint(issuer) || !is_secure_url(issuer) {
         let message = "expected the issuer of the authorization server, an https URL";
         file.source_error(index, "oauth", message);
     }
@@ -296,11 +297,6 @@ fn credentials(file: &mut ServerFile, index: usize, source: &Source) -> Upstream
         secret: file.resolve(&client_secret.file),
         scopes: scopes.clone(),
     })
-}
-
-/// Whether secrets can be sent to a URL: over TLS, or on this machine.
-fn is_secure(url: &str) -> bool {
-    !url.starts_with("http:") || promptshelf_client::is_loopback_url(url)
 }
 
 /// Returns whether a text is one scope (RFC 6749, 3.3: printable ASCII without space, `"` and `\`).

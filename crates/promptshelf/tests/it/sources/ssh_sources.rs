@@ -108,7 +108,7 @@ fn repository_over_ssh_needs_a_key_and_the_known_host() {
     };
     let problem = |place: &Workplace| place.state("platform")["problem"].as_str().unwrap_or_default().to_owned();
 
-    // A host that nobody has compared with the real one.
+    // A host whose key is not in `known_hosts`.
     let server = serve(&place);
     eventually(|| problem(&place), |problem| problem.contains("the host key is unknown or has changed"));
     let host = key(folder, "host");

@@ -10,7 +10,7 @@ const MOST = 400;
  * Returns every day of the period in UTC, with zeros for days without calls.
  *
  * @param {Day[]} days those with calls, in order
- * @param {string | null} since the begin of the first day
+ * @param {string | null} since the start of the first day
  * @param {number} period its length in days
  * @returns {Day[]}
  */
