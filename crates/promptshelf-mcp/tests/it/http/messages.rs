@@ -8,7 +8,9 @@ use std::sync::{
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full, StreamBody};
-use promptshelf_mcp::HttpOptions;
+use promptshelf_core::{ArgumentDefinition, CatalogHandle, Definitions, Message, PromptDefinition, check};
+use promptshelf_mcp::{HttpOptions, Server};
+use promptshelf_service::Service;
 use serde_json::json;
 use tower_service::Service as _;
 
@@ -307,4 +309,21 @@ fn service_mounts_in_axum() {
     {
     }
     takes(Endpoint::new().service);
+}
+
+/// A small message is not worth a change of threads.
+// req: S-55
+#[tokio::test]
+async fn only_large_messages_are_handled_on_another_thread() {
+    let here = || format!("{:?}", std::thread::current().id());
+    let thread = PromptDefinition::new("thread", move |_| Ok(vec![Message::user(here())]))
+        .description("Names its thread")
+        .argument(ArgumentDefinition::new("text").description("Any text"));
+    let handle = CatalogHandle::new(check(Definitions::from_iter([thread]), None).catalog);
+    let endpoint = Endpoint::of(Server::new(Service::new(handle.clone())), handle, HttpOptions::default());
+    for (bytes, is_here) in [(1_000, true), (200_000, false)] {
+        let params = json!({ "name": "thread", "arguments": { "text": "x".repeat(bytes) } });
+        let rendered = endpoint.ask(Ask::modern("prompts/get", params)).await.result();
+        assert_eq!(rendered["messages"][0]["content"]["text"] == here(), is_here, "{bytes} bytes");
+    }
 }
