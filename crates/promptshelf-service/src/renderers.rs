@@ -90,3 +90,34 @@ impl Drop for SetOnDrop {
         self.0.set();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering},
+        thread,
+        time::Duration,
+    };
+
+    use super::*;
+
+    /// Threads without bound would take the processors from other requests.
+    // req: S-55
+    #[tokio::test]
+    async fn renderings_at_a_time_are_bounded() {
+        static RUNNING: AtomicUsize = AtomicUsize::new(0);
+        static MOST: AtomicUsize = AtomicUsize::new(0);
+        let rendering = |_: &Interrupt| {
+            MOST.fetch_max(RUNNING.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            thread::sleep(Duration::from_millis(20));
+            RUNNING.fetch_sub(1, Ordering::SeqCst);
+        };
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let all: Vec<_> = (0..4 * processors).map(|_| tokio::spawn(in_pool(rendering))).collect();
+        for one in all {
+            one.await.expect("no panic").expect("no panic");
+        }
+        let most = MOST.load(Ordering::SeqCst);
+        assert!(most <= processors.saturating_sub(1).max(1), "{most} on {processors} processors");
+    }
+}
