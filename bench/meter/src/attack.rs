@@ -29,9 +29,9 @@ use crate::{
 
 pub(crate) use self::hostile::Done;
 
-/// Number of valid callers, and the period of their requests.
-const CALLERS: u8 = 16;
-const PERIOD: Duration = Duration::from_millis(50);
+/// Number of valid callers, and the period of their requests: less than the 600 a minute that a server admits by default.
+const CALLERS: u8 = 40;
+const PERIOD: Duration = Duration::from_millis(125);
 
 /// The longest turn without an attack.
 const MAX_ALONE: Duration = Duration::from_secs(60);
@@ -110,7 +110,8 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
     let mut command = plan.programs.command(Kind::Promptshelf, port, (0, 0), &folder);
     command.arg("--tokens").arg(&tokens).arg("--audit").arg(plan.scratch.join("audit.jsonl"));
     let log = plan.scratch.join("attacked.log");
-    let server = Server::start(with_few_files(&command), port, plan.cores.map(|cores| cores.0), &log)?;
+    // The server has all cores: those who attack a server do not run on it, and give way here.
+    let server = Server::start(with_few_files(&command), port, None, &log)?;
     check(port, &valid[0]).await?;
 
     let seconds = plan.attack_seconds.map(Duration::from_secs);
@@ -197,7 +198,8 @@ async fn ask_all(port: u16, callers: &[Caller], time: Duration) -> Result<Served
 
 async fn ask(port: u16, caller: Caller, first: Instant, until: Instant) -> Result<Served> {
     let request = question(port, &caller.token)?;
-    let mut connection = Connection::from(caller.address, port).await?;
+    // A connection is opened when its first request is due: one that stays idle gives way to newer ones.
+    let mut connection = None;
     let mut served = Served::default();
     let mut due = first;
     while due < until {
@@ -206,13 +208,18 @@ async fn ask(port: u16, caller: Caller, first: Instant, until: Instant) -> Resul
         // A timer that fires late is not counted as latency.
         let sent = if is_late { due } else { Instant::now() };
         served.asked += 1;
-        match connection.exchange(&request).await {
+        let open = match connection.take() {
+            Some(open) => open,
+            None => Connection::from(caller.address, port).await?,
+        };
+        let open = connection.insert(open);
+        match open.exchange(&request).await {
             Ok((200, ..)) => served.seen.latencies.push(sent.elapsed()),
             // A refused request is counted, and the next one is sent normally.
             Ok((status, ..)) => *served.failed.entry(format!("status {status}")).or_default() += 1,
             Err(error) => {
                 *served.failed.entry(error.to_string()).or_default() += 1;
-                connection = Connection::from(caller.address, port).await?;
+                connection = None;
             }
         }
         due += PERIOD;

@@ -52,7 +52,7 @@ impl Connection {
     /// Sends a request and reads the whole response. Returns the status, the range of the body in the read buffer,
     /// and whether the connection stays open.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<(u16, std::ops::Range<usize>, bool)> {
-        self.stream.write_all(request).await?;
+        send(&mut self.stream, request).await?;
         self.buffer.clear();
         loop {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
@@ -86,6 +86,15 @@ impl Connection {
         serde_json::from_str(json)
             .with_context(|| format!("status {status}: {}", text.chars().take(300).collect::<String>()))
     }
+}
+
+/// Writes in pieces. A kernel that does not preempt its own code, as servers often have, would keep the other threads of
+/// this core waiting for the whole time that it copies and delivers megabytes.
+pub(crate) async fn send(stream: &mut TcpStream, request: &[u8]) -> Result<()> {
+    for piece in request.chunks(128 << 10) {
+        stream.write_all(piece).await?;
+    }
+    Ok(())
 }
 
 fn find(text: &[u8], what: &[u8]) -> Option<usize> {

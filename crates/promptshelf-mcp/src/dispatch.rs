@@ -123,7 +123,20 @@ impl Server {
         }
         match result {
             Ok(()) => Answer::ok(jsonrpc::close(out)),
-            Err(error) => Answer::error(Some(&request.id), &error),
+            Err(error) => Answer::error(Some(&request.id), &self.refused(context.caller, error)),
+        }
+    }
+
+    /// Counts a refused message, unless the service has admitted or refused it. Returns the error to send: another one
+    /// if the caller is over its limit.
+    pub(crate) fn refused(&self, caller: &Caller, error: WireError) -> WireError {
+        if error.status == 429 {
+            return error;
+        }
+        match self.service().count_refused(caller) {
+            Ok(()) => error,
+            // The same in every revision.
+            Err(rejection) => WireError::rejected(&rejection, Revision::NEWEST_LEGACY),
         }
     }
 

@@ -130,6 +130,16 @@ impl Meter {
         self.concurrent.take(key).map(Some).ok_or(Rejection::TooManyAtOnce { what: "requests" })
     }
 
+    /// Counts a request that is refused before it is admitted. Only for callers with a slot holder, which shows whether the
+    /// request has been admitted: it must not count twice.
+    pub(crate) fn count_refused(&self, caller: &Caller) -> Result<(), Rejection> {
+        let is_new = caller.slot_holder().is_some_and(|holder| !holder.is_filled());
+        if caller.is_local() || !is_new {
+            return Ok(());
+        }
+        self.requests.take(&caller.limit_key())
+    }
+
     pub(crate) fn subscribe(&self, caller: &Caller) -> Result<Option<Slot>, Rejection> {
         if caller.is_local() {
             return Ok(None);

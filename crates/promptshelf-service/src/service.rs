@@ -3,10 +3,10 @@
 //!
 //! Elsewhere: making results (`operations`), and operations of the web page (`overview`).
 
+mod limits;
 mod remote;
 
 use std::{
-    net::IpAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -138,11 +138,6 @@ impl Service {
         Service { meter, audit, observer, usage: other.usage.clone(), ..self }
     }
 
-    /// Replaces the limits of every clone; `None` removes them.
-    pub fn set_limits(&self, limits: Option<&Limits>) {
-        self.meter.set(limits);
-    }
-
     /// Sends a record of every operation to `recorder`.
     #[must_use]
     pub fn with_audit(self, recorder: Arc<dyn Recorder>) -> Service {
@@ -183,12 +178,6 @@ impl Service {
         self.observer.as_deref()
     }
 
-    /// Returns, for each limit, how many requests it has refused so far.
-    #[must_use]
-    pub fn refused_by_limits(&self) -> Vec<(&'static str, u64)> {
-        self.meter.refused()
-    }
-
     /// Returns whether operations are recorded.
     #[must_use]
     pub fn has_audit(&self) -> bool {
@@ -215,21 +204,6 @@ impl Service {
         if let Some(log) = &self.audit {
             log.record_refusals(all);
         }
-    }
-
-    /// Admits a request by its address alone, before its caller and content are known.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejection::TooManyRequests`].
-    pub fn admit_address(&self, address: IpAddr) -> Result<(), Rejection> {
-        self.meter.admit_address(address)
-    }
-
-    /// Returns whether limits are set.
-    #[must_use]
-    pub fn has_limits(&self) -> bool {
-        self.meter.is_on()
     }
 
     /// Counts a subscription of a caller as open until the slot is dropped.

@@ -4,6 +4,7 @@
 use std::{
     fmt,
     net::Ipv4Addr,
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -21,7 +22,7 @@ use tokio::{
 
 use super::{Caller, with_token};
 use crate::{
-    load::Connection,
+    load::{Connection, send},
     message::{Era, Message, ROWS},
     server,
 };
@@ -76,6 +77,13 @@ impl fmt::Display for Done {
     }
 }
 
+/// Lets the threads of valid callers, which share a core with this one, run at once. A lower nice value would not: the
+/// kernel lets a running thread finish its time slice, up to 4 ms. Without permission the results are worse, not better.
+fn give_way() {
+    let thread = rustix::thread::gettid().as_raw_pid().to_string();
+    Command::new("chrt").args(["--idle", "--pid", "0", &thread]).status().ok();
+}
+
 /// Adds the totals of another turn.
 pub(super) fn add(all: &mut Vec<Done>, turn: Vec<Done>) {
     if all.is_empty() {
@@ -118,18 +126,15 @@ impl Attackers {
             if let Some(core) = core {
                 server::pin(core);
             }
-            // Without permission to lower the priority the results are worse, not better.
-            rustix::process::nice(5).ok();
+            give_way();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async move {
                 for (kind, (caller, count)) in callers.into_iter().zip(shared).enumerate() {
+                    let request: Arc<[u8]> = sent(kind, port, &caller.token).into();
                     for at in 0..ALL[kind].1 {
-                        let mut caller = caller.clone();
-                        if kind == 6 {
-                            caller.address =
-                                Ipv4Addr::new(127, 0, 3, u8::try_from(at % ADDRESSES).unwrap_or_default() + 1);
-                        }
-                        tokio::spawn(attack(kind, port, caller, Arc::clone(&count)));
+                        let of_crowd = u8::try_from(at % ADDRESSES).unwrap_or_default() + 1;
+                        let address = if kind == 6 { Ipv4Addr::new(127, 0, 3, of_crowd) } else { caller.address };
+                        tokio::spawn(attack(kind, port, address, Arc::clone(&request), Arc::clone(&count)));
                     }
                 }
                 // A dropped sender also stops the attack.
@@ -166,36 +171,48 @@ impl Attackers {
     }
 }
 
+/// The bytes that a kind of attack sends: a request, or its beginning.
+fn sent(kind: usize, port: u16, token: &str) -> Vec<u8> {
+    let plain = || message().http(port);
+    let with_token = |request: &[u8]| with_token(request, token);
+    let get = |prompt: &'static str, arguments: &str| {
+        with_token(&Message { body: get(prompt, arguments), name: Some(prompt), ..message() }.http(port))
+    };
+    match kind {
+        0 => with_token(&plain()),
+        1 => plain(),
+        2 => get("one", &format!("{{\"change\":\"{}\"}}", "x".repeat(2 << 20))),
+        3 => promise(&with_token(&plain()), 1 << 20),
+        4 => b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-".to_vec(),
+        5 => b"POST /mcp HTTP/1.1\r\nhost: localhost\r\n".to_vec(),
+        6 => b"POST /mcp HTTP/1.1\r\n".to_vec(),
+        7 => get("large", "{}"),
+        8 => {
+            let mut request = promise(&with_token(&plain()), 4 << 20);
+            request.resize(request.len() + (4 << 20) - 1, b' ');
+            request
+        }
+        _ => {
+            let names: Vec<String> = (0..20_000).map(|name| format!("\"n{name}\":\"\"")).collect();
+            get("one", &format!("{{{}}}", names.join(",")))
+        }
+    }
+}
+
 /// Repeats an attack on new connections; failures are counted.
-async fn attack(kind: usize, port: u16, caller: Caller, count: Arc<Count>) {
-    let plain = ROWS[0].message(Era::Modern).http(port);
-    let value = "x".repeat(2 << 20);
-    let huge = Message { body: get("one", &format!("{{\"change\":\"{value}\"}}")), ..message() };
-    let names: Vec<String> = (0..20_000).map(|name| format!("\"n{name}\":\"\"")).collect();
-    let names = Message { body: get("one", &format!("{{{}}}", names.join(","))), ..message() };
-    let large = Message { body: get("large", "{}"), name: Some("large"), ..message() };
-    let with_token = |request: &[u8]| with_token(request, &caller.token);
+async fn attack(kind: usize, port: u16, address: Ipv4Addr, request: Arc<[u8]>, count: Arc<Count>) {
     loop {
-        let Ok(connection) = Connection::from(caller.address, port).await else {
+        let Ok(connection) = Connection::from(address, port).await else {
             Count::add(&count.refused, 1);
             sleep(SLOW).await;
             continue;
         };
         let ended = match kind {
-            0 => flood(connection, &with_token(&plain), &count).await,
-            1 => flood(connection, &plain, &count).await,
-            2 => flood(connection, &with_token(&huge.http(port)), &count).await,
-            3 => drip(connection, &promise(&with_token(&plain), 1 << 20), &count).await,
-            4 => drip(connection, b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-", &count).await,
-            5 => pour(connection, &count).await,
-            6 => wait(connection, b"POST /mcp HTTP/1.1\r\n", &count).await,
-            7 => ignore(connection, &with_token(&large.http(port)), &count).await,
-            8 => {
-                let mut request = promise(&with_token(&plain), 4 << 20);
-                request.resize(request.len() + (4 << 20) - 1, b' ');
-                wait(connection, &request, &count).await
-            }
-            _ => flood(connection, &with_token(&names.http(port)), &count).await,
+            3 | 4 => drip(connection, &request, &count).await,
+            5 => pour(connection, &request, &count).await,
+            6 | 8 => wait(connection, &request, &count).await,
+            7 => ignore(connection, &request, &count).await,
+            _ => flood(connection, &request, &count).await,
         };
         if ended.is_err() {
             Count::add(&count.refused, 1);
@@ -255,7 +272,7 @@ async fn drip(connection: Connection, beginning: &[u8], count: &Count) -> Result
 /// Sends a beginning and then nothing, until the server answers or closes the connection.
 async fn wait(connection: Connection, beginning: &[u8], count: &Count) -> Result<()> {
     let mut stream = connection.into_stream();
-    stream.write_all(beginning).await?;
+    send(&mut stream, beginning).await?;
     Count::add(&count.bytes, beginning.len());
     stream.read_u8().await?;
     anyhow::bail!("it was answered");
@@ -271,9 +288,9 @@ async fn ignore(connection: Connection, request: &[u8], count: &Count) -> Result
 }
 
 /// Sends header lines without end.
-async fn pour(connection: Connection, count: &Count) -> Result<()> {
+async fn pour(connection: Connection, beginning: &[u8], count: &Count) -> Result<()> {
     let mut stream = connection.into_stream();
-    stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\n").await?;
+    stream.write_all(beginning).await?;
     let line = [b"x-".as_slice(), &[b'y'; 60], b": z\r\n"].concat().repeat(64);
     loop {
         stream.write_all(&line).await?;

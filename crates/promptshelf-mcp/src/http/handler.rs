@@ -13,6 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::TryFutureExt as _;
 use http::{HeaderMap, Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use promptshelf_service::Caller;
@@ -58,7 +59,10 @@ impl Endpoint {
                         self.server.unread(started, outcome);
                         response
                     }
-                    None => self.handle(&head, &caller, body).await.unwrap_or_else(faulty),
+                    None => {
+                        let handled = self.handle(&head, &caller, body).await;
+                        handled.unwrap_or_else(|fault| faulty(self.refused(&caller, fault)))
+                    }
                 };
                 if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && header::has_content_coding(&head.headers)
                 {
@@ -76,6 +80,11 @@ impl Endpoint {
         };
         reply::add_request_id(response.headers_mut(), &caller);
         response
+    }
+
+    /// Counts a refused message.
+    fn refused(&self, caller: &Caller, fault: Fault) -> Fault {
+        Fault { error: self.server.refused(caller, fault.error), ..fault }
     }
 
     async fn handle<B: Body>(
@@ -162,7 +171,8 @@ impl Endpoint {
         caller: &Caller,
         request: &jsonrpc::Request<'_>,
     ) -> Response<HttpBody> {
-        let answering = pin!(self.try_request(headers, caller, request));
+        let answering = self.try_request(headers, caller, request).map_err(|fault| self.refused(caller, fault));
+        let answering = pin!(answering);
         let outcome = |output: &Result<Output, Fault>| match output {
             Ok(Output::Response(answer)) => answer.outcome,
             Ok(Output::Stream(_)) => "ok",

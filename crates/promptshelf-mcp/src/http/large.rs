@@ -1,38 +1,90 @@
-//! Large messages, each on a thread of its own: parsing, rendering and encoding megabytes takes milliseconds, in which a
+//! Large messages, on threads of their own: parsing, rendering and encoding megabytes takes milliseconds, in which a
 //! thread of the runtime could answer a hundred small requests.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::{Arc, LazyLock},
+    sync::{
+        Arc, LazyLock, Mutex, PoisonError,
+        mpsc::{self, Sender},
+    },
+    thread,
 };
 
-use tokio::{runtime::Handle, sync::Semaphore, task::spawn_blocking};
+use tokio::{
+    runtime::Handle,
+    sync::{Semaphore, oneshot},
+};
 use tokio_util::sync::CancellationToken;
 
 /// The size in bytes above which a message is large. Below it, a change of threads costs more than it saves.
 pub(super) const MIN_BYTES: usize = 128 << 10;
 
-/// The large messages of the process that are handled at a time. One processor is left to other requests, if there are
-/// several.
-static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    Arc::new(Semaphore::new(processors.saturating_sub(1).max(1)))
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads of the process for large messages, and a place for each. One processor is left to other requests, if
+/// there are several.
+struct Threads {
+    places: Arc<Semaphore>,
+    jobs: Sender<Job>,
+}
+
+static THREADS: LazyLock<Threads> = LazyLock::new(|| {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let count = processors.saturating_sub(1).max(1);
+    let (jobs, queue) = mpsc::channel::<Job>();
+    let queue = Arc::new(Mutex::new(queue));
+    for _ in 0..count {
+        let queue = Arc::clone(&queue);
+        let work = move || {
+            give_way();
+            loop {
+                let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                // The sender is never dropped.
+                let Ok(job) = job else { return };
+                // The panic hook has logged it, and the sender of the result is dropped.
+                drop(catch_unwind(AssertUnwindSafe(job)));
+            }
+        };
+        if let Err(error) = thread::Builder::new().name("large-message".to_owned()).spawn(work) {
+            tracing::error!("cannot start a thread for large messages: {error}");
+        }
+    }
+    Threads { places: Arc::new(Semaphore::new(count)), jobs }
 });
 
 /// Runs a future on another thread, and drops it there soon after the returned future has been dropped. `None` means a
 /// panic. The future is boxed, because every request, also a small one, has room for the arguments of this function.
 pub(super) async fn run<T: Send + 'static>(handling: Pin<Box<dyn Future<Output = T> + Send>>) -> Option<T> {
     let Ok(runtime) = Handle::try_current() else { return Some(handling.await) };
-    // The semaphore is never closed.
-    let place = Arc::clone(&PLACES).acquire_owned().await.ok()?;
+    // Neither the semaphore nor the queue is ever closed.
+    let place = Arc::clone(&THREADS.places).acquire_owned().await.ok()?;
     let token = CancellationToken::new();
     let dropped = token.clone();
     let _ends = token.drop_guard();
-    let handle = move || {
+    let (sender, receiver) = oneshot::channel();
+    let job = move || {
         let _place = place;
-        runtime.block_on(dropped.run_until_cancelled(handling))
+        // Nothing receives the result of a request that has ended.
+        drop(sender.send(runtime.block_on(dropped.run_until_cancelled(handling))));
     };
-    spawn_blocking(handle).await.ok().flatten()
+    THREADS.jobs.send(Box::new(job)).ok()?;
+    receiver.await.ok().flatten()
+}
+
+/// Lets the threads of the runtime run as soon as they have work. With the same priority, or a lower nice value, this
+/// thread would keep a processor until its time slice ends, up to 4 ms on many kernels. A thread cannot raise its
+/// priority again without privileges, so that these threads do nothing else.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    {
+        use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, unix};
+        let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        let lowest = unix::set_thread_priority_and_policy(unix::thread_native_id(), ThreadPriority::Min, policy);
+        if let Err(error) = lowest {
+            tracing::debug!("large messages are handled with the usual priority: {error:?}");
+        }
+    }
 }
 
 #[cfg(test)]

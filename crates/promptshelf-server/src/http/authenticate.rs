@@ -6,6 +6,7 @@
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use axum::{
@@ -17,8 +18,13 @@ use axum::{
 };
 use promptshelf_mcp::http::{Denial, RequiredScopes};
 use promptshelf_service::{Caller, Rejection, Service, SlotHolder, format_seconds, whole_seconds};
+use tokio::time::sleep;
 
 use super::{budget::Exchange, options::Options};
+
+/// The time before a refusal for too many requests is sent. Callers that repeat refused requests without waiting would
+/// otherwise take most of a processor: with 16 connections, each refusal costs others as much as a small request.
+const REFUSAL_DELAY: Duration = Duration::from_millis(100);
 
 struct AuthState {
     service: Service,
@@ -60,6 +66,9 @@ async fn authenticate(State(state): State<Arc<AuthState>>, mut request: Request,
         && let Some(challenge) = state.challenge(&scopes)
     {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    if response.status() == StatusCode::TOO_MANY_REQUESTS {
+        sleep(REFUSAL_DELAY).await;
     }
     response
 }

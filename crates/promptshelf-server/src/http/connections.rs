@@ -18,9 +18,13 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
+    task::yield_now,
     time::{Instant, sleep, timeout_at},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 
 use super::{
     app::App,
@@ -37,6 +41,10 @@ const MAX_OPERATOR_CONNECTIONS: usize = 64;
 
 /// The time before the next attempt to accept a connection when the system cannot.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// The connections that are accepted before other tasks of the thread run. Each one takes 20 µs, and a flood brings
+/// hundreds at once.
+const ACCEPT_TURN: usize = 8;
 
 /// The transport below HTTP: plain TCP or TLS.
 pub(super) trait Handshake: Clone + Send + Sync + 'static {
@@ -86,33 +94,69 @@ pub(super) async fn serve(
     handshake: impl Handshake,
     shutdown: impl Future<Output = ()>,
 ) {
-    let http = protocol(app.options().idle_timeout);
     let connections = TaskTracker::new();
     let ending = CancellationToken::new();
-    let mut shutdown = std::pin::pin!(shutdown);
-    let mut is_failing = false;
-    loop {
-        let (stream, peer) = tokio::select! {
-            biased;
-            () = shutdown.as_mut() => break,
-            accepted = accept(&listener, &mut is_failing, || app.budget().shed()) => accepted,
-        };
-        let place = match app.budget().admit(app.counted_address(peer)).await {
-            Ok(place) => place,
-            Err(limit) => {
-                tracing::debug!(%peer, limit, "refused a connection");
-                continue;
-            }
-        };
-        let connection = Connection { app: app.clone(), peer, place, http: http.clone(), ending: ending.clone() };
-        connections.spawn(connection.serve(stream, handshake.clone()));
+    let acceptor = Acceptor {
+        app: app.clone(),
+        listener,
+        handshake,
+        connections: connections.clone(),
+        http: protocol(app.options().idle_timeout),
+        ending: ending.clone(),
+    };
+    // A task takes turns with those of the connections. The future of `block_on` has a thread of its own, and under a
+    // flood of connections the system would give it whole time slices, 4 ms on many kernels.
+    let mut accepting = AbortOnDropHandle::new(tokio::spawn(acceptor.run()));
+    let ended = tokio::select! {
+        biased;
+        () = shutdown => {
+            accepting.abort();
+            // From here on connections are refused by the system.
+            accepting.await
+        }
+        ended = &mut accepting => ended,
+    };
+    if let Err(error) = ended
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
     }
-    // From here on connections are refused by the system.
-    drop(listener);
     app.site().shutdown();
     ending.cancel();
     connections.close();
     connections.wait().await;
+}
+
+/// The loop that accepts connections and starts a task for each.
+struct Acceptor<H> {
+    app: App,
+    listener: TcpListener,
+    handshake: H,
+    connections: TaskTracker,
+    http: http1::Builder,
+    ending: CancellationToken,
+}
+
+impl<H: Handshake> Acceptor<H> {
+    async fn run(self) {
+        let Acceptor { app, listener, handshake, connections, http, ending } = self;
+        let mut is_failing = false;
+        for number in 1_usize.. {
+            if number.is_multiple_of(ACCEPT_TURN) {
+                yield_now().await;
+            }
+            let (stream, peer) = accept(&listener, &mut is_failing, || app.budget().shed()).await;
+            let place = match app.budget().admit(app.counted_address(peer)).await {
+                Ok(place) => place,
+                Err(limit) => {
+                    tracing::debug!(%peer, limit, "refused a connection");
+                    continue;
+                }
+            };
+            let connection = Connection { app: app.clone(), peer, place, http: http.clone(), ending: ending.clone() };
+            connections.spawn(connection.serve(stream, handshake.clone()));
+        }
+    }
 }
 
 struct Connection {

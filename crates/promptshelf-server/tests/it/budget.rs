@@ -210,6 +210,28 @@ async fn unread_response_is_dropped_after_a_time() {
     assert!(read_to_end(&mut reader).await > 2 * BIG);
 }
 
+// req: S-24
+#[tokio::test]
+async fn refused_messages_count_for_the_limit_of_their_caller() {
+    let callers = Limits { requests_per_minute: NonZeroU32::new(2).expect("it is not zero"), ..Limits::default() };
+    let invalid = [
+        ("JSON", "400", request("{")),
+        ("a method", "200", request(r#"{"jsonrpc":"2.0","id":1,"method":"none"}"#)),
+        ("parameters", "200", request(r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":1}}"#)),
+        ("a prompt", "200", get("none")),
+        ("a header", "400", get("greet").replace("2025-06-18", "2025-06-00")),
+    ];
+    for (what, status, message) in &invalid {
+        let server = Server::start(|_| {}, Some(callers)).await;
+        let mut stream = server.connect(HERE).await;
+        for (number, expected) in [*status, status, "429", "429"].into_iter().enumerate() {
+            let answer = exchange(&mut stream, message).await;
+            assert_eq!(&answer[9..12], expected, "{what}, request {number}: {answer}");
+        }
+        assert_eq!(&exchange(&mut stream, &get("greet")).await[9..12], "429", "{what}");
+    }
+}
+
 // req: S-59
 #[tokio::test]
 async fn concurrent_request_counts_until_its_response_is_taken() {

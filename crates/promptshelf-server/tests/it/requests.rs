@@ -1,10 +1,11 @@
 //! Routes, host checks and limits.
 
-use std::{net::SocketAddr, num::NonZeroU32};
+use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
 
 use axum::{extract::ConnectInfo, http::StatusCode};
 use promptshelf_server::http::{Options, router};
 use promptshelf_service::Limits;
+use tokio::time::Instant;
 
 use crate::{LIST, get, library, list, send, text};
 
@@ -123,4 +124,28 @@ async fn requests_over_the_limit_of_an_address_are_429() {
         headers["retry-after"].to_str().is_ok_and(|seconds| seconds.parse::<u64>().is_ok_and(|seconds| seconds > 0))
     );
     assert_eq!(send(&router, from([203, 0, 113, 8]), LIST).await.0, StatusCode::OK, "another address");
+}
+
+/// The clock advances only while everything waits.
+// req: S-24
+#[tokio::test(start_paused = true)]
+async fn refusals_for_too_many_requests_are_delayed() {
+    let one = NonZeroU32::MIN;
+    let of_addresses = Limits { requests_per_minute_per_address: one, ..Limits::default() };
+    let of_callers = Limits { requests_per_minute: one, ..Limits::default() };
+    for limits in [of_addresses, of_callers] {
+        let library = library().limits(limits).build().expect("a library");
+        let router = router(&library, &Options::default());
+        let ask = async || {
+            let started = Instant::now();
+            let from = list().extension(ConnectInfo(SocketAddr::from(([203, 0, 113, 7], 4711))));
+            (send(&router, from, LIST).await.0, started.elapsed())
+        };
+        assert_eq!(ask().await, (StatusCode::OK, Duration::ZERO));
+        for _ in 0..2 {
+            let (status, time) = ask().await;
+            assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+            assert!(Duration::from_millis(100) <= time && time < Duration::from_millis(150), "{limits:?}: {time:?}");
+        }
+    }
 }

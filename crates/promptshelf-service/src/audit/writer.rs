@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
+    thread,
     time::{Duration, SystemTime},
 };
 
@@ -25,6 +26,10 @@ pub(super) const QUEUE: usize = 8_192;
 
 /// The time after which a failed write is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// The time for which records are collected when no answer waits for them. Under load, each synchronisation would
+/// otherwise begin as soon as the last one ends: hundreds a second, which interrupt the threads of requests.
+const GATHER: Duration = Duration::from_millis(20);
 
 /// A command for the writing thread.
 pub(super) enum Command {
@@ -92,6 +97,9 @@ impl Writer {
                     Ok(command) => Some(command),
                 },
             };
+            if matches!(first, Some(Command::Line(_))) && self.options.on_loss != OnLoss::Refuse {
+                thread::sleep(GATHER);
+            }
             let (mut batch, mut count, mut waiting) = (String::new(), 0, Vec::new());
             // Everything in the queue is written together and synchronised once.
             for command in first.into_iter().chain(commands.try_iter().take(QUEUE)) {
