@@ -25,8 +25,8 @@ fn rate_limited_caller_gets_429_and_retry_time() {
     assert!(error["data"]["retryAfterMs"].as_u64().is_some_and(|wait| wait > 0), "{error}");
     assert_eq!(refused.json()["id"], 1);
 
-    // A request that is refused before its method is read counts for the address.
-    assert_eq!(ask_at(&server.url, "", &[("Mcp-Protocol-Version", "1999-01-01")], "x", &json!({})).status, 400);
+    // A request that is refused before its method is read counts for the caller and the address.
+    assert_eq!(ask_at(&server.url, "", &[("Mcp-Protocol-Version", "1999-01-01")], "x", &json!({})).status, 429);
     let stopped = ask();
     assert_eq!(stopped.status, 429);
     let seconds = stopped.headers["retry-after"].to_str().expect("ASCII");
