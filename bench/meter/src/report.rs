@@ -161,8 +161,9 @@ fn attacked(attack: &Attack, page: &mut String) -> Result<()> {
     writeln!(
         page,
         "## Under attack\n\n\
-         16 callers with tokens send 20 `prompts/get` a second each, with default limits and the audit enabled; in turns \
-         alone and together with the hostile callers below. The server has 1,024 open files. Latencies count from the time at which a request was due.\n"
+         40 callers with tokens send eight `prompts/get` a second each, with default limits and the audit enabled; in \
+         turns alone and together with the hostile callers below. The server has 1,024 open files and all cores; hostile \
+         callers use what server and valid callers leave of one. Latencies count from the time at which a request was due.\n"
     )?;
     writeln!(page, "| valid callers | answered | median | p99 | worst |\n|---|---|---|---|---|")?;
     for (name, served) in [("alone", &attack.alone), ("under attack", &attack.attacked)] {
