@@ -25,16 +25,16 @@ type Job = Box<dyn FnOnce() + Send>;
 /// The threads of the process for large messages, and a place for each. One processor is left to other requests, if
 /// there are several.
 struct Threads {
+    count: usize,
     places: Arc<Semaphore>,
     jobs: Sender<Job>,
 }
 
 static THREADS: LazyLock<Threads> = LazyLock::new(|| {
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let count = processors.saturating_sub(1).max(1);
     let (jobs, queue) = mpsc::channel::<Job>();
     let queue = Arc::new(Mutex::new(queue));
-    for _ in 0..count {
+    let start = || {
         let queue = Arc::clone(&queue);
         let work = move || {
             give_way();
@@ -46,17 +46,20 @@ static THREADS: LazyLock<Threads> = LazyLock::new(|| {
                 drop(catch_unwind(AssertUnwindSafe(job)));
             }
         };
-        if let Err(error) = thread::Builder::new().name("large-message".to_owned()).spawn(work) {
-            tracing::error!("cannot start a thread for large messages: {error}");
-        }
-    }
-    Threads { places: Arc::new(Semaphore::new(count)), jobs }
+        let started = thread::Builder::new().name("large-message".to_owned()).spawn(work);
+        started.inspect_err(|error| tracing::error!("cannot start a thread for large messages: {error}")).is_ok()
+    };
+    let count = (0..processors.saturating_sub(1).max(1)).filter(|_| start()).count();
+    Threads { count, places: Arc::new(Semaphore::new(count)), jobs }
 });
 
 /// Runs a future on another thread, and drops it there soon after the returned future has been dropped. `None` means a
 /// panic. The future is boxed, because every request, also a small one, has room for the arguments of this function.
 pub(super) async fn run<T: Send + 'static>(handling: Pin<Box<dyn Future<Output = T> + Send>>) -> Option<T> {
     let Ok(runtime) = Handle::try_current() else { return Some(handling.await) };
+    if THREADS.count == 0 {
+        return Some(handling.await);
+    }
     // Neither the semaphore nor the queue is ever closed.
     let place = Arc::clone(&THREADS.places).acquire_owned().await.ok()?;
     let token = CancellationToken::new();
