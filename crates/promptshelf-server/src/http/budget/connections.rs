@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -91,7 +91,6 @@ struct Inner {
     started: Instant,
     max: AtomicUsize,
     max_per_address: AtomicUsize,
-    is_suspended: AtomicBool,
     refused: AtomicU64,
     refused_by_address: AtomicU64,
     refused_suspended: AtomicU64,
@@ -109,6 +108,7 @@ struct Open {
     /// The number of connections that are giving way.
     ending: usize,
     next: u64,
+    is_suspended: bool,
 }
 
 impl Open {
@@ -155,9 +155,10 @@ impl Drop for Place {
     }
 }
 
-/// The limit that a new connection has reached.
+/// The reason why there is no place for a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Full {
+    Suspended,
     All,
     Address,
 }
@@ -170,7 +171,6 @@ impl Default for Connections {
             started: Instant::now(),
             max: AtomicUsize::default(),
             max_per_address: AtomicUsize::default(),
-            is_suspended: AtomicBool::default(),
             refused: AtomicU64::default(),
             refused_by_address: AtomicU64::default(),
             refused_suspended: AtomicU64::default(),
@@ -210,18 +210,14 @@ impl Connections {
     pub(super) async fn admit(&self, address: Option<String>) -> Result<Place, &'static str> {
         let deadline = tokio::time::Instant::now() + CLOSING;
         loop {
-            if self.0.is_suspended.load(Ordering::Acquire) {
-                self.0.refused_suspended.fetch_add(1, Ordering::Relaxed);
-                return Err("open-files");
-            }
-            let full = match self.open(address.clone()) {
+            let (limit, scope, count) = match self.open(address.clone()) {
                 Ok(place) => return Ok(place),
-                Err(full) => full,
-            };
-            let scope = address.as_deref().filter(|_| full == Full::Address);
-            let (limit, count) = match full {
-                Full::All => ("connections", &self.0.refused),
-                Full::Address => ("connections-per-address", &self.0.refused_by_address),
+                Err(Full::Suspended) => {
+                    self.0.refused_suspended.fetch_add(1, Ordering::Relaxed);
+                    return Err("open-files");
+                }
+                Err(Full::All) => ("connections", None, &self.0.refused),
+                Err(Full::Address) => ("connections-per-address", address.as_deref(), &self.0.refused_by_address),
             };
             self.log(limit);
             let must_wait = self.lock().ending >= MAX_ENDING;
@@ -250,6 +246,9 @@ impl Connections {
 
     fn open(&self, address: Option<String>) -> Result<Place, Full> {
         let mut open = self.lock();
+        if open.is_suspended {
+            return Err(Full::Suspended);
+        }
         let of_address = address.as_ref().and_then(|address| open.by_address.get(address)).copied().unwrap_or_default();
         if of_address >= self.0.max_per_address.load(Ordering::Relaxed) {
             return Err(Full::Address);
@@ -306,11 +305,12 @@ impl Connections {
     }
 
     pub(super) fn suspend(&self, is_suspended: bool) {
-        self.0.is_suspended.store(is_suspended, Ordering::Release);
+        let mut open = self.lock();
+        // Under the lock, so that no connection is accepted between the two steps.
+        open.is_suspended = is_suspended;
         if !is_suspended {
             return;
         }
-        let open = self.lock();
         open.by_id.values().for_each(|connection| connection.closing.cancel());
         self.0.closed_suspended.fetch_add(open.by_id.len() as u64, Ordering::Relaxed);
     }

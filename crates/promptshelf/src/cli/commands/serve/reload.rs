@@ -177,11 +177,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
                         tracing::warn!("the settings cannot be read, idle connections are closed: {error}");
                         self.app.shed_connections();
                     } else {
-                        if !self.is_suspended {
+                        self.app.set_suspended(true);
+                        if !std::mem::replace(&mut self.is_suspended, true) {
                             tracing::error!("the settings cannot be read, all connections are closed: {error}");
                         }
-                        self.is_suspended = true;
-                        self.app.set_suspended(true);
                     }
                     sleep(SETTLE_TIME).await;
                 }
