@@ -26,8 +26,8 @@ pub struct RolloutTask {
     plan: RolloutPlan,
     service: Service,
     rollout: Rollout,
-    /// The share and whether it was stopped, as logged last.
-    logged: Option<(u8, bool)>,
+    /// The share that was applied last, and whether it was stopped.
+    applied: Option<(u8, bool)>,
     is_begun: bool,
 }
 
@@ -43,7 +43,7 @@ impl RolloutTask {
         rollout: &Rollout,
     ) -> RolloutTask {
         let (service, rollout) = (service.clone(), rollout.clone());
-        RolloutTask { store, channel, target, plan, service, rollout, logged: None, is_begun: false }
+        RolloutTask { store, channel, target, plan, service, rollout, applied: None, is_begun: false }
     }
 
     /// Exchanges counts and shares every second, and never returns.
@@ -78,21 +78,29 @@ impl RolloutTask {
             self.service.set_rollout_percent(0);
             return Ok(());
         };
-        self.log(&state);
         self.service.set_rollout_percent(state.percent);
+        if self.is_new(&state) {
+            // Calls that were counted during the exchange had the share of before. A rollout that is set by hand within
+            // a second would be stopped by the errors that stopped it before.
+            let _ = self.rollout.take();
+            log(&state);
+        }
         Ok(())
     }
 
-    fn log(&mut self, state: &RolloutState) {
-        if self.logged.replace((state.percent, state.is_stopped)) == Some((state.percent, state.is_stopped)) {
-            return;
-        }
-        let RolloutState { channel, target, percent, reason, changed_by, .. } = state;
-        if state.is_stopped {
-            tracing::warn!("the rollout of {channel} to {target} is stopped by {changed_by}: {reason}");
-        } else {
-            tracing::info!("{target} is served to {percent} % of the callers of {channel}: {reason} ({changed_by})");
-        }
+    /// Returns whether the share differs from that of the last exchange, or was stopped since.
+    fn is_new(&mut self, state: &RolloutState) -> bool {
+        let share = (state.percent, state.is_stopped);
+        self.applied.replace(share) != Some(share)
+    }
+}
+
+fn log(state: &RolloutState) {
+    let RolloutState { channel, target, percent, reason, changed_by, .. } = state;
+    if state.is_stopped {
+        tracing::warn!("the rollout of {channel} to {target} is stopped by {changed_by}: {reason}");
+    } else {
+        tracing::info!("{target} is served to {percent} % of the callers of {channel}: {reason} ({changed_by})");
     }
 }
 
