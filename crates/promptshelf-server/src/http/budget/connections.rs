@@ -155,7 +155,7 @@ impl Drop for Place {
     }
 }
 
-/// The reason why there is no place for a new connection.
+/// The state or limit that refuses a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Full {
     Suspended,
