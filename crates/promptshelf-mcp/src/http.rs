@@ -144,6 +144,18 @@ impl HttpService {
         HttpService { endpoint: Arc::new(endpoint) }
     }
 
+    /// Answers a request. The caller is the [`Caller`](promptshelf_service::Caller) among its extensions, or anonymous; a
+    /// [`Denial`] among them refuses it.
+    ///
+    /// The future is boxed because it has 7 kB, which callers would copy.
+    pub fn answer<B>(&self, request: Request<B>) -> Pin<Box<dyn Future<Output = Response<HttpBody>> + Send>>
+    where
+        B: Body + Send + 'static,
+    {
+        let endpoint = Arc::clone(&self.endpoint);
+        Box::pin(async move { endpoint.respond(request).await })
+    }
+
     /// Checks the host and origin of a request for something else on the same server, such as a web page.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use promptshelf_service::TraceContext;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use self::meta::Meta;
 pub(crate) use self::meta::{LOG_LEVELS, RequestMeta};
 use crate::{
     error_code::WireError,
@@ -24,8 +25,6 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Params<'a> {
     members: Members<'a>,
-    /// `None` if `_meta` is malformed.
-    meta: Option<RequestMeta<'a>>,
     is_malformed: bool,
 }
 
@@ -33,8 +32,9 @@ pub(crate) struct Params<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Members<'a> {
-    #[serde(borrow, rename = "_meta", deserialize_with = "present")]
-    meta: Option<&'a RawValue>,
+    /// Decoded with the message, because every method needs it.
+    #[serde(borrow, rename = "_meta")]
+    meta: Meta<'a>,
     #[serde(borrow, deserialize_with = "present")]
     name: Option<&'a RawValue>,
     /// Decoded with the message, because they can be long.
@@ -75,9 +75,7 @@ pub(crate) struct SentParams<'a>(#[serde(borrow, deserialize_with = "present_obj
 
 impl<'a> Params<'a> {
     pub(crate) fn new(SentParams(members): SentParams<'a>) -> Params<'a> {
-        let members = members.unwrap_or_default();
-        let meta = members.meta.map_or_else(|| Some(RequestMeta::default()), object);
-        Params { members, meta, is_malformed: false }
+        Params { members: members.unwrap_or_default(), is_malformed: false }
     }
 
     /// Returns the parameters of a message whose `params` cannot be read.
@@ -95,11 +93,15 @@ impl<'a> Params<'a> {
 
     /// Returns the trace that the request belongs to, without checking anything else.
     pub(crate) fn trace(&self) -> Option<TraceContext<'a>> {
-        self.meta.as_ref()?.trace()
+        self.members.meta.get()?.trace()
     }
 
     pub(crate) fn meta(&self) -> Result<&RequestMeta<'a>, WireError> {
-        self.meta.as_ref().ok_or_else(|| WireError::invalid_meta("`_meta` must be an object with unique member names"))
+        self.members.meta.get().ok_or_else(|| {
+            WireError::invalid_meta(format!(
+                "`_meta` must be an object with unique member names, at most {MAX_MEMBERS} of them"
+            ))
+        })
     }
 
     pub(crate) fn name(&self) -> Result<Cow<'a, str>, WireError> {
@@ -133,7 +135,7 @@ impl<'a> Params<'a> {
 
     /// Returns the client program as `initialize` or `_meta` declares it, as it was sent.
     pub(crate) fn client_info(&self) -> Option<&'a str> {
-        let of_request = self.meta.as_ref().and_then(RequestMeta::client_info);
+        let of_request = self.members.meta.get().and_then(RequestMeta::client_info);
         of_request.or(self.members.client_info).map(RawValue::get)
     }
 

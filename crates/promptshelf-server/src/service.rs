@@ -9,7 +9,7 @@ use std::{
 use http::Request;
 use promptshelf_mcp::{HttpOptions, HttpService};
 use promptshelf_source::ReloadTask;
-use tower_service::Service;
+use tower::Service;
 
 use crate::library::Library;
 

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use promptshelf_service::TraceContext;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::{
     error_code::WireError,
-    json::{is_object, present, text},
+    json::{Entries, is_object, text},
 };
 
 /// The severities of RFC 5424, as `logging/setLevel` and `_meta` name them, in ascending order.
@@ -16,24 +16,63 @@ pub(crate) const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// The members of `_meta` that this server uses (2026-07-28, *Base protocol / _meta*), undecoded.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(crate) struct RequestMeta<'a> {
-    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion", deserialize_with = "present")]
     protocol_version: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "present")]
     client_capabilities: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo", deserialize_with = "present")]
     client_info: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/logLevel", deserialize_with = "present")]
     log_level: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
     traceparent: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
     tracestate: Option<&'a RawValue>,
 }
 
+/// `_meta` as it was sent; `None` if it is malformed. A mistake in it does not make the rest of a message unreadable.
+#[derive(Debug)]
+pub(super) struct Meta<'a>(Option<RequestMeta<'a>>);
+
+impl<'a> Meta<'a> {
+    pub(super) fn get(&self) -> Option<&RequestMeta<'a>> {
+        self.0.as_ref()
+    }
+}
+
+/// Returns an absent `_meta`, which has no member.
+impl Default for Meta<'_> {
+    fn default() -> Self {
+        Meta(Some(RequestMeta::default()))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Meta<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Meta<'a>, D::Error> {
+        Ok(Meta(match Entries::deserialize(deserializer)? {
+            Entries::Read(members) => RequestMeta::read(members),
+            Entries::NotAnObject | Entries::Unreadable => None,
+        }))
+    }
+}
+
 impl<'a> RequestMeta<'a> {
+    /// Picks the members that are used; `None` if one of them occurs twice.
+    fn read(members: Vec<(Cow<'a, str>, &'a RawValue)>) -> Option<RequestMeta<'a>> {
+        let mut meta = RequestMeta::default();
+        for (name, value) in members {
+            let member = match &*name {
+                "io.modelcontextprotocol/protocolVersion" => &mut meta.protocol_version,
+                "io.modelcontextprotocol/clientCapabilities" => &mut meta.client_capabilities,
+                "io.modelcontextprotocol/clientInfo" => &mut meta.client_info,
+                "io.modelcontextprotocol/logLevel" => &mut meta.log_level,
+                "traceparent" => &mut meta.traceparent,
+                "tracestate" => &mut meta.tracestate,
+                _ => continue,
+            };
+            if member.replace(value).is_some() {
+                return None;
+            }
+        }
+        Some(meta)
+    }
+
     /// Returns whether the request has a member that only modern requests have.
     pub(crate) fn is_modern(&self) -> bool {
         self.protocol_version.is_some() || self.client_capabilities.is_some()

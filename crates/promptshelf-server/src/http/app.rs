@@ -10,13 +10,15 @@ use std::{
 use arc_swap::ArcSwap;
 use axum::{
     Router,
+    body::Body,
     extract::{ConnectInfo, Request},
     response::Response,
 };
 use hyper::body::Incoming;
-use tower_service::Service as _;
+use tower::Service as _;
 
 use super::{
+    around::around,
     budget::{Budget, Connection, Exchange, RequestBody, ResponseBody, Usage},
     options::Options,
     routes::routes,
@@ -121,9 +123,15 @@ impl App {
         let exchange = Exchange::new(&self.0.budget, connection);
         request.extensions_mut().insert(ConnectInfo(peer));
         request.extensions_mut().insert(Arc::clone(&exchange));
-        let request = request.map(|body| RequestBody::new(body, &exchange));
-        // A router is always ready.
-        let response = self.0.current.load().router.clone().call(request);
-        response.await.map(|response| exchange.respond(response))
+        let request = request.map(|body| Body::new(RequestBody::new(body, &exchange)));
+        let Current { router, options } = &*self.0.current.load_full();
+        let response = around(options, request, async |request| {
+            // A router is always ready, and never fails.
+            match router.clone().call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        });
+        Ok(exchange.respond(response.await))
     }
 }

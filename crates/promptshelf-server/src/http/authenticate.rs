@@ -1,4 +1,4 @@
-//! Authentication middleware: identifies the caller of a request before it reaches the routes behind it.
+//! Authentication: identifies the caller of a request before it reaches the routes behind it.
 //!
 //! The refusal itself is written by those routes, after they have checked host and origin: a browser
 //! may then read it. How a token becomes a caller is in `auth`.
@@ -26,51 +26,72 @@ use super::{budget::Exchange, options::Options};
 /// otherwise take most of a processor: with 16 connections, each refusal costs others as much as a small request.
 const REFUSAL_DELAY: Duration = Duration::from_millis(100);
 
+/// Identifies the callers of one library. Clones share it.
+#[derive(Clone)]
+pub(super) struct Authentication(Arc<AuthState>);
+
 struct AuthState {
     service: Service,
     #[cfg(feature = "sign-in")]
     sign_in: Option<super::auth::SignIn>,
 }
 
-/// Adds authentication to `routes`: each request has a [`Caller`] or a [`Denial`] among its extensions.
-pub(super) fn around(routes: Router, service: &Service, options: &Options) -> Router {
-    #[cfg(not(feature = "sign-in"))]
-    let _ = options;
-    let state = AuthState {
-        service: service.clone(),
-        #[cfg(feature = "sign-in")]
-        sign_in: options.sign_in.clone(),
-    };
-    routes.route_layer(middleware::from_fn_with_state(Arc::new(state), authenticate))
-}
+impl Authentication {
+    pub(super) fn new(service: &Service, options: &Options) -> Authentication {
+        #[cfg(not(feature = "sign-in"))]
+        let _ = options;
+        Authentication(Arc::new(AuthState {
+            service: service.clone(),
+            #[cfg(feature = "sign-in")]
+            sign_in: options.sign_in.clone(),
+        }))
+    }
 
-async fn authenticate(State(state): State<Arc<AuthState>>, mut request: Request, next: Next) -> Response {
-    let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-    match state.caller(request.headers(), address).await {
-        Ok(caller) => {
-            let caller = address.into_iter().fold(caller, Caller::with_address);
-            let caller = state.admit(caller, address, request.extensions().get());
-            request.extensions_mut().insert(caller);
+    /// Adds authentication to `routes`: each request has a [`Caller`] or a [`Denial`] among its extensions.
+    pub(super) fn around(&self, routes: Router) -> Router {
+        async fn pass(State(authentication): State<Authentication>, request: Request, next: Next) -> Response {
+            authentication.answer(request, |request| next.run(request)).await
         }
-        Err(denial) => drop(request.extensions_mut().insert(denial)),
+        // axum refuses a layer around nothing; without the features that have such routes there are none.
+        match routes.has_routes() {
+            true => routes.route_layer(middleware::from_fn_with_state(self.clone(), pass)),
+            false => routes,
+        }
     }
-    let confirmation = state.service.confirmation();
-    let mut response = next.run(request).await;
-    if let Some(confirmation) = confirmation
-        && response.status().is_success()
-        && !confirmation.await
+
+    /// Answers a request with `next`, which finds a [`Caller`] or a [`Denial`] among its extensions.
+    pub(super) async fn answer<F>(&self, mut request: Request, next: impl FnOnce(Request) -> F) -> Response
+    where
+        F: Future<Output = Response>,
     {
-        return (StatusCode::SERVICE_UNAVAILABLE, format!("{}.\n", Rejection::NotRecorded)).into_response();
+        let state = &*self.0;
+        let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
+        match state.caller(request.headers(), address).await {
+            Ok(caller) => {
+                let caller = address.into_iter().fold(caller, Caller::with_address);
+                let caller = state.admit(caller, address, request.extensions().get());
+                request.extensions_mut().insert(caller);
+            }
+            Err(denial) => drop(request.extensions_mut().insert(denial)),
+        }
+        let confirmation = state.service.confirmation();
+        let mut response = next(request).await;
+        if let Some(confirmation) = confirmation
+            && response.status().is_success()
+            && !confirmation.await
+        {
+            return (StatusCode::SERVICE_UNAVAILABLE, format!("{}.\n", Rejection::NotRecorded)).into_response();
+        }
+        if let Some(RequiredScopes(scopes)) = response.extensions_mut().remove()
+            && let Some(challenge) = state.challenge(&scopes)
+        {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            sleep(REFUSAL_DELAY).await;
+        }
+        response
     }
-    if let Some(RequiredScopes(scopes)) = response.extensions_mut().remove()
-        && let Some(challenge) = state.challenge(&scopes)
-    {
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-    }
-    if response.status() == StatusCode::TOO_MANY_REQUESTS {
-        sleep(REFUSAL_DELAY).await;
-    }
-    response
 }
 
 impl AuthState {

@@ -3,6 +3,7 @@
 //! Messages sent to `/mcp` are parsed and answered by `promptshelf_mcp`.
 
 mod app;
+mod around;
 #[cfg(feature = "sign-in")]
 pub mod auth;
 mod authenticate;
@@ -20,9 +21,14 @@ pub mod tls;
 #[cfg(feature = "git")]
 mod webhooks;
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
-use axum::Router;
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::Response,
+};
 use tokio::net::TcpListener;
 
 #[cfg(feature = "git")]
@@ -54,12 +60,19 @@ use crate::library::Library;
 /// # }
 /// ```
 pub fn router(library: &Library, options: &Options) -> Router {
-    routes::routes(&site::Site::new(library, &options.mcp), options)
+    with_surroundings(&site::Site::new(library, &options.mcp), options)
 }
 
 /// Builds a router like [`router`] for channels of one store, as [`App::with_channels`] serves them.
 pub fn router_with_channels(default: &Channel, others: &[Channel], options: &Options) -> Router {
-    routes::routes(&site::Site::with_channels(default, others, &options.mcp), options)
+    with_surroundings(&site::Site::with_channels(default, others, &options.mcp), options)
+}
+
+fn with_surroundings(site: &site::Site, options: &Options) -> Router {
+    async fn pass(State(options): State<Arc<Options>>, request: Request, next: Next) -> Response {
+        around::around(&options, request, |request| next.run(request)).await
+    }
+    routes::routes(site, options).layer(middleware::from_fn_with_state(Arc::new(options.clone()), pass))
 }
 
 /// Serves `library` until `shutdown` completes. Then the listener closes, streams end as the protocol

@@ -3,17 +3,11 @@
 //! Each proxy appends the address of its peer to the list. Read from the end, the first address outside
 //! the trusted networks is the caller's; the entries before it may have been forged by the caller.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::net::{IpAddr, SocketAddr};
 
 use axum::{
-    Router,
-    extract::{ConnectInfo, Request, State},
+    extract::{ConnectInfo, Request},
     http::{HeaderMap, HeaderName, HeaderValue, header},
-    middleware::{self, Next},
-    response::Response,
 };
 pub use ipnet::IpNet;
 
@@ -40,25 +34,6 @@ pub enum ForwardedHeader {
     Forwarded,
 }
 
-/// Replaces the proxy's address and host by the caller's, for every route.
-pub(super) fn around(routes: Router, proxies: &Proxies) -> Router {
-    if !proxies.is_any() {
-        return routes;
-    }
-    routes.layer(middleware::from_fn_with_state(Arc::new(proxies.clone()), apply))
-}
-
-async fn apply(State(proxies): State<Arc<Proxies>>, mut request: Request, next: Next) -> Response {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-    if let Some(origin) = peer.and_then(|peer| proxies.origin(peer, request.headers())) {
-        request.extensions_mut().insert(ConnectInfo(SocketAddr::new(origin.address, 0)));
-        if let Some(host) = origin.host {
-            request.headers_mut().insert(header::HOST, host);
-        }
-    }
-    next.run(request).await
-}
-
 /// The origin of a forwarded request.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
@@ -74,8 +49,15 @@ struct Hop {
 }
 
 impl Proxies {
-    fn is_any(&self) -> bool {
-        !self.trusted.is_empty()
+    /// Replaces the proxy's address and host by the caller's.
+    pub(super) fn apply(&self, request: &mut Request) {
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
+        if let Some(origin) = peer.and_then(|peer| self.origin(peer, request.headers())) {
+            request.extensions_mut().insert(ConnectInfo(SocketAddr::new(origin.address, 0)));
+            if let Some(host) = origin.host {
+                request.headers_mut().insert(header::HOST, host);
+            }
+        }
     }
 
     /// Returns whether an address belongs to a trusted proxy.

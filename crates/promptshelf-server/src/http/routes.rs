@@ -1,29 +1,17 @@
-//! Every route of the HTTP application, on one screen, and the middleware around them.
+//! Every route of the HTTP application, on one screen. Those with data of the library have authentication.
 //!
-//! From the outside: forwarding headers of proxies, the debug log, the layers of every response, and,
-//! on routes with data of the library, authentication. Messages sent to `/mcp` are answered by `promptshelf_mcp`.
+//! What surrounds all of them is in `around`. Messages sent to `/mcp` are answered by `promptshelf_mcp`.
 
-use std::{any::Any, time::Instant};
-
-use axum::{
-    Router,
-    extract::Request,
-    http::{HeaderValue, StatusCode, header},
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
-    routing::get,
-};
+use axum::{Router, http::StatusCode, routing::get};
 use promptshelf_mcp::Server;
-use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer, timeout::TimeoutLayer};
-use tracing::Level;
 
 #[cfg(feature = "channels")]
 use super::basic;
 use super::{
-    authenticate, discovery,
+    authenticate::Authentication,
+    discovery,
     options::Options,
-    proxy,
-    site::{Site, not_found},
+    site::{self, Site, not_found},
 };
 #[cfg(feature = "channels")]
 use crate::api;
@@ -31,23 +19,22 @@ use crate::replica::ReplicaMonitor;
 #[cfg(feature = "web")]
 use crate::web;
 
-/// One year, in seconds. Subdomains may belong to other servers.
-const TLS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
-
-/// Builds the router: every route with its middleware.
+/// Builds the router of every route.
 pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let Site { library, endpoint, .. } = site;
     let server = library.server().clone();
     // Anyone can read it, so it has the default channel only.
     let monitors: Vec<_> = site.monitors().into_iter().take(1).collect();
-    let protected = Router::new().route_service("/mcp", endpoint.clone());
-    let protected = options.profiles.iter().fold(protected, |routes, (name, profile)| {
-        routes.route_service(&format!("/profiles/{name}/mcp"), endpoint.with_profile(*profile))
+    let authentication = Authentication::new(library.service(), options);
+    let mcp = |endpoint| site::message_service(&authentication, site.access(options), endpoint);
+    let endpoints = Router::new().route_service("/mcp", mcp(endpoint.clone()));
+    let endpoints = options.profiles.iter().fold(endpoints, |routes, (name, profile)| {
+        routes.route_service(&format!("/profiles/{name}/mcp"), mcp(endpoint.with_profile(*profile)))
     });
+    let protected = site.channel_routes(options);
     // `/library/…`
     #[cfg(feature = "web")]
-    let protected = protected.merge(web::page_api(library, endpoint, page_features(options)));
-    let protected = site.restricted(protected, options).merge(site.channel_routes(options));
+    let protected = protected.merge(site.restricted(web::page_api(library, endpoint, page_features(options)), options));
     #[cfg(feature = "channels")]
     let programs = programs(site, options);
     #[cfg(feature = "channels")]
@@ -63,11 +50,12 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
         .route("/healthz", get(healthy))
         .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors))))
         .fallback(not_found)
-        .merge(authenticate::around(protected, library.service(), options));
+        .merge(endpoints)
+        .merge(authentication.around(protected));
     #[cfg(feature = "channels")]
     let routes = routes.merge(api::document_route(library, endpoint, options)).merge({
         let langfuse = basic::named(api::langfuse_routes(&programs, library, endpoint));
-        basic::translated(authenticate::around(langfuse, library.service(), options))
+        basic::translated(authentication.around(langfuse))
     });
     // Forges sign their requests, and do not sign in.
     #[cfg(feature = "git")]
@@ -80,8 +68,8 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
         Some(sign_in) => routes.merge(sign_in.metadata_routes()),
         None => routes,
     };
-    let routes = if options.strict_transport_security { routes.layer(middleware::from_fn(tls_only)) } else { routes };
-    proxy::around(logged(common(routes, options)), &options.proxies)
+    // Handlers become services once, and not for every request.
+    routes.with_state(())
 }
 
 /// The libraries for programs.
@@ -127,48 +115,6 @@ fn page_sign_in(options: &Options) -> web::PageSignIn {
     }
     let _ = options;
     web::PageSignIn::default()
-}
-
-/// Adds the layers of every route; the first one is the outermost. They are added as one layer
-/// because axum boxes each route once for every call of `Router::layer`.
-fn common(routes: Router, options: &Options) -> Router {
-    let no_store = HeaderValue::from_static("no-store");
-    let as_declared = HeaderValue::from_static("nosniff");
-    let internal_error: fn(Box<dyn Any + Send>) -> Response = |_| StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    routes.layer((
-        SetResponseHeaderLayer::overriding(header::X_CONTENT_TYPE_OPTIONS, as_declared),
-        SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, no_store),
-        CatchPanicLayer::custom(internal_error),
-        TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, options.request_timeout),
-    ))
-}
-
-/// Asks browsers to use TLS only for the host of the request.
-async fn tls_only(request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = host.split(':').next().unwrap_or_default();
-    let is_localhost = name.eq_ignore_ascii_case("localhost");
-    let mut response = next.run(request).await;
-    if !is_localhost {
-        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, TLS_ONLY);
-    }
-    response
-}
-
-/// Adds the request log where it is enabled.
-fn logged(routes: Router) -> Router {
-    if tracing::enabled!(Level::DEBUG) { routes.layer(middleware::from_fn(log)) } else { routes }
-}
-
-/// Logs a request without its contents.
-async fn log(request: Request, next: Next) -> Response {
-    let method = request.method().clone();
-    let path = request.uri().path().to_owned();
-    let started = Instant::now();
-    let response = next.run(request).await;
-    let id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok());
-    tracing::debug!(request = id, %method, path, status = response.status().as_u16(), took = ?started.elapsed(), "request");
-    response
 }
 
 /// The liveness handler: the process answers requests.

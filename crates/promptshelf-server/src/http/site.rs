@@ -1,21 +1,23 @@
 //! The libraries of an application, each with its MCP endpoint: one library, or the channels of a store.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, convert::Infallible, sync::Arc};
 
+#[cfg(feature = "web")]
+use axum::middleware::{self, Next};
 use axum::{
     Router,
+    body::Body,
     extract::{Path, Request, State},
     http::{Extensions, StatusCode},
-    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::any,
 };
 use promptshelf_core::Access;
 use promptshelf_mcp::{HttpOptions, HttpService, http::Denial};
 use promptshelf_service::Caller;
-use tower_service::Service as _;
+use tower::{Service, service_fn};
 
-use super::options::Options;
+use super::{authenticate::Authentication, options::Options};
 use crate::{library::Library, replica::ReplicaMonitor};
 
 /// A channel for [`App::with_channels`](super::App::with_channels).
@@ -80,11 +82,23 @@ impl Site {
         self.channels.iter().map(|(channel, _)| (Some(channel.name.clone()), channel.library.clone())).collect()
     }
 
-    /// Adds the access rule of the default channel to the routes of the default library.
+    /// The access rule of the default channel.
+    pub(super) fn access(&self, options: &Options) -> Option<Arc<Access>> {
+        let (channel, _) = self.channels.first()?;
+        options.channel_access.get(&channel.name).cloned()
+    }
+
+    /// Adds the access rule of the default channel to routes of the default library.
+    #[cfg(feature = "web")]
     pub(super) fn restricted(&self, routes: Router, options: &Options) -> Router {
-        let access = self.channels.first().and_then(|(channel, _)| options.channel_access.get(&channel.name));
-        match access {
-            Some(access) => routes.route_layer(middleware::from_fn_with_state(Arc::clone(access), admit)),
+        async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+            match is_admitted(request.extensions(), &access) {
+                true => next.run(request).await,
+                false => not_found().await.into_response(),
+            }
+        }
+        match self.access(options) {
+            Some(access) => routes.route_layer(middleware::from_fn_with_state(access, admit)),
             None => routes,
         }
     }
@@ -149,19 +163,35 @@ async fn pass(table: &ChannelTable, name: &str, profile: Option<&str>, request: 
         (None, None, _) => None,
     };
     let Some(endpoint) = endpoint else { return not_found().await.into_response() };
-    // An endpoint is always ready, and never fails.
-    match endpoint.clone().call(request).await {
-        Ok(response) => response.into_response(),
-        Err(never) => match never {},
-    }
+    endpoint.answer(request).await.map(Body::new)
 }
 
-async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
-    let extensions = request.extensions();
-    if extensions.get::<Denial>().is_some() || meets(extensions, &access) {
-        return next.run(request).await;
-    }
-    not_found().await.into_response()
+/// The service of an MCP endpoint, with authentication and the access rule of its channel. It calls them as functions:
+/// as middleware of axum they would box the rest of the way once more for each request.
+pub(super) fn message_service(
+    authentication: &Authentication,
+    access: Option<Arc<Access>>,
+    endpoint: HttpService,
+) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static {
+    let shared = Arc::new((authentication.clone(), access, endpoint));
+    service_fn(move |request| {
+        let shared = Arc::clone(&shared);
+        async move {
+            let (authentication, access, endpoint) = &*shared;
+            let answering = authentication.answer(request, async |request| {
+                match access.as_ref().is_none_or(|access| is_admitted(request.extensions(), access)) {
+                    true => endpoint.answer(request).await.map(Body::new),
+                    false => not_found().await.into_response(),
+                }
+            });
+            Ok(answering.await)
+        }
+    })
+}
+
+/// Whether a request may pass to a channel. The endpoint sends the refusal of a caller who is not authenticated.
+fn is_admitted(extensions: &Extensions, access: &Arc<Access>) -> bool {
+    extensions.get::<Denial>().is_some() || meets(extensions, access)
 }
 
 fn meets(extensions: &Extensions, access: &Arc<Access>) -> bool {

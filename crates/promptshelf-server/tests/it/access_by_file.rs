@@ -16,7 +16,7 @@ use promptshelf_service::{Caller, Identity};
 use promptshelf_source::Directory;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tower_service::Service as _;
+use tower::Service as _;
 
 use plan::{FILES, Plan, UNSERVED, bytes_of, plan, token};
 

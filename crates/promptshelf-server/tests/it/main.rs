@@ -22,7 +22,7 @@ use axum::{
 };
 use promptshelf_core::PromptDefinition;
 use promptshelf_server::{Builder, Library};
-use tower_service::Service as _;
+use tower::Service as _;
 
 /// The time after which a test fails that waits for something.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -11,7 +11,7 @@ use axum::{
 };
 use promptshelf_git::MAX_WEBHOOK_BYTES;
 use promptshelf_server::http::{self, Options, Webhook, Webhooks};
-use tower_service::Service as _;
+use tower::Service as _;
 
 use crate::{library, text};
 
