@@ -288,8 +288,8 @@ mod tests {
         let words = vec!["a"; 512].join(" ");
         let (one, many_letters) = ("ab".repeat(512), vec!["abcdefghijklmnop"; 60].join(" "));
         for typed in [&*words, &one, &many_letters] {
-            assert!(typed.len() <= MAX_TYPED_BYTES);
-            assert!(work(typed) <= MAX_WORDS * MAX_FUZZY_CHARS, "{typed}");
+            assert!(typed.len() <= 1_024, "longer input is not ranked at all");
+            assert!(work(typed) <= 256, "{typed}");
         }
         assert_eq!(work("git commit"), 9);
     }

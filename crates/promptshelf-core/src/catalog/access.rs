@@ -142,7 +142,7 @@ impl AccessTable {
     /// Returns the requirements for a prompt whose file has these paths.
     fn requirements(&self, prompt: &PromptDefinition, paths: &[String]) -> AccessSet {
         let fitting = self.rules.iter().filter(|rule| rule.fits_prompt(&prompt.name, &prompt.tags, paths));
-        fitting.map(|rule| Arc::clone(&rule.access)).chain(prompt.access.clone().map(Arc::new)).collect()
+        fitting.map(|rule| Arc::clone(&rule.access)).chain(prompt.access.clone()).collect()
     }
 
     pub(super) fn with_first_set() -> AccessTable {

@@ -123,7 +123,7 @@ impl<'a> Prompts<'a> {
             return false;
         };
         !self.duplicates.contains(prompt.name().as_str())
-            && requirements.iter().all(|one| one.leave(definition.access.as_ref()))
+            && requirements.iter().all(|one| one.leave(definition.access.as_deref()))
     }
 
     /// Returns the prompt of the previous catalog with the same file and name.
@@ -156,7 +156,11 @@ impl<'a> Prompts<'a> {
             Err(found) => {
                 self.found.borrow_mut().extend(found);
                 let key = (definition.origin.from, definition.origin.source.path.clone());
-                self.broken.borrow_mut().entry(key).or_default().push(Requirements::Known(definition.access.clone()));
+                self.broken
+                    .borrow_mut()
+                    .entry(key)
+                    .or_default()
+                    .push(Requirements::Known(definition.access.as_deref().cloned()));
                 None
             }
         };

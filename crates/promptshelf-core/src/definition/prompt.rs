@@ -44,7 +44,8 @@ pub struct PromptDefinition {
     /// The template, the text, or the function that returns the messages.
     pub body: Body,
     /// The access rule of this prompt, if it has one.
-    pub access: Option<Access>,
+    // Shared with the catalog.
+    pub access: Option<Arc<Access>>,
     /// Whether models may find and use it through tools.
     pub tool: bool,
     /// Whether, and in favour of which other one, it should no longer be used.
@@ -220,7 +221,7 @@ impl PromptDefinition {
     /// Sets the access rule.
     #[must_use]
     pub fn access(mut self, access: Access) -> PromptDefinition {
-        self.access = Some(access);
+        self.access = Some(Arc::new(access));
         self
     }
 

@@ -110,7 +110,7 @@ fn unreadable_file_keeps_its_prompts() {
 fn broken_edit_that_restricts_access_takes_effect() {
     let access = |role: &str| Some(Access { roles: vec![role.to_owned()], ..Access::default() });
     let with = |access: Option<Access>, template: &str| {
-        Library::default().with("a.md", template).edit("a.md", |prompt| prompt.access = access)
+        Library::default().with("a.md", template).edit("a.md", |prompt| prompt.access = access.map(Arc::new))
     };
     let after = |before: Option<Access>, now: Library| {
         let (first, _) = with(before, "Good.").check(None);

@@ -14,7 +14,7 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).expect("less than a second"))
 }
 
-/// Expressions on `t` and `u`, texts of 32 kB; `words` and `copy`, lists of 2,000 words; `rows`, a list of 500
+/// Expressions on `t` and `u`, equal texts of 32 kB; `capitals`, another one; `words` and `copy`, lists of 2,000 words; `rows`, a list of 500
 /// mappings; `map`, a mapping with 500 members; `n`, a large number.
 const OPERATIONS: &[&str] = &[
     "'b' in t",
@@ -66,7 +66,7 @@ const OPERATIONS: &[&str] = &[
     "namespace(**map)",
     "{t: 1}",
     "map[t]",
-    "t is upper",
+    "capitals is upper",
     "t is lower",
     "t is startingwith(u)",
     "t is endingwith(u)",
@@ -175,6 +175,7 @@ fn catalog(expression: &str, budget: Budget) -> promptshelf_core::Catalog {
         .description("D")
         .argument(text("t"))
         .argument(text("u"))
+        .argument(text("capitals"))
         .argument(json("words"))
         .argument(json("copy"))
         .argument(json("rows"))
@@ -196,6 +197,7 @@ fn large_values() -> Vec<(&'static str, String)> {
     vec![
         ("t", text.clone()),
         ("u", text),
+        ("capitals", "A".repeat(1 << 15)),
         ("copy", words.clone()),
         ("words", words),
         ("rows", serde_json::to_string(&rows).expect("JSON")),

@@ -82,7 +82,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         let grouping =
             Grouping { owners: table.texts("owners", notes), collections: table.texts("collections", notes) };
         definition.grouping = (grouping != Grouping::default()).then(|| Box::new(grouping));
-        definition.access = access(&table, notes);
+        definition.access = access(&table, notes).map(Arc::new);
         definition.tool = table.flag("tool", notes).unwrap_or_default();
         definition.deprecated = deprecation(&table, notes).map(Box::new);
         definition.skill = table.flag("skill", notes).unwrap_or_default().then_some(SkillSource::Prompt);

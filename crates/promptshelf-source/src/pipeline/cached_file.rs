@@ -175,7 +175,7 @@ impl ContentKind {
     pub(super) fn requirements(&self) -> Option<Requirements> {
         match self {
             ContentKind::Prompt { draft: Some(draft), .. } => {
-                Some(Requirements::Known(draft.definition.access.clone()))
+                Some(Requirements::Known(draft.definition.access.as_deref().cloned()))
             }
             ContentKind::Prompt { source, draft: None, .. } => Some(requirements(source)),
             ContentKind::UnreadablePrompt(requirements) => Some((**requirements).clone()),

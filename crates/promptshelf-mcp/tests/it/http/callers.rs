@@ -21,8 +21,8 @@ fn demand(scopes: &[&str], roles: &[&str], visible: bool) -> Access {
 
 fn definitions(text: &str) -> promptshelf_core::Definitions {
     let mut definitions = library::definitions("Greets someone", text);
-    Arc::make_mut(&mut definitions.prompts[0]).access = Some(demand(&["greet"], &[], true));
-    Arc::make_mut(&mut definitions.prompts[1]).access = Some(demand(&[], &["editor"], false));
+    Arc::make_mut(&mut definitions.prompts[0]).access = Some(Arc::new(demand(&["greet"], &[], true)));
+    Arc::make_mut(&mut definitions.prompts[1]).access = Some(Arc::new(demand(&[], &["editor"], false)));
     let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
     definitions.access.push(AccessRule {
         resources: vec!["docs://*".into()],
