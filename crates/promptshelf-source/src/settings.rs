@@ -128,6 +128,19 @@ impl SettingsFile {
         Some(Location::new(&self.source, node.span.clone()))
     }
 
+    /// Returns whether a key is in the file, also if [`read`](SettingsFile::read) has removed it because it is invalid.
+    #[must_use]
+    pub fn is_written(&self, path: &[&str]) -> bool {
+        let mut node = &self.root;
+        for key in path {
+            match node.child(key) {
+                Some(child) => node = child,
+                None => return self.removed.iter().any(|(name, table)| name == key && *table == node.span),
+            }
+        }
+        true
+    }
+
     /// All mistakes found so far, in the order of the file.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {

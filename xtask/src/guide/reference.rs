@@ -46,13 +46,27 @@ pub(super) fn pages(repository: &Repository) -> Result<Vec<(String, String)>> {
 
 fn commands(help: &str, run: impl Fn(&[&str]) -> Result<String>) -> Result<String> {
     let mut text = "# Commands\n\nThe output of `promptshelf help COMMAND`.\n".to_owned();
-    for name in
-        section(help, "Commands:").filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help")
-    {
-        let help = run(&["help", name])?;
-        write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end())?;
-    }
+    subcommands(&mut text, help, &[], &run)?;
     Ok(text)
+}
+
+/// Writes the help of the subcommands that a help text lists, each followed by its own subcommands.
+fn subcommands(
+    text: &mut String,
+    help: &str,
+    command: &[&str],
+    run: &impl Fn(&[&str]) -> Result<String>,
+) -> Result<()> {
+    // Wrapped descriptions have a deeper indentation than names.
+    let names = section(help, "Commands:").filter(|line| !line.starts_with("   "));
+    for name in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        let command = [command, &[name]].concat();
+        let help = run(&[&["help"], &*command].concat())?;
+        let level = "#".repeat(command.len() + 1);
+        write!(text, "\n{level} {}\n\n```text\n{}\n```\n", command.join(" "), help.trim_end())?;
+        subcommands(text, &help, &command, run)?;
+    }
+    Ok(())
 }
 
 fn diagnostics(list: &str, run: impl Fn(&[&str]) -> Result<String>) -> Result<String> {
@@ -102,20 +116,21 @@ fn object(text: &mut String, root: &Value, schema: &Value, path: &str, level: us
         let value = followed(root, value);
         let about = value["description"].as_str().unwrap_or_default();
         let needed = if required.contains(&key.as_str()) { " Required." } else { "" };
-        text.push_str(&format!("| `{key}` | {} | {}{needed} |\n", cell(&kind(root, value)), cell(about)));
+        let default = default(value);
+        text.push_str(&format!("| `{key}` | {} | {}{default}{needed} |\n", cell(&kind(root, value)), cell(about)));
     }
     if level == MOST_LEVELS {
         return;
     }
     for (key, value) in properties {
         let mut seen = Vec::new();
-        for inner in objects(root, value, 0) {
+        for (names, inner) in objects(root, value, 0) {
             if seen.contains(&inner) {
                 continue;
             }
             seen.push(inner);
             let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            object(text, root, inner, &path, level + 1);
+            object(text, root, inner, &format!("{path}{}", ".NAME".repeat(names)), level + 1);
         }
     }
 }
@@ -143,17 +158,34 @@ fn alternatives<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     vec![resolved]
 }
 
-/// The objects with properties inside a schema, through lists.
-fn objects<'s>(root: &'s Value, schema: &'s Value, depth: usize) -> Vec<&'s Value> {
+/// The default of a value as a sentence, if its schema names one.
+fn default(schema: &Value) -> String {
+    match &schema["default"] {
+        Value::Null => String::new(),
+        Value::String(text) => format!(" Default: `{text}`."),
+        Value::Number(number) => match number.as_f64() {
+            Some(whole) if whole.fract() == 0.0 => format!(" Default: {whole}."),
+            _ => format!(" Default: {number}."),
+        },
+        other => format!(" Default: {other}."),
+    }
+}
+
+/// The objects with properties inside a schema, through lists and through tables whose keys are free names. Each comes
+/// with the number of such names on the way to it.
+fn objects<'s>(root: &'s Value, schema: &'s Value, depth: usize) -> Vec<(usize, &'s Value)> {
     if depth > MOST_LEVELS {
         return Vec::new();
     }
     let mut found = Vec::new();
     for one in alternatives(root, schema) {
         if one["properties"].is_object() {
-            found.push(one);
+            found.push((0, one));
         } else if one["items"].is_object() {
             found.extend(objects(root, &one["items"], depth + 1));
+        } else if one["additionalProperties"].is_object() {
+            let named = objects(root, &one["additionalProperties"], depth + 1);
+            found.extend(named.into_iter().map(|(names, inner)| (names + 1, inner)));
         }
     }
     found
@@ -220,6 +252,65 @@ mod tests {
         assert!(page.contains("| `name` | string | The key. Required. |"), "{page}");
         assert!(page.contains("| `rules` | list of table |"), "{page}");
         assert!(page.contains("## `rules`") && page.contains("| `kind` | `a`, `b` | A \\| B |"), "{page}");
+    }
+
+    #[test]
+    fn tables_by_name_have_sections_of_their_own() {
+        let schema = json!({
+            "properties": {
+                "channels": {
+                    "type": "object",
+                    "additionalProperties": { "properties": { "roles": { "type": "string", "description": "Roles." } } },
+                },
+                "scores": { "type": "object", "additionalProperties": { "type": "number" } },
+            },
+        });
+        let page = keys("Title", "About.", &schema);
+        assert!(page.ends_with(
+            "\n## `channels.NAME`\n\n| key | type | meaning |\n|---|---|---|\n| `roles` | string | Roles. |\n"
+        ));
+        assert!(page.contains("| `scores` | table |") && !page.contains("## `scores"), "{page}");
+    }
+
+    #[test]
+    fn defaults_follow_the_description() {
+        let schema = json!({
+            "properties": {
+                "bytes": { "type": "integer", "description": "Bytes.", "default": 67_108_864 },
+                "header": { "type": "string", "description": "The header.", "default": "forwarded" },
+                "on": { "type": "boolean", "description": "On.", "default": true },
+                "share": { "type": "number", "description": "A share.", "default": 0.0 },
+                "none": { "type": "integer", "description": "None." },
+            },
+        });
+        let page = keys("Title", "About.", &schema);
+        for row in [
+            "| Bytes. Default: 67108864. |",
+            "| The header. Default: `forwarded`. |",
+            "| On. Default: true. |",
+            "| A share. Default: 0. |",
+            "| None. |",
+        ] {
+            assert!(page.contains(row), "{row}: {page}");
+        }
+    }
+
+    #[test]
+    fn subcommands_have_sections_with_their_options() {
+        let help =
+            "Usage\n\nCommands:\n  token  Create\n         a token\n  list   List\n  help   Print\n\nOptions:\n  -h\n";
+        let page = commands(help, |arguments| {
+            Ok(match arguments {
+                ["help", "token"] => "Usage\n\nCommands:\n  new   Print\n  help  Print\n".to_owned(),
+                ["help", "token", "new"] => "Usage\n\nOptions:\n  --expires\n".to_owned(),
+                ["help", "list"] => "Usage\n".to_owned(),
+                _ => anyhow::bail!("no command has this name: {arguments:?}"),
+            })
+        })
+        .expect("all commands are known");
+        let headings: Vec<&str> = page.lines().filter(|line| line.starts_with("##")).collect();
+        assert_eq!(headings, ["## token", "### token new", "## list"]);
+        assert!(page.contains("--expires"), "{page}");
     }
 
     #[test]

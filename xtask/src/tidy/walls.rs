@@ -26,8 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "promptshelf-mcp",
         ],
     ),
-    // Today the client opens a folder with the server in its own process.
-    ("promptshelf-client", &["promptshelf-core", "promptshelf-server"]),
+    ("promptshelf-client", &[]),
     ("promptshelf-upstream", &["promptshelf-core", "promptshelf-source", "promptshelf-client"]),
     ("promptshelf", ALL),
     ("promptshelf-testkit", ALL),
@@ -109,16 +108,9 @@ pub(super) fn dependencies_point_one_way(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The client is for users of any server, so it must not bring the server's dependencies with it. Holds as soon as the
-/// client no longer opens folders itself, that is, no longer depends on `promptshelf-server`.
+/// The client is for users of any server, so it must not bring the server's dependencies with it.
 pub(super) fn client_is_small(tree: &Tree) -> Vec<Finding> {
     const CLIENT: &str = "promptshelf-client";
-    let opens_folders = tree.crates.iter().filter(|it| it.name == CLIENT).any(|client| {
-        client.dependencies.iter().any(|dependency| dependency.name == "promptshelf-server" && !dependency.for_tests)
-    });
-    if opens_folders {
-        return Vec::new();
-    }
     let forbidden = tree.below_client.iter().filter(|name| FORBIDDEN_IN_CLIENT.contains(&name.as_str()));
     forbidden
         .map(|name| {
@@ -219,14 +211,21 @@ mod tests {
     }
 
     #[test]
-    fn client_without_the_server_has_none_of_its_dependencies() {
+    fn client_depends_on_no_crate_of_the_workspace() {
+        for other in ["promptshelf-core", "promptshelf-server"] {
+            assert_eq!(problems(vec![none(other), depends("promptshelf-client", other, false)]), 1);
+        }
+    }
+
+    #[test]
+    fn client_has_no_dependency_of_the_server() {
         let found = |client: Crate, below: &str| {
             let below_client = vec!["serde".to_owned(), below.to_owned()];
             client_is_small(&Tree { crates: vec![client], below_client, ..Tree::default() }).len()
         };
         assert_eq!(found(none("promptshelf-client"), "axum"), 1);
         assert_eq!(found(none("promptshelf-client"), "rmcp"), 0);
-        assert_eq!(found(depends("promptshelf-client", "promptshelf-server", false), "axum"), 0);
+        assert_eq!(found(depends("promptshelf-client", "promptshelf-server", false), "axum"), 1);
     }
 
     #[test]

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use promptshelf_core::{MimeType, Role, invisible::InvisiblePolicy};
+use promptshelf_core::{Budget, MimeType, Policy, Role, invisible::InvisiblePolicy};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny},
 };
 
+use super::Limits;
 use crate::{
     format::{ARGUMENT, ICON, access, arguments::INVISIBLE_POLICIES, keys::Holds},
     settings::{AsWritten, Bounded, OneOrList, Tables, access_rules_schema},
@@ -66,8 +67,10 @@ pub(super) struct Server {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct List {
     /// The number of prompts or resources on a page; many clients read only the first page.
+    #[schemars(extend("default" = Policy::default().page_size))]
     pub(super) page_size: Option<Count>,
     /// The seconds for which clients may reuse a list.
+    #[schemars(extend("default" = Policy::default().ttl.as_secs()))]
     pub(super) ttl: Option<Bounded<0>>,
 }
 
@@ -76,24 +79,34 @@ pub(super) struct List {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct LimitsSection {
     /// The largest library file, in bytes.
+    #[schemars(extend("default" = Limits::default().file_bytes))]
     pub(super) file_bytes: Option<Count>,
     /// The largest total size of all files, in bytes.
+    #[schemars(extend("default" = Limits::default().library_bytes))]
     pub(super) library_bytes: Option<Count>,
     /// The largest number of files.
+    #[schemars(extend("default" = Limits::default().files))]
     pub(super) files: Option<Count>,
     /// The largest resource that is read on request, in bytes.
+    #[schemars(extend("default" = Limits::default().resource_bytes))]
     pub(super) resource_bytes: Option<Count>,
     /// The largest value of an argument, in bytes.
+    #[schemars(extend("default" = Policy::default().value_bytes))]
     pub(super) value_bytes: Option<Count>,
     /// The largest rendered text of a prompt, in bytes.
+    #[schemars(extend("default" = Budget::default().output_bytes))]
     pub(super) output_bytes: Option<Count>,
     /// The largest total size of a prompt's attachments, in bytes.
+    #[schemars(extend("default" = Budget::default().attachment_bytes))]
     pub(super) attachment_bytes: Option<Count>,
     /// The largest number of messages of a prompt.
+    #[schemars(extend("default" = Budget::default().messages))]
     pub(super) messages: Option<Count>,
     /// The largest number of steps of the template engine.
+    #[schemars(extend("default" = Budget::default().fuel))]
     pub(super) fuel: Option<Count>,
     /// The largest depth of nested partials.
+    #[schemars(extend("default" = Budget::default().include_depth))]
     pub(super) include_depth: Option<Count>,
 }
 
@@ -101,9 +114,9 @@ pub(super) struct LimitsSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Arguments {
-    /// The policy for control, bidirectional and other invisible characters in values; `strip` by default.
+    /// The policy for control, bidirectional and other invisible characters in values.
     #[serde(deserialize_with = "invisible")]
-    #[schemars(schema_with = "invisible_schema")]
+    #[schemars(schema_with = "invisible_schema", extend("default" = InvisiblePolicy::default().as_str()))]
     pub(super) invisible: Option<InvisiblePolicy>,
 }
 

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 /// Returns the JSON Schema of a settings file in draft 7, which editors' TOML language servers support.
 ///
-/// All parts are in place, without `$ref`, and optional keys do not allow `null`, which TOML does not have.
+/// All parts are in place, without `$ref`, and optional keys do not allow `null`, which TOML does not have. The defaults
+/// are those of the types, and those that `#[schemars(extend("default" = …))]` adds.
 ///
 /// # Panics
 ///
@@ -19,7 +20,17 @@ pub fn schema<T: JsonSchema>(title: &str) -> Value {
     schema
 }
 
-/// Removes `null` alternatives, defaults and the names of Rust types.
+/// Whether a default is what readers expect of an absent key: nothing, no, or an empty list or table.
+fn is_absence(default: &Value) -> bool {
+    match default {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        _ => false,
+    }
+}
+
+/// Removes `null` alternatives, defaults that equal an absent key, and the names of Rust types.
 fn clean(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(clean),
@@ -31,7 +42,9 @@ fn clean(schema: &mut Value) {
                     (_, value) => clean(value),
                 }
             }
-            object.remove("default");
+            if object.get("default").is_some_and(is_absence) {
+                object.remove("default");
+            }
             object.remove("format");
             if object.get("title").is_some_and(Value::is_string) {
                 object.remove("title");

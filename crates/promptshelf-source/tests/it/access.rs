@@ -27,7 +27,7 @@ fn access_rules_are_read_from_all_places() {
     let definitions = library.read();
     let expected =
         Access { scopes: vec!["prompts:read".into()], users: vec!["ada".into()], visible: true, ..Access::default() };
-    assert_eq!(definitions.prompts[0].access, Some(expected));
+    assert_eq!(definitions.prompts[0].access.as_deref(), Some(&expected));
     assert_eq!(definitions.access.len(), 2);
     assert_eq!(definitions.access[0].prompts, ["git-*"]);
     assert_eq!(definitions.access[1].access.roles, ["editor"]);

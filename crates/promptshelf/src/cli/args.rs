@@ -212,7 +212,12 @@ pub(crate) struct LibraryOption {
 
 impl LibraryObject {
     pub(crate) fn folder(&self) -> &Path {
-        self.folder.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(HERE))
+        self.explicit_folder().unwrap_or(Path::new(HERE))
+    }
+
+    /// Returns the folder if it was set explicitly.
+    pub(crate) fn explicit_folder(&self) -> Option<&Path> {
+        self.folder.as_deref().or(self.named.as_deref())
     }
 }
 
@@ -233,7 +238,8 @@ pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) library: LibraryObject,
 
-    /// Also check the operator's settings in this server.toml
+    /// Also check the operator's settings in this server.toml, and its access rules with the library unless it has
+    /// `[[source]]`
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 

@@ -3,6 +3,8 @@
 //! One reader for all of them. Settings of a library (`promptshelf.toml`) belong to its authors and are read by
 //! `promptshelf-source`.
 
+mod checked;
+mod dependencies;
 mod evaluation_section;
 mod evaluations;
 mod file;
@@ -35,23 +37,25 @@ use promptshelf_server::http::{
 };
 use promptshelf_service::{AuditFileOptions, Limits, OnLoss};
 
-#[cfg(feature = "channels")]
-pub(crate) use self::{evaluations::ConfiguredEvaluation, library::ServedChannels};
+use self::{
+    checked::Checked,
+    overrides::Overrides,
+    private_files::{PrivateFile, PublicFolders},
+    sections::{Http, MIN_CALLERS, RETENTION_DAYS, ServerSettings, TRACES_PERCENT, Tls},
+    value::{CollectorUrl, Network, Switch},
+};
 pub(crate) use self::{
+    checked::check_file,
     file::{ServerFile, ServerFileLocation},
-    library::ServedLibrary,
+    library::{ServedLibrary, ignored_variable},
     rollouts::ConfiguredRollout,
     sections::schema,
     sources::{ConfiguredSource, McpEndpoint, McpPlace, SourcePlace, is_scope},
     value::{Address, Day, InvalidValue},
     webhooks::ConfiguredWebhook,
 };
-use self::{
-    overrides::Overrides,
-    private_files::PublicFolders,
-    sections::{Http, ServerSettings, Tls},
-    value::{CollectorUrl, Network, Switch},
-};
+#[cfg(feature = "channels")]
+pub(crate) use self::{evaluations::ConfiguredEvaluation, library::ServedChannels};
 use crate::{
     args::ServeArguments,
     exit::{Exit, Failure},
@@ -139,19 +143,18 @@ impl Settings {
     ) -> Result<Settings, Failure> {
         let overrides = Overrides::new(environment);
         let mut file = location.load()?;
-        let written = file.read();
-        let access = file.access_rules();
-        file.check_channels(&written);
-        file.check_profiles(&written);
-        evaluations::resolve(&mut file, &written.evaluation.0);
-        let configured = sources::resolve(&mut file, &written);
-        let webhooks = webhooks::resolve(&mut file, &written);
-        let rollouts = rollouts::resolve(&mut file, &written.rollout.0);
+        let Checked { written, access, sources, webhooks, rollouts } = Checked::read(&mut file, arguments, &overrides);
+        file.check()?;
         let channel_access = library::access(&written.channels);
-        let mut warnings = file.check()?;
         let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));
         let cache = overrides.path("cache", arguments.cache.as_deref()).or(cache);
-        let library = ServedLibrary::resolve(arguments, &written.channels, configured, cache.clone(), &overrides)?;
+        let library = ServedLibrary::resolve(arguments, &written.channels, sources, cache.clone(), &overrides)?;
+        let granted_roots = file.granted_roots();
+        let sources: Vec<PathBuf> = sources::folders(library.sources()).collect();
+        let folders = PublicFolders { library: library.folder(), sources: &sources, granted: &granted_roots };
+        let private = PrivateFile::all(&file, &written, !library.sources().is_empty(), arguments, &overrides);
+        folders.refuse(&private, &mut file)?;
+        let mut warnings = file.check()?;
         warnings.extend(file.ignored_sources(!library.sources().is_empty()));
         #[cfg(feature = "channels")]
         let serves_channels = matches!(library, ServedLibrary::Channels(_));
@@ -161,15 +164,15 @@ impl Settings {
         let metrics: Option<Address> = overrides.value("metrics", arguments.over_http.metrics.as_deref())?;
         let audit = audit(&written, &file, arguments, &overrides)?;
         let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;
-        let granted_roots = file.granted_roots();
         let metrics = metrics.or(written.metrics.listen.clone());
         let tools = written.tools.effective(arguments.tools);
         let shows_provenance = written.provenance.enabled;
         let profiles = written.profiles.iter().map(|(name, profile)| (name.clone(), (*profile).into())).collect();
         let discovery = written.discovery.clone();
+        let retention_days = written.usage.retention_days.map_or(RETENTION_DAYS, |days| days.0);
         let usage = written.usage.enabled.then(|| UsageSettings {
-            retention: Duration::from_secs(written.usage.retention_days.map_or(400, |days| days.0) * 24 * 60 * 60),
-            min_callers: written.usage.min_callers.map_or(5, |callers| callers.0),
+            retention: Duration::from_secs(retention_days * 24 * 60 * 60),
+            min_callers: written.usage.min_callers.map_or(MIN_CALLERS, |callers| callers.0),
         });
         let mut http = HttpSettings::new(written, &file, arguments, &overrides)?;
         http.options.channel_access = channel_access;
@@ -181,19 +184,6 @@ impl Settings {
             url: discovery.url.map(|url| url.0).or(resource),
             is_tls: http.tls.is_some(),
         };
-        let sources: Vec<PathBuf> = sources::folders(library.sources()).collect();
-        let folders = PublicFolders { library: library.folder(), sources: &sources, granted: &granted_roots };
-        let cached = cache.iter().map(|folder| ("cache", folder));
-        let secrets = sources::secret_files(library.sources());
-        let secrets = secrets.iter().map(|file| ("file of a secret", file));
-        let keys: Vec<PathBuf> = webhooks.iter().filter_map(|webhook| webhook.secret.clone()).collect();
-        let keys = keys.iter().map(|file| ("file of a secret", file));
-        let private = audit.iter().map(|audit| ("audit file", &audit.path));
-        let private = private.chain(cached).chain(http.tokens_file.iter().map(|file| ("tokens file", file)));
-        let tls = http.tls.iter().flat_map(|tls| [("TLS certificate", &tls.certificate), ("TLS key", &tls.key)]);
-        for (name, file) in private.chain(tls).chain(secrets).chain(keys) {
-            folders.refuse(name, file)?;
-        }
         Ok(Settings {
             library,
             audit,
@@ -221,15 +211,20 @@ impl Settings {
 }
 
 /// The settings of traces, which start before everything else.
+///
+/// # Errors
+///
+/// All mistakes of `server.toml`, else an invalid flag or variable.
 pub(crate) fn read_traces(
     location: &ServerFileLocation,
-    flag: Option<&str>,
+    arguments: &ServeArguments,
     environment: &impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Traces>, Failure> {
+    let overrides = Overrides::new(environment);
     let mut file = location.load()?;
-    let written = file.read();
+    let Checked { written, .. } = Checked::read(&mut file, arguments, &overrides);
     file.check()?;
-    traces(&written, flag, &Overrides::new(environment))
+    traces(&written, arguments.traces.as_deref(), &overrides)
 }
 
 impl HttpSettings {
@@ -359,7 +354,7 @@ fn traces<E: Fn(&str) -> Option<String>>(
     overrides: &Overrides<'_, E>,
 ) -> Result<Option<Traces>, Failure> {
     let endpoint: Option<CollectorUrl> = overrides.value("traces", flag)?;
-    let percent = written.traces.percent.map_or(100, |percent| u8::try_from(percent.0).unwrap_or(100));
+    let percent = written.traces.percent.map_or(TRACES_PERCENT, |percent| u8::try_from(percent.0).unwrap_or(100));
     let endpoint = endpoint.or_else(|| written.traces.endpoint.clone());
     let traces = endpoint.map(|endpoint| Traces { endpoint: endpoint.0, percent });
     if traces.is_some() && cfg!(not(feature = "traces")) {

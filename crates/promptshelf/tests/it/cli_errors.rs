@@ -61,6 +61,53 @@ fn server_toml_mistakes_have_lines() {
     assert_snapshot!(format!("{serve}\n{}", shown.replace(&*root.to_string_lossy(), "…")));
 }
 
+/// `check` finds them before a server does, and both end with the code of invalid settings.
+#[test]
+fn settings_that_need_each_other_are_found_by_check() {
+    let settings = "[auth]\nissuer = \"https://a.example\"\n\n[tls]\ncertificate = \"chain.pem\"\n";
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
+    let serve = run(&folder, &["serve", "prompts", "--config", "server.toml"]);
+    let check = run(&folder, &["check", "prompts", "--config", "server.toml"]);
+    let root = std::fs::canonicalize(folder.path()).expect("an absolute path");
+    assert_snapshot!(format!("{serve}\n{}", check.replace(&*root.to_string_lossy(), "…")));
+    let flag = run(&folder, &["serve", "prompts", "--tls-certificate", "chain.pem"]);
+    assert!(flag.starts_with("exit code: 2\n"), "{flag}");
+}
+
+// req: S-51
+#[test]
+fn private_files_inside_the_library_are_found_by_check() {
+    let settings = "[audit]\nfile = \"prompts/audit.jsonl\"\n[auth]\ntokens-file = \"prompts/tokens\"\n";
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
+    let serve = run(&folder, &["serve", "prompts", "--config", "server.toml"]);
+    let check = run(&folder, &["check", "prompts", "--config", "server.toml"]);
+    let outside = run(&folder, &["check", "--config", "server.toml", "--library", "."]);
+    std::fs::create_dir(folder.path().join("other")).expect("created");
+    let other = run(&folder, &["check", "other", "--config", "server.toml"]);
+    for refused in [&serve, &check, &outside] {
+        assert!(refused.starts_with("exit code: 4\n"), "{refused}");
+        assert!(refused.contains("the audit file") && refused.contains("the tokens file"), "{refused}");
+        assert!(refused.contains("server.toml:2:8") && refused.contains("server.toml:4:15"), "{refused}");
+    }
+    assert!(other.starts_with("exit code: 0\n"), "{other}");
+}
+
+/// A rule with a typo protects nothing.
+#[test]
+fn access_rules_of_server_toml_are_checked_with_the_library() {
+    let rules = "[[access]]\nprompts = [\"helo\"]\nroles = [\"editor\"]\n\n\
+                 [[access]]\nprompts = [\"hello\"]\ntags = [\"secret\"]\nroles = [\"editor\"]\n";
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", rules)]);
+    let check = |more: &[&str]| run(&folder, &[&["check", "prompts", "--config", "server.toml"], more].concat());
+    let root = std::fs::canonicalize(folder.path()).expect("an absolute path");
+    assert_snapshot!(check(&[]).replace(&*root.to_string_lossy(), "…"));
+    assert!(check(&["--deny", "warnings"]).starts_with("exit code: 1\n"));
+    // With [[source]] the rules name prompts with the prefixes of their sources.
+    let sources = format!("{rules}[[source]]\nname = \"team\"\nkind = \"folder\"\npath = \"prompts\"\n");
+    std::fs::write(folder.path().join("server.toml"), sources).expect("written");
+    assert!(check(&["--deny", "warnings"]).starts_with("exit code: 0\n"), "{}", check(&[]));
+}
+
 #[test]
 fn local_commands_ignore_broken_server_toml() {
     let folder = library(&[("hello.md", HELLO), ("../config/promptshelf/server.toml", "[http\n")]);

@@ -12,7 +12,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::program::{PATIENCE, Pipes, Server, ended, library, promptshelf};
+use crate::program::{PATIENCE, Pipes, Server, ended, library, promptshelf, shown};
 
 const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
 const BROKEN: &str = "---\ndescription: x\n---\n{{ nobody }} \u{1b}[2J\n";
@@ -37,6 +37,28 @@ fn folder_is_served_over_http_at_the_logged_address() {
         "{}",
         server.startup_log
     );
+}
+
+/// The variable is set for the commands of channels; a server that is given a library does not use it.
+#[test]
+fn store_variable_is_reported_if_a_library_is_given() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let store = "postgres://ada:s3cret@db.example/prompts";
+    let mut command = promptshelf();
+    command.args(["serve", "prompts", "--http", "127.0.0.1:0"]).current_dir(folder.path());
+    let server = Server::start({
+        command.env("PROMPTSHELF_STORE", store);
+        command
+    });
+    let log = &server.startup_log;
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("PROMPTSHELF_STORE")).collect();
+    assert!(matches!(warnings.as_slice(), [line] if line.contains("WARN") && line.contains("ignored")), "{log}");
+    assert!(!log.contains("s3cret") && !log.contains("db.example"), "{log}");
+    assert_eq!(server.request("prompts/list", &json!({})).1["result"]["prompts"][0]["name"], "hello");
+
+    let mut list = promptshelf();
+    list.args(["list", "prompts"]).current_dir(folder.path()).env("PROMPTSHELF_STORE", store);
+    assert!(!shown(list, "").contains("PROMPTSHELF_STORE"), "only `serve` would use it");
 }
 
 // req: L54

@@ -173,6 +173,7 @@ Examples:
   promptshelf check prompts
   promptshelf check prompts --deny warnings    exit code 1 for any finding
   promptshelf check prompts --client zed       prompts that Zed would hide
+  promptshelf check prompts --config server.toml
   promptshelf check prompts --format sarif > check.sarif
   promptshelf check prompts --format json | jq '.diagnostics[].message'";
 

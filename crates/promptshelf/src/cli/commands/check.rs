@@ -7,9 +7,10 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::{clients, review, sarif};
-use promptshelf_core::{Catalog, Checked, Code, Diagnostic, Severity};
+use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Severity};
+use promptshelf_git::GitAddress;
 use promptshelf_server::{Library, OpenError};
-use promptshelf_source::{Directory, Source};
+use promptshelf_source::{Directory, Fixed, Source};
 
 use super::{
     clients::find,
@@ -21,7 +22,7 @@ use crate::{
     exit::{Exit, Failure},
     library::{self, granted_roots},
     output::{Output, count, count_findings, pretty_json},
-    settings::ServerFileLocation,
+    settings::{self, ServerFileLocation},
 };
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
@@ -30,22 +31,13 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     let environment = |name: &str| std::env::var(name).ok();
     // Diagnostics show paths relative to the library, and this file is outside of it.
     let config = arguments.config.as_deref().map(std::path::absolute).transpose()?;
-    let roots = granted_roots(config.as_deref());
-    let source = library::source(folder, roots.clone())?;
-    let (prompts, mut diagnostics) = match Library::builder().source(source).build() {
-        Ok(library) => {
-            let catalog = library.catalog();
-            (catalog.prompts().len(), all_findings(&catalog, &library.diagnostics(), &clients))
-        }
-        // An invalid manifest is an author's mistake and is reported with the others.
-        Err(OpenError::Source(error)) if error.is_invalid_manifest() && !error.diagnostics().is_empty() => {
-            without_manifest(folder, roots, &clients)?
-        }
-        Err(error) => return Err(error.into()),
-    };
-    if arguments.config.is_some() {
-        diagnostics.extend(ServerFileLocation::find(config.as_deref(), &environment).load()?.diagnostics());
-    }
+    let location = ServerFileLocation::find(config.as_deref(), &environment);
+    let named = arguments.library.explicit_folder().filter(|folder| !GitAddress::is_meant(&folder.to_string_lossy()));
+    let settings = config.is_some().then(|| settings::check_file(&location, named, &environment)).transpose()?;
+    // With `[[source]]` the rules are about names that this library does not have.
+    let rules = settings.iter().filter(|settings| !settings.has_sources).flat_map(|settings| settings.access.clone());
+    let (prompts, mut diagnostics) = check(folder, granted_roots(config.as_deref()), rules.collect(), &clients)?;
+    diagnostics.extend(settings.into_iter().flat_map(|settings| settings.diagnostics));
     diagnostics.sort_by(|a, b| position(a).cmp(&position(b)));
 
     let mut output = Output::stdout();
@@ -58,11 +50,40 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
         CheckFormat::Human => print_findings(&mut output, &diagnostics, prompts, folder)?,
     }
     output.out.flush()?;
+    let of_settings = |found: &Diagnostic| config.as_deref() == Some(Path::new(&*found.location.source.path));
+    if diagnostics.iter().any(|found| found.is_error() && of_settings(found)) {
+        return Err(Failure::reported(Exit::Settings));
+    }
     let threshold = if arguments.deny == Some(Deny::Warnings) { Severity::Warning } else { Severity::Error };
     if diagnostics.iter().any(|diagnostic| diagnostic.severity >= threshold) {
         Err(Failure::reported(Exit::Failed))
     } else {
         Ok(())
+    }
+}
+
+/// Checks a library with the operator's access rules. Returns the number of its prompts, and all findings.
+fn check(
+    folder: &Path,
+    roots: Vec<PathBuf>,
+    rules: Vec<AccessRule>,
+    clients: &[&clients::Client],
+) -> Result<(usize, Vec<Diagnostic>), Failure> {
+    let mut builder = Library::builder().source(library::source(folder, roots.clone())?);
+    if !rules.is_empty() {
+        builder = builder.source(Fixed::new(Definitions { access: rules, ..Definitions::default() }));
+    }
+    match builder.build() {
+        Ok(library) => {
+            let catalog = library.catalog();
+            Ok((catalog.prompts().len(), all_findings(&catalog, &library.diagnostics(), clients)))
+        }
+        // An invalid manifest is an author's mistake and is reported with the others. The operator's rules are left out:
+        // they can be about resources of the manifest.
+        Err(OpenError::Source(error)) if error.is_invalid_manifest() && !error.diagnostics().is_empty() => {
+            without_manifest(folder, roots, clients)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

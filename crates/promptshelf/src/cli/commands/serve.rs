@@ -75,7 +75,7 @@ pub(crate) fn traces(
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Traces>, Failure> {
     let location = ServerFileLocation::find(arguments.config.as_deref(), &environment);
-    settings::read_traces(&location, arguments.traces.as_deref(), &environment)
+    settings::read_traces(&location, arguments, &environment)
 }
 
 pub(crate) async fn run(
@@ -103,6 +103,10 @@ pub(crate) async fn run(
         settings = Settings::read(&location, arguments, &environment)?;
     }
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if let Some(variable) = settings::ignored_variable(arguments, &environment) {
+        // Its value is not logged: it can contain a password.
+        tracing::warn!("{variable} in the environment is ignored, because LIBRARY is given: {}", settings.library);
+    }
     if !over_http {
         // The local user always has the channel itself.
         settings.rollouts.clear();

@@ -32,7 +32,6 @@ pub(super) struct EvaluationSection {
     #[serde(default)]
     pub(super) thresholds: BTreeMap<String, f64>,
     /// The amount by which a score can be lower than that of the served version, where a policy refuses regressions.
-    /// Default: 0.
     #[serde(default)]
     pub(super) tolerance: f64,
 }

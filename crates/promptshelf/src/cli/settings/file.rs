@@ -177,6 +177,16 @@ impl ServerFile {
         }
     }
 
+    /// Reports a mistake in the value at a path of keys and of indexes in lists.
+    pub(super) fn error(&mut self, path: &[&str], code: Code, message: impl Into<String>) -> &mut Diagnostic {
+        self.file.error(path, code, message)
+    }
+
+    /// Returns whether a key is in the file, with a valid value or not.
+    pub(super) fn is_written(&self, path: &[&str]) -> bool {
+        self.file.is_written(path)
+    }
+
     /// Reports a mistake in a key of a source; at its name if it lacks the key.
     pub(super) fn source_error(&mut self, index: usize, key: &str, message: impl Into<String>) -> &mut Diagnostic {
         self.table_error("source", index, (key, "name"), message)

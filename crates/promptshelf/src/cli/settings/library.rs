@@ -22,6 +22,19 @@ use crate::{
     exit::{Exit, Failure},
 };
 
+/// The variable with the library of `serve`, if it is a store and the command line names none.
+const STORE_VARIABLE: &str = "PROMPTSHELF_STORE";
+
+/// Returns the variable that would select the library, if it is set to another one than the command line names.
+pub(crate) fn ignored_variable(
+    arguments: &ServeArguments,
+    environment: &impl Fn(&str) -> Option<String>,
+) -> Option<&'static str> {
+    let store = environment(STORE_VARIABLE).filter(|store| !store.is_empty())?;
+    let is_ignored = !arguments.library.is_omitted() && arguments.library.word() != Path::new(&store);
+    is_ignored.then_some(STORE_VARIABLE)
+}
+
 /// A library that can be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServedLibrary {

@@ -50,6 +50,11 @@ impl<'e, E: Fn(&str) -> Option<String>> Overrides<'e, E> {
         self.get(&variable(name))
     }
 
+    /// Returns whether a flag or its variable replaces a key of the file.
+    pub(super) fn replaces(&self, name: &str, has_flag: bool) -> bool {
+        has_flag || self.variable(name).is_some()
+    }
+
     /// The path of a flag, else of its variable. Both are relative to the working directory.
     pub(super) fn path(&self, name: &str, flag: Option<&Path>) -> Option<PathBuf> {
         flag.map(Path::to_path_buf).or_else(|| self.get(&variable(name)).map(PathBuf::from))

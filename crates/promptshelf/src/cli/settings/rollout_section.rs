@@ -24,7 +24,7 @@ pub(super) struct RolloutSection {
     pub(super) to: String,
     /// The first share, and the size of each step, in per cent. The store keeps the share from then on.
     pub(super) percent: Bounded<0, 100>,
-    /// The time between two steps, such as `1h`. By hand only without it.
+    /// The time between two steps, such as `1h`. Without it, only people change the share.
     #[serde(default)]
     pub(super) steps: Option<Interval>,
     /// The bounds above which the rollout is stopped. None by default.

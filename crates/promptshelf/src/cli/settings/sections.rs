@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32, path::PathBuf};
 
-use promptshelf_server::http::{ConnectionLimits, proxy::ForwardedHeader};
-use promptshelf_service::Limits;
+use promptshelf_server::http::{self, ConnectionLimits, auth::IssuerOptions, proxy::ForwardedHeader};
+use promptshelf_service::{AuditFileOptions, Limits};
 use promptshelf_source::settings::{Bounded, Tables};
 use schemars::JsonSchema;
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
 
 use super::{
@@ -28,6 +28,15 @@ pub(super) type Seconds = Bounded<1, { 24 * 60 * 60 }>;
 pub(super) type Count = Bounded<1, 1_000_000>;
 /// A number of files.
 pub(super) type Files = Bounded<1, 10_000>;
+
+/// The age at which figures of usage are removed by default, in days.
+pub(super) const RETENTION_DAYS: u64 = 400;
+
+/// The least number of distinct callers that is shown by default.
+pub(super) const MIN_CALLERS: u64 = 5;
+
+/// The percentage of traces that are sent by default.
+pub(super) const TRACES_PERCENT: u8 = 100;
 
 /// Returns the JSON Schema of `server.toml`.
 pub(crate) fn schema() -> Value {
@@ -87,13 +96,16 @@ pub(super) struct Http {
     /// Web origins that may connect, such as `https://example.com`.
     pub(super) allow_origins: Vec<String>,
     /// The largest request body, in bytes.
+    #[schemars(extend("default" = http::Options::default().mcp.max_body_bytes))]
     pub(super) max_body_bytes: Option<BodyBytes>,
     /// The time until an answer has to begin, in seconds.
+    #[schemars(extend("default" = http::Options::default().request_timeout.as_secs()))]
     pub(super) request_timeout: Option<Seconds>,
     /// The time in which a client has to send or take 32 KiB of a body or response, or the rest of it, in seconds.
-    /// Default: 30.
+    #[schemars(extend("default" = ConnectionLimits::default().progress_timeout.as_secs()))]
     pub(super) progress_timeout: Option<Seconds>,
     /// The time that open streams have to end at shutdown, in seconds.
+    #[schemars(extend("default" = http::Options::default().shutdown_timeout.as_secs()))]
     pub(super) shutdown_timeout: Option<Seconds>,
 }
 
@@ -115,7 +127,8 @@ pub(super) struct Auth {
     pub(super) jwks_uri: Option<HttpsUrl>,
     /// Accepted signature algorithms. Default: all asymmetric ones.
     pub(super) algorithms: Option<Vec<AlgorithmName>>,
-    /// The difference between clocks that is tolerated, in seconds. Default: 60.
+    /// The difference between clocks that is tolerated, in seconds.
+    #[schemars(extend("default" = IssuerOptions::new("").leeway.as_secs()))]
     pub(super) leeway: Option<Bounded<1, 600>>,
     /// The claim with a caller's name. Default: `sub`.
     pub(super) user_claim: Option<String>,
@@ -173,7 +186,7 @@ pub(super) struct Proxy {
     pub(super) header: HeaderName,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum HeaderName {
     #[default]
@@ -190,27 +203,36 @@ impl From<HeaderName> for ForwardedHeader {
     }
 }
 
-/// Limits for each caller, and for all connections together.
+/// Limits for each caller, and for all connections together. Those of callers are in effect with sign-in, with
+/// `allow-remote`, or if one of them is set.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct CallerLimits {
     /// Requests in a minute, completion aside.
+    #[schemars(extend("default" = Limits::default().requests_per_minute))]
     requests_per_minute: Option<Count>,
     /// Completion requests in a minute.
+    #[schemars(extend("default" = Limits::default().completions_per_minute))]
     completions_per_minute: Option<Count>,
     /// Requests from one address in a minute.
+    #[schemars(extend("default" = Limits::default().requests_per_minute_per_address))]
     requests_per_minute_per_address: Option<Count>,
     /// Requests that are processed at the same time.
+    #[schemars(extend("default" = Limits::default().concurrent_requests))]
     concurrent_requests: Option<Count>,
     /// Subscriptions that are open at the same time.
+    #[schemars(extend("default" = Limits::default().subscriptions))]
     subscriptions: Option<Count>,
-    /// Open connections, at most as many as the process can open files. Default: 4096.
+    /// Open connections, at most as many as the process can open files.
+    #[schemars(extend("default" = ConnectionLimits::default().connections))]
     connections: Option<Count>,
     /// Open connections of one address. Default: 1024, or all while only this machine can connect.
     connections_per_address: Option<Count>,
-    /// Bytes of request bodies in flight, without those up to 32 KiB. Default: 67108864.
+    /// Bytes of request bodies in flight, without those up to 32 KiB.
+    #[schemars(extend("default" = ConnectionLimits::default().request_bytes))]
     request_bytes: Option<PoolBytes>,
-    /// Bytes of responses that clients have not taken yet, without those up to 32 KiB. Default: 134217728.
+    /// Bytes of responses that clients have not taken yet, without those up to 32 KiB.
+    #[schemars(extend("default" = ConnectionLimits::default().response_bytes))]
     response_bytes: Option<PoolBytes>,
 }
 
@@ -255,18 +277,20 @@ pub(super) struct Audit {
     /// The file that requests are recorded in.
     pub(super) file: Option<PathBuf>,
     /// The size at which the next file begins, in bytes.
+    #[schemars(extend("default" = AuditFileOptions::new("").max_bytes))]
     pub(super) max_bytes: Option<Bounded<1, { 1 << 40 }>>,
     /// The number of older files that are kept.
+    #[schemars(extend("default" = AuditFileOptions::new("").keep))]
     pub(super) keep: Option<Files>,
     /// The number of days that older files are kept, even if there are more than `keep`.
     pub(super) keep_days: Option<Bounded<1, 36_500>>,
     /// The consequence of records that cannot be written: `count` answers and counts them, `refuse` answers only
-    /// after the record is on disk. Default: count.
+    /// after the record is on disk.
     pub(super) on_loss: OnLoss,
 }
 
 /// The consequence of records that cannot be written.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum OnLoss {
     #[default]
@@ -286,11 +310,13 @@ pub(super) struct Metrics {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct UsageSection {
-    /// Count calls: in the store, or in memory for a folder over HTTP. Default: true. A change takes a restart.
+    /// Count calls: in the store, or in memory for a folder over HTTP. A change takes a restart.
     pub(super) enabled: bool,
-    /// The age at which figures are removed, in days. Default: 400. A change takes a restart.
+    /// The age at which figures are removed, in days. A change takes a restart.
+    #[schemars(extend("default" = RETENTION_DAYS))]
     pub(super) retention_days: Option<Bounded<1, 3_650>>,
-    /// The least number of distinct callers that is shown. Default: 5. A change takes a restart.
+    /// The least number of distinct callers that is shown. A change takes a restart.
+    #[schemars(extend("default" = MIN_CALLERS))]
     pub(super) min_callers: Option<Count>,
 }
 
@@ -306,7 +332,8 @@ impl Default for UsageSection {
 pub(super) struct TracesSection {
     /// The collector's URL, such as http://127.0.0.1:4318.
     pub(super) endpoint: Option<CollectorUrl>,
-    /// The percentage of traces that are sent. Default: 100.
+    /// The percentage of traces that are sent.
+    #[schemars(extend("default" = TRACES_PERCENT))]
     pub(super) percent: Option<Bounded<1, 100>>,
 }
 
@@ -339,8 +366,8 @@ pub(super) struct Api {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ProvenanceSection {
-    /// Send version, digest, channel, revision and approvers of each prompt to clients, in `_meta`. Default: true. The
-    /// audit and traces have them in any case.
+    /// Send version, digest, channel, revision and approvers of each prompt to clients, in `_meta`. The audit and traces
+    /// have them in any case.
     pub(super) enabled: bool,
 }
 
@@ -401,15 +428,15 @@ pub(super) struct DiscoverySection {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Tools {
     /// `search` for the tools `find_prompt` and `use_prompt`, or `each` for one tool for each prompt, in small libraries.
-    /// Only prompts with `tool: true` are reached through them. Default: off.
+    /// Only prompts with `tool: true` are reached through them.
     pub(super) mode: ToolMode,
-    /// Answer `tools/list` also without tools, because agent frameworks fail as a whole if one server does not. Default:
-    /// true. With false there are no tools in any mode, and the method is not found.
+    /// Answer `tools/list` also without tools, because agent frameworks fail as a whole if one server does not. With false
+    /// there are no tools in any mode, and the method is not found.
     pub(super) enabled: bool,
 }
 
 /// The tools of a server.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ToolMode {
     #[default]

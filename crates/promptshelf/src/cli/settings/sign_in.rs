@@ -34,28 +34,32 @@ pub(super) fn resolve<E: Fn(&str) -> Option<String>>(
     overrides: &Overrides<'_, E>,
 ) -> Result<(Option<SignInOptions>, Option<PathBuf>), Failure> {
     let configured = written.tokens_file.take().map(|path| file.resolve(&path));
-    let tokens_file = overrides.path("tokens", flags.tokens.as_deref()).or(configured);
+    let given = overrides.path("tokens", flags.tokens.as_deref());
+    let exit = if given.is_some() { Exit::Usage } else { Exit::Settings };
+    let tokens_file = given.or(configured);
     let issuer: Option<HttpsUrl> = overrides.value("issuer", flags.issuer.as_deref())?;
     let resource: Option<HttpsUrl> = overrides.value("resource", flags.resource.as_deref())?;
     written.issuer = issuer.or(written.issuer);
     written.resource = resource.or(written.resource);
     let mut tokens: Vec<StaticToken> = std::mem::take(&mut written.tokens).into_iter().map(Token::into).collect();
     if let Some(path) = &tokens_file {
-        tokens.extend(read_tokens(path)?);
+        let read = read_tokens(path, exit)?;
+        // An empty file of tokens must not switch sign-in off.
+        if read.is_empty() && tokens.is_empty() && written.issuer.is_none() {
+            return Err(Failure::new(exit, format!("{} contains no tokens", path.display())));
+        }
+        tokens.extend(read);
     }
-    Ok((options(written, tokens, tokens_file.as_deref())?, tokens_file))
+    Ok((options(written, tokens)?, tokens_file))
 }
 
-fn options(auth: Auth, tokens: Vec<StaticToken>, tokens_file: Option<&Path>) -> Result<Option<SignInOptions>, Failure> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
-    if tokens.iter().any(|token| token.name.is_empty()) {
-        return Err(usage("a token has an empty name".to_owned()));
-    }
+fn options(auth: Auth, tokens: Vec<StaticToken>) -> Result<Option<SignInOptions>, Failure> {
     let resource = auth.resource.map(|url| url.0);
     let issuer = match (auth.issuer, &resource) {
         (None, _) => None,
         (Some(HttpsUrl(issuer)), None) => {
-            return Err(usage(format!("tokens of {issuer} need the URL that they are issued for"))
+            let message = format!("tokens of {issuer} need the URL that they are issued for");
+            return Err(Failure::new(Exit::Usage, message)
                 .help("set the exact URL that clients use, with --resource https://prompts.example.com/mcp"));
         }
         (Some(HttpsUrl(issuer)), Some(_)) => {
@@ -73,15 +77,8 @@ fn options(auth: Auth, tokens: Vec<StaticToken>, tokens_file: Option<&Path>) -> 
             Some(options)
         }
     };
-    if issuer.is_none() && auth.page_client_id.is_some() {
-        return Err(usage("`page-client-id` in [auth] needs an `issuer`".to_owned()));
-    }
     if issuer.is_none() && tokens.is_empty() {
-        // An empty file of tokens must not switch sign-in off.
-        return match tokens_file {
-            Some(path) => Err(usage(format!("{} contains no tokens", path.display()))),
-            None => Ok(None),
-        };
+        return Ok(None);
     }
     let mut options = SignInOptions::default();
     options.resource = resource;
@@ -94,8 +91,9 @@ fn options(auth: Auth, tokens: Vec<StaticToken>, tokens_file: Option<&Path>) -> 
     Ok(Some(options))
 }
 
-/// Reads a file with one token a line, each an inline table; lines that begin with `#` are comments.
-fn read_tokens(path: &Path) -> Result<Vec<StaticToken>, Failure> {
+/// Reads a file with one token a line, each an inline table; lines that begin with `#` are comments. An invalid line ends
+/// the program with the code `exit`.
+fn read_tokens(path: &Path, exit: Exit) -> Result<Vec<StaticToken>, Failure> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Line {
@@ -113,12 +111,12 @@ fn read_tokens(path: &Path) -> Result<Vec<StaticToken>, Failure> {
         }
         let mut file = SettingsFile::parse(SourceText::new(shown.to_string(), format!("token = {line}")));
         let read: Line = file.read();
+        let invalid = |reason: &str| Failure::new(exit, format!("{shown}:{}: {reason}", index + 1));
         match (read.token, file.diagnostics().first()) {
+            (Some(token), None) if token.name.is_empty() => return Err(invalid("a token has an empty name")),
             (Some(token), None) => tokens.push(token.into()),
-            (_, found) => {
-                let reason = found.map_or("expected a line of `promptshelf token new`", |found| &found.message);
-                return Err(Failure::new(Exit::Usage, format!("{shown}:{}: {reason}", index + 1)));
-            }
+            (_, Some(found)) => return Err(invalid(&found.message)),
+            (None, None) => return Err(invalid("expected a line of `promptshelf token new`")),
         }
     }
     Ok(tokens)

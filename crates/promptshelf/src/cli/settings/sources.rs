@@ -8,7 +8,7 @@ use std::{
 };
 
 use promptshelf_client::is_secure_url;
-use promptshelf_core::{Access, Diagnostic};
+use promptshelf_core::Access;
 use promptshelf_git::GitAddress;
 #[cfg(feature = "channels")]
 use promptshelf_store::ChannelAddress;
@@ -19,7 +19,6 @@ use super::{
     requirements::Requirements,
     sections::ServerSettings,
     source_sections::{Kind, OAuthSection, Prompts, SecretFile, Source},
-    webhooks,
 };
 
 /// The largest number of sources of one server.
@@ -93,19 +92,6 @@ impl ServerFile {
     pub(crate) fn sources(&mut self) -> Vec<ConfiguredSource> {
         let settings = self.read();
         resolve(self, &settings)
-    }
-
-    /// All mistakes of the file.
-    pub(crate) fn diagnostics(&mut self) -> Vec<Diagnostic> {
-        let settings = self.read();
-        self.check_channels(&settings);
-        self.check_profiles(&settings);
-        resolve(self, &settings);
-        super::evaluations::resolve(self, &settings.evaluation.0);
-        webhooks::resolve(self, &settings);
-        super::rollouts::resolve(self, &settings.rollout.0);
-        self.access_rules();
-        self.found()
     }
 }
 
@@ -367,16 +353,6 @@ pub(super) fn folders(sources: &[ConfiguredSource]) -> impl Iterator<Item = Path
         SourcePlace::Folder(folder) => Some(folder.clone()),
         _ => None,
     })
-}
-
-/// The files with secrets of the sources.
-pub(super) fn secret_files(sources: &[ConfiguredSource]) -> Vec<PathBuf> {
-    let files = sources.iter().flat_map(|source| match &source.place {
-        SourcePlace::Git(git) => [git.credentials.clone(), git.webhook_secret.clone()],
-        SourcePlace::Mcp(mcp) => [mcp.credentials.file().cloned(), None],
-        _ => [None, None],
-    });
-    files.flatten().collect()
 }
 
 /// Sources in the settings of a server.

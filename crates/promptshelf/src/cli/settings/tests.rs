@@ -138,6 +138,110 @@ role = [\"a\"]
 }
 
 #[test]
+fn settings_that_need_each_other_are_reported_at_their_lines() {
+    assert_eq!(
+        errors("[auth]\nissuer = \"https://a.example\"\n[tls]\ncertificate = \"chain.pem\"\n[http]\naddres = \"x\"\n"),
+        [
+            "server.toml:2:10: error[missing-key]: `issuer` in [auth] needs `resource` (set the URL that clients use, such as https://prompts.example.com/mcp; tokens have to be issued for it)",
+            "server.toml:4:15: error[missing-key]: `certificate` in [tls] needs `key` (name the file of the private key, as PEM)",
+            "server.toml:6:1: error[unknown-key]: unknown key `addres` in [http] (did you mean `address`?)",
+        ]
+    );
+    assert_eq!(
+        errors(
+            "[tls]\nkey = \"key.pem\"\n[auth]\npage-client-id = \"page\"\ntokens = [{ name = \"\", sha256 = \"DIGEST\" }]\n"
+                .replace("DIGEST", &"0".repeat(64))
+                .as_str()
+        ),
+        [
+            "server.toml:2:7: error[missing-key]: `key` in [tls] needs `certificate` (name the file of the certificate chain, as PEM)",
+            "server.toml:4:18: error[missing-key]: `page-client-id` in [auth] needs `issuer` (name the authorization server at which the page is registered)",
+            "server.toml:5:20: error[invalid-value]: a token has an empty name (use the name of its owner)",
+        ]
+    );
+}
+
+#[test]
+fn invalid_key_is_not_missing_as_well() {
+    let found = errors("[auth]\nissuer = \"https://a.example\"\nresource = \"http://b.example\"\n");
+    assert!(found.len() == 1 && found[0].starts_with("server.toml:3:12: error[invalid-value]"), "{found:?}");
+    let found = errors("[tls]\ncertificate = \"/nowhere/chain.pem\"\nkey = 1\n");
+    assert!(found.len() == 1 && found[0].starts_with("server.toml:3:7: error[wrong-type]"), "{found:?}");
+}
+
+#[test]
+fn invalid_tokens_file_is_a_mistake_of_the_place_that_names_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("tokens");
+    let written = format!("[auth]\ntokens-file = '{}'\n", path.display());
+    for (tokens, expected) in [("ada\n", "tokens:1: "), ("", "contains no tokens")] {
+        std::fs::write(&path, tokens).expect("the file can be written");
+        let of_file = read(&written, &[], None, HttpArguments::default()).expect_err("the tokens are invalid");
+        let flags = HttpArguments { tokens: Some(path.clone()), ..HttpArguments::default() };
+        let of_flag = read("", &[], None, flags).expect_err("the tokens are invalid");
+        assert_eq!((of_file.exit, of_flag.exit), (Exit::Settings, Exit::Usage));
+        assert!(of_file.message.contains(expected) && of_file.message == of_flag.message, "{of_file}");
+    }
+}
+
+/// A flag or variable can complete the file; alone it is a mistake of the command line.
+#[test]
+fn flags_that_need_each_other_are_mistakes_of_the_command_line() {
+    let issuer = "[auth]\nissuer = \"https://a.example\"\n";
+    let resource = "https://b.example/mcp".to_owned();
+    let completed = HttpArguments { resource: Some(resource.clone()), ..HttpArguments::default() };
+    assert!(read(issuer, &[], None, completed).is_ok_and(|settings| settings.http.sign_in.is_some()));
+    let variable = [("PROMPTSHELF_RESOURCE", &*resource)];
+    assert!(read(issuer, &variable, None, HttpArguments::default()).is_ok());
+    let key = [("PROMPTSHELF_TLS_KEY", "/nowhere/key.pem")];
+    let tls = read("[tls]\ncertificate = \"chain.pem\"\n", &key, None, HttpArguments::default());
+    assert!(tls.is_ok_and(|settings| settings.http.tls.is_some()));
+    let page = "[auth]\npage-client-id = \"page\"\nresource = \"https://b.example/mcp\"\n";
+    let of_flag = HttpArguments { issuer: Some("https://a.example".to_owned()), ..HttpArguments::default() };
+    assert!(read(page, &[], None, of_flag.clone()).is_ok());
+
+    let certificate = HttpArguments { tls_certificate: Some("chain.pem".into()), ..HttpArguments::default() };
+    for alone in [of_flag, certificate] {
+        let failure = read("", &[], None, alone).expect_err("something is missing");
+        assert_eq!(failure.exit, Exit::Usage, "{failure}");
+    }
+    let failure = read("", &key, None, HttpArguments::default()).expect_err("the certificate is missing");
+    assert_eq!(failure.exit, Exit::Usage, "{failure}");
+}
+
+#[test]
+fn defaults_of_the_schema_are_those_of_the_code() {
+    let schema = schema();
+    let default = |section: &str, key: &str| schema["properties"][section]["properties"][key]["default"].clone();
+    let settings = valid("");
+    let http = &settings.http.options;
+    let limits = Limits::default();
+    let audit = valid("[audit]\nfile = \"audit.jsonl\"").audit.expect("an audit");
+    for (section, key, expected) in [
+        ("http", "max-body-bytes", http.mcp.max_body_bytes as u64),
+        ("http", "request-timeout", http.request_timeout.as_secs()),
+        ("http", "progress-timeout", http.limits.progress_timeout.as_secs()),
+        ("http", "shutdown-timeout", http.shutdown_timeout.as_secs()),
+        ("limits", "requests-per-minute", limits.requests_per_minute.get().into()),
+        ("limits", "completions-per-minute", limits.completions_per_minute.get().into()),
+        ("limits", "requests-per-minute-per-address", limits.requests_per_minute_per_address.get().into()),
+        ("limits", "concurrent-requests", limits.concurrent_requests.get().into()),
+        ("limits", "subscriptions", limits.subscriptions.get().into()),
+        ("limits", "connections", http.limits.connections as u64),
+        ("limits", "request-bytes", http.limits.request_bytes as u64),
+        ("limits", "response-bytes", http.limits.response_bytes as u64),
+        ("audit", "max-bytes", audit.max_bytes),
+        ("audit", "keep", audit.keep.into()),
+    ] {
+        assert_eq!(default(section, key), expected, "{key} in [{section}]");
+    }
+    assert_eq!(default("proxy", "header"), "x-forwarded");
+    assert_eq!(default("usage", "enabled"), true);
+    // Absent keys and empty lists need no default.
+    assert!(default("http", "allow-remote").is_null() && default("http", "allow-hosts").is_null());
+}
+
+#[test]
 fn sections_have_to_be_tables() {
     assert_eq!(
         errors("http = 8080"),

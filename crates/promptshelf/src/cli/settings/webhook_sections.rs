@@ -3,7 +3,7 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::source_sections::{Interval, SecretFile};
 
@@ -22,7 +22,7 @@ pub(super) struct WebhookSection {
     /// Default: false.
     #[serde(default)]
     pub(super) allow_private: bool,
-    /// `json` for the event, or `slack` for a sentence as `{"text": …}`. Default: json.
+    /// `json` for the event, or `slack` for a sentence as `{"text": …}`.
     #[serde(default)]
     pub(super) format: Format,
     /// The time after an event during which its delivery is repeated, such as `30m` or `12h`. Default: 24h.
@@ -53,7 +53,7 @@ pub(super) enum Event {
 }
 
 /// The format of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Format {
     #[default]

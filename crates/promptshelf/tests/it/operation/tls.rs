@@ -219,5 +219,7 @@ fn missing_certificate_fails_the_start() {
     assert!(shown.starts_with("exit code: 1\n") && shown.contains("the certificate in"), "{shown}");
     fs::write(folder.path().join("server.toml"), "[tls]\nkey = \"key.pem\"\n").expect("written");
     let shown = crate::program::run(&folder, &line);
+    assert!(shown.starts_with("exit code: 4\n") && shown.contains("server.toml:2:7: "), "{shown}");
+    let shown = crate::program::run(&folder, &["serve", "prompts", "--tls-key", "key.pem"]);
     assert!(shown.starts_with("exit code: 2\n") && shown.contains("both a certificate and its key"), "{shown}");
 }
