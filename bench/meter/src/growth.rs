@@ -208,7 +208,8 @@ async fn subscriptions(plan: &Plan, streams: usize) -> Result<Subscriptions> {
     let folder = plan.scratch.join("subscriptions");
     library::write_listed(&folder, 10, 1_000)?;
     let port = server::free_port()?;
-    let command = plan.programs.command(Kind::Promptshelf, port, (10, 1_000), &folder);
+    let mut command = plan.programs.command(Kind::Promptshelf, port, (10, 1_000), &folder);
+    command.arg("--config").arg(plan.programs.root.join("bench/meter/many-connections.toml"));
     let server = Server::start(command, port, None, &plan.scratch.join("subscriptions.log"))?;
     // The first request's one-time allocations are not attributed to streams.
     let first = Stream::open(port).await?;

@@ -178,7 +178,8 @@ impl Connection {
         };
         let Ok(stream) = stream else { return };
         let stream = TokioIo::new(Progressing::new(stream, app.budget()));
-        let service = service_fn(|request| app.call(request, peer, place.connection()));
+        // Boxed: hyper keeps the space of a future for as long as the connection is open, and this one has 2 kB.
+        let service = service_fn(|request| Box::pin(app.call(request, peer, place.connection())));
         let mut connection = http.serve_connection(stream, service);
         tokio::select! {
             biased;
