@@ -14,8 +14,8 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).expect("less than a second"))
 }
 
-/// Expressions on `t` and `u`, equal texts of 32 kB; `capitals`, another one; `words` and `copy`, lists of 2,000 words; `rows`, a list of 500
-/// mappings; `map`, a mapping with 500 members; `n`, a large number.
+/// Expressions on `t` and `u`, equal texts of 32 kB; `capitals`, another one; `words` and `copy`, lists of 2,000 words;
+/// `rows`, a list of 500 mappings; `map`, a mapping with 500 members; `n`, a large number.
 const OPERATIONS: &[&str] = &[
     "'b' in t",
     "t in t",

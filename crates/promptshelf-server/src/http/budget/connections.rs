@@ -64,11 +64,8 @@ pub(in crate::http) struct Connection {
 }
 
 impl Connection {
-    /// Sets the activity, unless it is the present one. `opened` counts from the first connection of the server.
+    /// Sets the activity. `opened` counts from the first connection of the server.
     pub(in crate::http) fn set(&self, activity: Activity) {
-        if self.order() >> ACTIVITY == activity as u64 && activity != Activity::New {
-            return;
-        }
         let milliseconds = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.activity.store(((activity as u64) << ACTIVITY) | milliseconds, Ordering::Relaxed);
     }
