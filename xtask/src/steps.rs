@@ -150,7 +150,7 @@ fn clippy(repository: &Repository) -> Result<()> {
 
 fn embed(repository: &Repository) -> Result<()> {
     // Each feature alone, and the combination that has code of its own. The step `macos` checks `web` alone.
-    for features in ["", "sign-in", "client", "web,sign-in"] {
+    for features in ["", "channels", "client", "sign-in", "web,sign-in"] {
         Program::cargo(&repository.root)
             .args(&["check", "--package", "promptshelf", "--lib", "--no-default-features", "--features", features])
             .run()?;

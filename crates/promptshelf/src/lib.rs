@@ -58,19 +58,20 @@
 //! | `author` | review, formatting, schemas, prompt tests, import and export, language server |
 //! | `client` | a client for the prompts and resources of any MCP server |
 //! | `git` | libraries in git repositories |
+//! | `store` | channels in SQLite or PostgreSQL: versions, review, rollback |
 //!
 //! # Features
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `cli` | yes | the `promptshelf` command, with `author`, `client`, `sign-in` and `tls` |
-//! | `traces` | yes | OpenTelemetry traces of the command |
-//! | `web` | yes | the web page next to the MCP endpoint |
+//! | `cli` | yes | the `promptshelf` command, with all other features |
 //! | `author` | with `cli` | the module `author` |
+//! | `channels` | with `cli` | the module `store`, and servers of its channels |
 //! | `client` | with `cli` | the module `client` |
 //! | `git` | with `cli` | the module `git` |
 //! | `sign-in` | with `cli` | bearer tokens over HTTP: static ones, and JWTs of an OAuth 2.1 authorization server |
 //! | `tls` | with `cli` | HTTPS with certificates that are reloaded while the server runs |
+//! | `web` | with `cli` | the web page next to the MCP endpoint |
 //!
 //! A program that embeds a library does not need the command: set `default-features = false`.
 //!
@@ -99,6 +100,8 @@ pub use promptshelf_mcp as mcp;
 pub use promptshelf_server as server;
 pub use promptshelf_service as service;
 pub use promptshelf_source as source;
+#[cfg(feature = "channels")]
+pub use promptshelf_store as store;
 
 pub use promptshelf_core::{
     About, Annotations, Argument, ArgumentDefinition, ArgumentType, Bindings, Blob, Catalog, Choice, Code,

@@ -2,7 +2,6 @@
 //! depends on a command.
 
 pub(super) mod author;
-#[cfg(feature = "channels")]
 pub(super) mod channels;
 pub(super) mod client;
 pub(super) mod exchange;
@@ -165,7 +164,6 @@ pub(crate) enum Command {
     Import(exchange::ImportArguments),
     /// Convert prompts of a library to files of other programs
     Export(exchange::ExportArguments),
-    #[cfg(feature = "channels")]
     #[command(flatten)]
     Channels(channels::ChannelsCommand),
     /// Add a library or server to the configuration of an MCP client

@@ -1,7 +1,6 @@
 //! The commands, one file each. Their arguments are defined in `args`.
 
 pub(crate) mod audit;
-#[cfg(feature = "channels")]
 pub(crate) mod channels;
 pub(crate) mod check;
 pub(crate) mod clients;

@@ -170,7 +170,6 @@ impl From<GitError> for Failure {
     }
 }
 
-#[cfg(feature = "channels")]
 impl From<promptshelf_store::StoreError> for Failure {
     fn from(error: promptshelf_store::StoreError) -> Failure {
         use promptshelf_store::StoreError;

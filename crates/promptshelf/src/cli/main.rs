@@ -16,7 +16,6 @@ mod sources;
 mod state;
 mod telemetry;
 mod terminal;
-#[cfg(feature = "channels")]
 mod working_copy;
 
 use std::{
@@ -107,7 +106,6 @@ fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(),
             Command::Resources(arguments) => commands::resources::run(arguments).await,
             Command::Import(arguments) => commands::import::run(arguments),
             Command::Export(arguments) => commands::export::run(arguments).await,
-            #[cfg(feature = "channels")]
             Command::Channels(command) => commands::channels::run(command).await,
             Command::Lsp(arguments) => commands::lsp::run(arguments),
             Command::Install(arguments) => commands::install::install(arguments).await,

@@ -2,7 +2,6 @@
 
 mod listen;
 mod metrics;
-#[cfg(feature = "traces")]
 mod traces;
 
 use std::{sync::Arc, time::Duration};
@@ -10,7 +9,6 @@ use std::{sync::Arc, time::Duration};
 use promptshelf_service::{Observer, TraceContext};
 use tracing::Span;
 
-#[cfg(feature = "traces")]
 pub(crate) use self::traces::{SpanExporterGuard, layer};
 pub(crate) use self::{listen::MetricsServer, metrics::Metrics};
 
@@ -41,9 +39,6 @@ impl Observer for RequestObserver {
     }
 
     fn set_parent(&self, span: &Span, trace: &TraceContext<'_>) {
-        #[cfg(feature = "traces")]
         traces::set_parent(span, trace);
-        #[cfg(not(feature = "traces"))]
-        let _ = (span, trace);
     }
 }

@@ -54,7 +54,6 @@ pub(crate) use self::{
     value::{Address, Day, InvalidValue},
     webhooks::ConfiguredWebhook,
 };
-#[cfg(feature = "channels")]
 pub(crate) use self::{evaluations::ConfiguredEvaluation, library::ServedChannels};
 use crate::{
     args::ServeArguments,
@@ -156,11 +155,7 @@ impl Settings {
         folders.refuse(&private, &mut file)?;
         let mut warnings = file.check()?;
         warnings.extend(file.ignored_sources(!library.sources().is_empty()));
-        #[cfg(feature = "channels")]
-        let serves_channels = matches!(library, ServedLibrary::Channels(_));
-        #[cfg(not(feature = "channels"))]
-        let serves_channels = false;
-        warnings.extend(file.ignored_rollouts(serves_channels));
+        warnings.extend(file.ignored_rollouts(matches!(library, ServedLibrary::Channels(_))));
         let metrics: Option<Address> = overrides.value("metrics", arguments.over_http.metrics.as_deref())?;
         let audit = audit(&written, &file, arguments, &overrides)?;
         let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;
@@ -356,11 +351,7 @@ fn traces<E: Fn(&str) -> Option<String>>(
     let endpoint: Option<CollectorUrl> = overrides.value("traces", flag)?;
     let percent = written.traces.percent.map_or(TRACES_PERCENT, |percent| u8::try_from(percent.0).unwrap_or(100));
     let endpoint = endpoint.or_else(|| written.traces.endpoint.clone());
-    let traces = endpoint.map(|endpoint| Traces { endpoint: endpoint.0, percent });
-    if traces.is_some() && cfg!(not(feature = "traces")) {
-        return Err(Failure::new(Exit::Usage, "this promptshelf was built without the feature `traces`"));
-    }
-    Ok(traces)
+    Ok(endpoint.map(|endpoint| Traces { endpoint: endpoint.0, percent }))
 }
 
 /// The minimum length of a secret.

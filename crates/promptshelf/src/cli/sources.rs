@@ -11,9 +11,10 @@ use std::{
 
 use promptshelf_client::Endpoint;
 use promptshelf_core::AccessRule;
-#[cfg(feature = "channels")]
-use promptshelf_server::channels::{SourceSignals, StoreHandle};
-use promptshelf_server::http::{Webhook, Webhooks, auth::random_token};
+use promptshelf_server::{
+    channels::{SourceSignals, StoreHandle},
+    http::{Webhook, Webhooks, auth::random_token},
+};
 use promptshelf_source::{MemberOptions, OpenSource, SourceSet};
 use promptshelf_upstream::{Approvals, Upstream, UpstreamOptions};
 
@@ -71,13 +72,11 @@ impl OpenSources {
             false => None,
         };
         let mut members = Vec::with_capacity(configured.len());
-        #[cfg(feature = "channels")]
         let mut signals = None;
         let mut webhooks = Vec::new();
         for source in configured {
             let opener: Box<dyn OpenSource> = match &source.place {
                 SourcePlace::Folder(folder) => Box::new(FolderOpener::new(folder, &grants)),
-                #[cfg(feature = "channels")]
                 SourcePlace::Store(address) => {
                     let store = StoreHandle::new(address.store.clone());
                     signals.get_or_insert_with(|| SourceSignals::new(store.clone()));
@@ -102,7 +101,6 @@ impl OpenSources {
         }
         let set = SourceSet::open(members, &shared.rules);
         // Webhooks and requests reach one replica; the store of the first such source has the others.
-        #[cfg(feature = "channels")]
         if let Some(signals) = signals.filter(|_| shared.is_server) {
             tokio::spawn(signals.run(set.clone()));
         }

@@ -17,18 +17,13 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-#[cfg(feature = "traces")]
-use crate::observe::{self, SpanExporterGuard};
 use crate::{
     args::LogFormat,
     exit::{Exit, Failure},
+    observe::{self, SpanExporterGuard},
     output::visible,
     settings::Traces,
 };
-
-/// The exporter of a build without traces.
-#[cfg(not(feature = "traces"))]
-pub(crate) struct SpanExporterGuard;
 
 /// Starts the log, and traces if they are configured; spans are sent until the returned exporter is dropped. `level` is
 /// a level such as `debug`, or several such as `info,promptshelf_source=debug`.
@@ -50,10 +45,7 @@ pub(crate) fn start(
         Some(LevelFilter::TRACE) => filter.with_target("notify", LevelFilter::DEBUG),
         _ => filter,
     };
-    #[cfg(feature = "traces")]
     let (layer, exporter) = traces.map(observe::layer::<tracing_subscriber::Registry>).transpose()?.unzip();
-    #[cfg(not(feature = "traces"))]
-    let (layer, exporter) = (None::<tracing_subscriber::layer::Identity>, traces.map(|_| SpanExporterGuard));
     let log = tracing_subscriber::fmt::layer();
     let log: Box<dyn Layer<_> + Send + Sync> = match format {
         // Log lines have no colours, so every escape sequence in them comes from outside and is made visible.

@@ -2,7 +2,6 @@
 
 mod audit;
 mod authoring;
-#[cfg(feature = "channels")]
 mod channels;
 #[cfg(unix)]
 mod chat;
@@ -31,7 +30,7 @@ mod legacy_stream;
 mod lsp;
 #[cfg(unix)]
 mod many_streams;
-#[cfg(all(unix, feature = "traces"))]
+#[cfg(unix)]
 mod observe;
 #[cfg(unix)]
 mod official_client;
@@ -46,7 +45,7 @@ mod reach;
 #[cfg(unix)]
 mod reload;
 mod remote_servers;
-#[cfg(all(unix, feature = "channels"))]
+#[cfg(unix)]
 mod replicas;
 mod server_auth;
 mod serving;

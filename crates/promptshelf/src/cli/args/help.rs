@@ -1,10 +1,8 @@
 //! Help texts below the options: examples, settings and exit codes. Lines have at most 80 columns, the width of most
 //! terminals: clap wraps longer ones, and with them the tables.
 
-#[cfg(feature = "channels")]
 mod channels;
 
-#[cfg(feature = "channels")]
 pub(super) use self::channels::{
     APPROVE_EXAMPLES, DIFF_EXAMPLES, EVALUATE_EXAMPLES, HISTORY_EXAMPLES, INIT_EXAMPLES, POLICY_EXAMPLES,
     PROMOTE_EXAMPLES, PROPOSALS_EXAMPLES, PUBLISH_EXAMPLES, PULL_EXAMPLES, PULL_USAGE, ROLLBACK_EXAMPLES,

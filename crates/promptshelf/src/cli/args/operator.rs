@@ -29,7 +29,6 @@ pub(crate) struct ServeArguments {
 
     /// Let people change the files of the folder on the page: on this machine only, or after sign-in with the scope
     /// `library:publish`
-    #[cfg(feature = "channels")]
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) edit: bool,
 

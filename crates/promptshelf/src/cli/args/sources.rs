@@ -38,7 +38,6 @@ pub(crate) struct SourcePlace {
     pub(crate) config: SourceConfig,
 
     /// A running server, such as https://prompts.example.com; a token comes from PROMPTSHELF_TOKEN
-    #[cfg(feature = "channels")]
     #[arg(long, value_name = "URL", conflicts_with = "config")]
     pub(crate) url: Option<String>,
 }

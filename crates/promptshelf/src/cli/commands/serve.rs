@@ -1,9 +1,7 @@
 //! `promptshelf serve`: serves a library to MCP clients, on stdio or over HTTP.
 
 mod announce;
-#[cfg(feature = "channels")]
 mod editing;
-#[cfg(feature = "channels")]
 mod followed;
 mod git;
 mod listen;
@@ -11,26 +9,18 @@ mod reload;
 mod served;
 mod signals;
 mod supervisor;
-#[cfg(feature = "channels")]
 mod webhooks;
 
-#[cfg(feature = "channels")]
-use std::net::SocketAddr;
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use promptshelf_server::{
     Builder, Library,
-    http::{self, auth::SignIn, tls::Tls},
-};
-#[cfg(feature = "channels")]
-use promptshelf_server::{
     api::{Api, Versions},
     channels::{LibraryChecker, StoreHandle},
+    http::{self, auth::SignIn, tls::Tls},
     usage::UsageLog,
 };
-#[cfg(feature = "channels")]
-use promptshelf_service::Usage;
-use promptshelf_service::{AuditFile, AuditFileOptions, Service};
+use promptshelf_service::{AuditFile, AuditFileOptions, Service, Usage};
 use promptshelf_source::{Fixed, Loader, SourceState};
 
 use self::{
@@ -39,15 +29,13 @@ use self::{
     served::Served,
     signals::Signals,
 };
-#[cfg(feature = "channels")]
-use crate::settings::UsageSettings;
 use crate::{
     args::{LogFormat, ServeArguments},
     command_line,
     exit::{Exit, Failure},
     observe::{MetricsServer, RequestObserver},
     output::{count, count_findings},
-    settings::{self, ServedLibrary, ServerFileLocation, Settings, Traces},
+    settings::{self, ServedLibrary, ServerFileLocation, Settings, Traces, UsageSettings},
     sources::{OpenSources, SharedSettings, StateFolder},
 };
 
@@ -87,14 +75,8 @@ pub(crate) async fn run(
     let key = settings::state_key(&environment)?;
     let location = ServerFileLocation::find(arguments.config.as_deref(), &environment);
     let mut settings = Settings::read(&location, arguments, &environment)?;
-    #[cfg(feature = "channels")]
     editing::check(arguments, &settings)?;
-    #[cfg(feature = "channels")]
-    let is_edited = arguments.edit;
-    #[cfg(not(feature = "channels"))]
-    let is_edited = false;
-    let over_http = !arguments.stdio && (settings.http.is_requested || stdin_is_terminal || is_edited);
-    #[cfg(feature = "channels")]
+    let over_http = !arguments.stdio && (settings.http.is_requested || stdin_is_terminal || arguments.edit);
     let deliveries = if over_http { webhooks::open(&settings)? } else { None };
     let known = known_files(&settings, &location)?;
     // On stdio settings are not reloaded: a client starts another server.
@@ -124,14 +106,12 @@ pub(crate) async fn run(
     let observer = RequestObserver::if_configured(counters, has_traces);
     let recorder = audit.as_ref().map(|(file, _)| Arc::clone(file));
     let limits = settings.http.effective_limits().filter(|_| over_http);
-    #[cfg(feature = "channels")]
     let counting = Counting::new(&settings, over_http);
     // The source comes first: the server's name and instructions are those of the library.
     let finished = |builder: Builder| {
         let builder = builder.source(rules.clone()).tools(settings.tools);
         let builder = key.iter().cloned().fold(builder, Builder::state_key);
         let builder = observer.iter().cloned().fold(builder, Builder::observer);
-        #[cfg(feature = "channels")]
         let builder = counting.iter().fold(builder, |builder, counting| builder.usage(counting.usage.clone()));
         let builder = limits.iter().cloned().fold(builder, Builder::limits);
         recorder.iter().cloned().fold(builder, |builder, audit| builder.audit(audit))
@@ -148,9 +128,7 @@ pub(crate) async fn run(
     served.log_changes();
     let service = library.service().clone();
     tokio::spawn(record_refusals(service.clone()));
-    #[cfg(feature = "channels")]
     let counted = counting.map(|counting| counting.log);
-    #[cfg(feature = "channels")]
     if let Some(log) = counted.clone() {
         log.begin().await;
         tokio::spawn(async move { log.run().await });
@@ -162,7 +140,6 @@ pub(crate) async fn run(
         // The transport itself follows a folder, after its first answer.
         let _following = (!served.is_folder()).then(|| served.follow());
         let ended = on_stdio(library, signals).await;
-        #[cfg(feature = "channels")]
         finish(counted.as_ref()).await;
         flush(&service, recorder).await;
         return ended;
@@ -177,17 +154,13 @@ pub(crate) async fn run(
     let mut options = settings.http.options.clone();
     options.mcp.allowed_hosts = listen::hosts(&settings.http, bound);
     options.sign_in = settings.http.sign_in.clone().map(SignIn::new);
-    #[cfg(feature = "channels")]
-    {
-        options.api = api(&settings, bound)?;
-        options.versions = versions(&settings, &rules);
-        options.folder = editing::api(arguments, &settings, bound)?;
-        options.usage.clone_from(&counted);
-    }
+    options.api = api(&settings, bound)?;
+    options.versions = versions(&settings, &rules);
+    options.folder = editing::api(arguments, &settings, bound)?;
+    options.usage.clone_from(&counted);
     if let Some(sources) = served.open_sources() {
         options.webhooks = sources.webhooks.clone();
         // Problems of sources can name folders and hosts: they are for operators.
-        #[cfg(feature = "channels")]
         if settings.http.sign_in.is_some() || bound.ip().is_loopback() {
             options.sources = Some(sources.set.clone());
         }
@@ -197,16 +170,13 @@ pub(crate) async fn run(
     let tls = opened.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     announcement.over_http(bound, &settings.http);
     let _following = served.follow();
-    #[cfg(feature = "channels")]
     let delivering = deliveries.map(|deliveries| webhooks::Delivering::start(deliveries, served.monitors()));
     if let Some(metrics) = &metrics {
         metrics.metrics.observe(&library, &app, recorder.as_ref(), served.monitors());
         if let Some(sources) = served.open_sources() {
             metrics.metrics.observe_sources(&sources.set);
         }
-        #[cfg(feature = "channels")]
         counted.iter().for_each(|log| metrics.metrics.observe_usage(log));
-        #[cfg(feature = "channels")]
         delivering.iter().for_each(|delivering| metrics.metrics.observe_deliveries(&delivering.deliveries));
         metrics.set_ready(library.server(), served.monitors());
     }
@@ -239,11 +209,9 @@ pub(crate) async fn run(
         () = serving => {}
         () = reloader.run(hangups, known) => {}
     }
-    #[cfg(feature = "channels")]
     if let Some(delivering) = delivering {
         delivering.finish().await;
     }
-    #[cfg(feature = "channels")]
     finish(counted.as_ref()).await;
     flush(&service, recorder).await;
     Ok(())
@@ -254,7 +222,6 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
     match &settings.library {
         ServedLibrary::Folder(folder) => Served::folder(folder.clone(), &settings.granted_roots, finished),
         ServedLibrary::Git(address) => Served::git(git::open(address.clone(), settings).await?, finished),
-        #[cfg(feature = "channels")]
         ServedLibrary::Channels(channels) => {
             let followed = followed::open(channels, settings, finished).await?;
             Served::channels(followed).ok_or_else(|| Failure::new(Exit::Failed, "no channel is served"))
@@ -279,7 +246,6 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
 }
 
 /// The management API, for channels.
-#[cfg(feature = "channels")]
 fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
     let ServedLibrary::Channels(channels) = &settings.library else { return Ok(None) };
     if !settings.http.has_api {
@@ -295,13 +261,11 @@ fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
 }
 
 /// The counters of usage, and the log that writes their figures.
-#[cfg(feature = "channels")]
 struct Counting {
     usage: Usage,
     log: UsageLog,
 }
 
-#[cfg(feature = "channels")]
 impl Counting {
     /// Counts into the store; in memory for a folder, if its figures can be read: over HTTP.
     fn new(settings: &Settings, over_http: bool) -> Option<Counting> {
@@ -318,7 +282,6 @@ impl Counting {
 }
 
 /// Writes the last figures of usage.
-#[cfg(feature = "channels")]
 async fn finish(counted: Option<&UsageLog>) {
     if let Some(log) = counted {
         log.finish().await;
@@ -326,7 +289,6 @@ async fn finish(counted: Option<&UsageLog>) {
 }
 
 /// The reader of earlier versions, for channels.
-#[cfg(feature = "channels")]
 fn versions(settings: &Settings, rules: &Fixed) -> Option<Versions> {
     let ServedLibrary::Channels(channels) = &settings.library else { return None };
     let store = StoreHandle::new(channels.default.store.clone());

@@ -29,19 +29,12 @@ pub(crate) fn man(arguments: &ManArguments) -> Result<(), Failure> {
     written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display())))
 }
 
-/// `promptshelf --version --json`: prints the version, the features and the platform of the program.
+/// `promptshelf --version --json`: prints the version, the protocol revisions and the platform of the program.
 pub(crate) fn version() -> Result<(), Failure> {
-    let features = [
-        ("channels", cfg!(feature = "channels")),
-        ("traces", cfg!(feature = "traces")),
-        ("web", cfg!(feature = "web")),
-    ];
-    let features: Vec<&str> = features.iter().filter(|(_, is_on)| *is_on).map(|(name, _)| *name).collect();
     let version = serde_json::json!({
         "name": env!("CARGO_PKG_NAME"),
         "version": env!("CARGO_PKG_VERSION"),
         "protocol": promptshelf_mcp::Revision::ALL.map(promptshelf_mcp::Revision::as_str),
-        "features": features,
         "os": std::env::consts::OS,
         "arch": std::env::consts::ARCH,
     });

@@ -9,10 +9,9 @@ use anstyle::Style;
 use promptshelf_upstream::{Definition, DefinitionChange};
 use serde_json::Value;
 
-#[cfg(feature = "channels")]
-use crate::commands::channels::{refresh_remote_source, remote_sources};
 use crate::{
     args::{SourceArguments, SourceCommand, SourceConfig},
+    commands::channels::{refresh_remote_source, remote_sources},
     exit::{Exit, Failure},
     output::{Output, count, pretty_json},
     settings::{ConfiguredSource, ServerFileLocation, SourcePlace},
@@ -29,7 +28,6 @@ const REQUEST_TIME: Duration = Duration::from_secs(10);
 pub(crate) async fn run(command: &SourceCommand) -> Result<(), Failure> {
     match command {
         SourceCommand::List(arguments) => {
-            #[cfg(feature = "channels")]
             if let Some(url) = &arguments.place.url {
                 return print_states(&remote_sources(url).await?, arguments.json);
             }
@@ -37,7 +35,6 @@ pub(crate) async fn run(command: &SourceCommand) -> Result<(), Failure> {
         }
         SourceCommand::Refresh(arguments) => {
             let name = &arguments.name;
-            #[cfg(feature = "channels")]
             if let Some(url) = &arguments.place.url {
                 refresh_remote_source(url, name).await?;
                 return say(&format!("The server reads the source {name} again."));

@@ -21,9 +21,7 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use promptshelf_server::{Library, ReplicaMonitor, ReplicaStatus, http::App};
-#[cfg(feature = "channels")]
-use promptshelf_server::{deliveries::Deliveries, usage::UsageLog};
+use promptshelf_server::{Library, ReplicaMonitor, ReplicaStatus, deliveries::Deliveries, http::App, usage::UsageLog};
 use promptshelf_service::AuditFile;
 use promptshelf_source::{SourceSet, SourceState, SourceStatus};
 
@@ -67,9 +65,7 @@ struct LibraryCollector {
     audit: OnceLock<Arc<AuditFile>>,
     replicas: OnceLock<Vec<ReplicaMonitor>>,
     sources: OnceLock<SourceSet>,
-    #[cfg(feature = "channels")]
     usage: OnceLock<UsageLog>,
-    #[cfg(feature = "channels")]
     deliveries: OnceLock<Deliveries>,
 }
 
@@ -142,13 +138,11 @@ impl Metrics {
     }
 
     /// Sets the log of usage.
-    #[cfg(feature = "channels")]
     pub(crate) fn observe_usage(&self, log: &UsageLog) {
         let _ = self.collector.usage.set(log.clone());
     }
 
     /// Sets the deliveries to webhooks.
-    #[cfg(feature = "channels")]
     pub(crate) fn observe_deliveries(&self, deliveries: &Deliveries) {
         let _ = self.collector.deliveries.set(deliveries.clone());
     }
@@ -187,14 +181,12 @@ impl Collector for LibraryCollector {
         if let Some(audit) = self.audit.get() {
             counter(&mut encoder, "audit_records_lost", "Records of the audit that were lost", audit.lost_total())?;
         }
-        #[cfg(feature = "channels")]
         if let Some(log) = self.usage.get() {
             let loss = log.loss();
             counter(&mut encoder, "usage_calls_lost", "Calls whose figures of usage were lost", loss.lost)?;
             let help = "Calls whose figures of usage wait for the store";
             gauge(&mut encoder, "usage_calls_waiting", help, loss.waiting)?;
         }
-        #[cfg(feature = "channels")]
         if let Some(deliveries) = self.deliveries.get() {
             let counts = deliveries.counts();
             let outcomes = [("delivered", counts.delivered), ("failed", counts.failed), ("given-up", counts.given_up)];

@@ -17,13 +17,6 @@ pub(super) fn check<E: Fn(&str) -> Option<String>>(
 ) {
     sign_in(file, written, &arguments.over_http, overrides);
     tls(file, written, &arguments.over_http, overrides);
-    if cfg!(not(feature = "traces"))
-        && written.traces.endpoint.is_some()
-        && !overrides.replaces("traces", arguments.traces.is_some())
-    {
-        let message = "this promptshelf was built without the feature `traces`";
-        file.error(&["traces", "endpoint"], Code::InvalidValue, message);
-    }
 }
 
 fn sign_in<E: Fn(&str) -> Option<String>>(

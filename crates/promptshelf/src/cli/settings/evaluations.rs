@@ -13,7 +13,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An evaluation that can be run.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(not(feature = "channels"), expect(dead_code, reason = "results are stored in channels"))]
 pub(crate) struct ConfiguredEvaluation {
     /// The unique name.
     pub(crate) name: String,
@@ -32,7 +31,6 @@ pub(crate) struct ConfiguredEvaluation {
 
 impl ServerFile {
     /// The evaluations under `[[evaluation]]`.
-    #[cfg(feature = "channels")]
     pub(crate) fn evaluations(&mut self) -> Vec<ConfiguredEvaluation> {
         let settings = self.read();
         resolve(self, &settings.evaluation.0)

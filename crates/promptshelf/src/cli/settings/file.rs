@@ -259,8 +259,5 @@ impl ServerFile {
 }
 
 pub(super) fn is_channel(name: &str) -> bool {
-    #[cfg(feature = "channels")]
-    return name.parse::<promptshelf_store::ChannelName>().is_ok();
-    #[cfg(not(feature = "channels"))]
-    return !name.is_empty();
+    name.parse::<promptshelf_store::ChannelName>().is_ok()
 }

@@ -9,7 +9,6 @@ use std::{
 
 use promptshelf_core::Access;
 use promptshelf_git::GitAddress;
-#[cfg(feature = "channels")]
 use promptshelf_store::{ChannelAddress, ChannelName, StoreUrl};
 
 use super::{
@@ -43,14 +42,12 @@ pub(crate) enum ServedLibrary {
     /// A folder of a git repository.
     Git(GitAddress),
     /// Channels of a store.
-    #[cfg(feature = "channels")]
     Channels(Box<ServedChannels>),
     /// All sources of `[[source]]`.
     Sources(ConfiguredSources),
 }
 
 /// Channels of one store.
-#[cfg(feature = "channels")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServedChannels {
     /// The store, and the channel that is served at `/mcp`.
@@ -75,21 +72,15 @@ impl ServedLibrary {
     ) -> Result<ServedLibrary, Failure> {
         let variable = if arguments.library.is_omitted() { overrides.variable("store") } else { None };
         let word = variable.as_deref().or_else(|| arguments.library.word().to_str()).unwrap_or_default();
-        #[cfg(feature = "channels")]
         if variable.is_some() || StoreUrl::is_meant(word) {
             let names = overrides.list("channel", "CHANNELS", &arguments.channels)?;
             return channels(word, names, configured, cache);
         }
-        let _ = (configured, cache);
         if arguments.library.is_omitted() && !sources.is_empty() {
             if !arguments.channels.is_empty() {
                 return Err(Failure::new(Exit::Usage, "--channel needs a store, and [[source]] is served"));
             }
             return Ok(ServedLibrary::Sources(sources.into()));
-        }
-        let is_store = ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| word.starts_with(scheme));
-        if is_store && cfg!(not(feature = "channels")) {
-            return Err(Failure::new(Exit::Usage, "this promptshelf was built without the feature `channels`"));
         }
         if !arguments.channels.is_empty() {
             return Err(Failure::new(Exit::Usage, "--channel needs a store, and the library is another one")
@@ -106,7 +97,6 @@ impl ServedLibrary {
         match self {
             ServedLibrary::Folder(folder) => Some(folder),
             ServedLibrary::Git(_) => None,
-            #[cfg(feature = "channels")]
             ServedLibrary::Channels(_) => None,
             ServedLibrary::Sources(_) => None,
         }
@@ -127,7 +117,6 @@ impl fmt::Display for ServedLibrary {
             ServedLibrary::Folder(folder) => folder.display().fmt(f),
             ServedLibrary::Git(address) => address.fmt(f),
             // The URL of a store is shown without its password.
-            #[cfg(feature = "channels")]
             ServedLibrary::Channels(channels) => write!(f, "{}#{}", channels.default.store, channels.default.channel),
             ServedLibrary::Sources(sources) => {
                 let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
@@ -137,7 +126,6 @@ impl fmt::Display for ServedLibrary {
     }
 }
 
-#[cfg(feature = "channels")]
 fn channels(
     word: &str,
     names: Option<Vec<String>>,

@@ -10,7 +10,6 @@ use std::{
 use promptshelf_client::is_secure_url;
 use promptshelf_core::Access;
 use promptshelf_git::GitAddress;
-#[cfg(feature = "channels")]
 use promptshelf_store::ChannelAddress;
 use promptshelf_upstream::{OAuthClient, UpstreamCredentials};
 
@@ -50,7 +49,6 @@ pub(crate) struct ConfiguredSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SourcePlace {
     Folder(PathBuf),
-    #[cfg(feature = "channels")]
     Store(Box<ChannelAddress>),
     Git(Box<GitPlace>),
     Mcp(McpPlace),
@@ -172,7 +170,6 @@ fn folder(file: &mut ServerFile, index: usize, source: &Source) -> Option<Source
     Some(SourcePlace::Folder(file.resolve(path?)))
 }
 
-#[cfg(feature = "channels")]
 fn store(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourcePlace> {
     let Some(url) = &source.url else {
         missing(file, index, "store", "url", "a store and its channel, such as sqlite:team.db#production");
@@ -197,12 +194,6 @@ fn store(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourceP
             None
         }
     }
-}
-
-#[cfg(not(feature = "channels"))]
-fn store(file: &mut ServerFile, index: usize, _: &Source) -> Option<SourcePlace> {
-    file.source_error(index, "kind", "this promptshelf was built without the feature `channels`");
-    None
 }
 
 fn mcp(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourcePlace> {

@@ -393,7 +393,6 @@ fn schema_has_every_section_and_no_null() {
 }
 
 /// Reads the settings of a server that serves a store.
-#[cfg(feature = "channels")]
 fn of_store(text: &str, environment: &[(&str, &str)], channels: &[&str]) -> Result<Settings, Failure> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("server.toml");
@@ -405,7 +404,6 @@ fn of_store(text: &str, environment: &[(&str, &str)], channels: &[&str]) -> Resu
     Settings::read(&location, &ServeArguments { channels, ..ServeArguments::default() }, &environment)
 }
 
-#[cfg(feature = "channels")]
 #[test]
 fn channels_come_from_flags_environment_and_file() {
     let text = "[channels.staging]\nroles = [\"editor\"]\n[channels.production]\nusers = [\"ada\"]\n[channels.qa]\n";
@@ -430,7 +428,6 @@ fn channels_come_from_flags_environment_and_file() {
     assert_eq!(failure.exit, Exit::Usage);
 }
 
-#[cfg(feature = "channels")]
 #[test]
 fn mistakes_in_channels_are_errors() {
     assert_eq!(

@@ -7,13 +7,11 @@ use super::{file::ServerFile, sections::ServerSettings};
 /// A webhook, with the file of its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfiguredWebhook {
-    #[cfg(feature = "channels")]
     pub(crate) target: promptshelf_server::deliveries::WebhookTarget,
     pub(crate) secret: Option<PathBuf>,
 }
 
 /// Checks all webhooks, and reports their mistakes in the file.
-#[cfg(feature = "channels")]
 pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredWebhook> {
     use promptshelf_server::deliveries::{WebhookFormat, WebhookTarget};
     use promptshelf_store::WebhookEvent;
@@ -66,12 +64,4 @@ pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<Co
         resolved.push(ConfiguredWebhook { target, secret });
     }
     resolved
-}
-
-#[cfg(not(feature = "channels"))]
-pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredWebhook> {
-    for index in 0..written.webhook.0.len() {
-        file.webhook_error(index, "url", "this promptshelf was built without the feature `channels`");
-    }
-    Vec::new()
 }

@@ -5,11 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-#[cfg(feature = "channels")]
 use promptshelf_server::ReplicaMonitor;
-use promptshelf_source::{Directory, OpenSource, OpenedSource, SourceError, TreeSource};
-#[cfg(feature = "channels")]
-use promptshelf_source::{Health, wait_for};
+use promptshelf_source::{Directory, Health, OpenSource, OpenedSource, SourceError, TreeSource, wait_for};
 
 use super::SharedSettings;
 
@@ -91,7 +88,6 @@ impl OpenSource for FolderOpener {
 }
 
 /// A channel of a store.
-#[cfg(feature = "channels")]
 pub(super) struct StoreOpener {
     store: promptshelf_server::channels::StoreHandle,
     channel: promptshelf_store::ChannelName,
@@ -100,7 +96,6 @@ pub(super) struct StoreOpener {
     monitor: Mutex<Option<promptshelf_server::ReplicaMonitor>>,
 }
 
-#[cfg(feature = "channels")]
 impl StoreOpener {
     pub(super) fn new(
         store: promptshelf_server::channels::StoreHandle,
@@ -112,7 +107,6 @@ impl StoreOpener {
     }
 }
 
-#[cfg(feature = "channels")]
 impl OpenSource for StoreOpener {
     fn kind(&self) -> &'static str {
         "store"

@@ -133,7 +133,7 @@ fn has_sources_only(arguments: &InstallArguments, config: &Path) -> Result<bool,
 /// Checks a library, and returns the word that names it from every folder.
 async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Failure> {
     match named.to_str() {
-        Some(word) if is_store(word) => store(word, scope, places).await,
+        Some(word) if promptshelf_store::StoreUrl::is_meant(word) => store(word, scope, places).await,
         word => {
             let opened = library::open(named)?;
             library::note_errors(&opened, named);
@@ -148,17 +148,6 @@ async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Fa
     }
 }
 
-#[cfg(feature = "channels")]
-fn is_store(word: &str) -> bool {
-    promptshelf_store::StoreUrl::is_meant(word)
-}
-
-#[cfg(not(feature = "channels"))]
-fn is_store(_: &str) -> bool {
-    false
-}
-
-#[cfg(feature = "channels")]
 async fn store(word: &str, scope: Scope, places: &Places) -> Result<Word, Failure> {
     use crate::{args::channels::StoreText, commands::channels::check_channel};
 
@@ -180,11 +169,6 @@ async fn store(word: &str, scope: Scope, places: &Places) -> Result<Word, Failur
         }
         _ => Ok(found),
     }
-}
-
-#[cfg(not(feature = "channels"))]
-async fn store(_: &str, _: Scope, _: &Places) -> Result<Word, Failure> {
-    Err(Failure::new(Exit::Usage, "this promptshelf was built without the feature `channels`"))
 }
 
 /// Returns the word for a file or folder: for a project, relative to its folder if it is inside, otherwise absolute.

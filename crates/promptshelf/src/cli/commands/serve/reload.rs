@@ -271,15 +271,11 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         // The other libraries share the limits.
         self.served.library.service().set_limits(settings.http.effective_limits().as_ref());
         let mut options = settings.http.options.clone();
-        #[cfg(feature = "channels")]
-        {
-            let before = self.app.options();
-            (options.api, options.versions, options.folder) = (before.api, before.versions, before.folder);
-            (options.usage, options.sources) = (before.usage, before.sources);
-        }
-        options.webhooks = self.app.options().webhooks;
+        let before = self.app.options();
+        (options.api, options.versions, options.folder) = (before.api, before.versions, before.folder);
+        (options.usage, options.sources, options.webhooks) = (before.usage, before.sources, before.webhooks);
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
-        options.sign_in = match (self.app.options().sign_in, &settings.http.sign_in) {
+        options.sign_in = match (before.sign_in, &settings.http.sign_in) {
             (Some(before), Some(after)) => Some(before.replaced_by(after.clone())),
             (_, after) => after.clone().map(SignIn::new),
         };
@@ -306,7 +302,6 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         }
         if has_grants_changed {
             self.served.grant_roots(&settings.granted_roots);
-            #[cfg(feature = "channels")]
             if let Some(folder) = self.app.options().folder {
                 folder.grant_roots(settings.granted_roots.iter().cloned());
             }

@@ -9,9 +9,7 @@ use promptshelf_server::{
 };
 use promptshelf_source::{Directory, ReloadTask};
 
-#[cfg(feature = "channels")]
-use super::followed::Followed;
-use super::log_changes;
+use super::{followed::Followed, log_changes};
 use crate::{exit::Failure, sources::OpenSources};
 
 /// The served libraries. The first one is served at `/mcp` and on stdio.
@@ -23,7 +21,6 @@ pub(super) struct Served {
 enum Origin {
     Folder(Directory),
     Git(GitSource),
-    #[cfg(feature = "channels")]
     Channels(Vec<Followed>),
     Sources(OpenSources),
 }
@@ -38,7 +35,6 @@ pub(super) enum Following {
         #[expect(dead_code, reason = "kept alive for its destructor")]
         polling: tokio::task::JoinSet<()>,
     },
-    #[cfg(feature = "channels")]
     Channels(#[expect(dead_code, reason = "kept alive for its destructor")] tokio::task::JoinSet<()>),
 }
 
@@ -76,7 +72,6 @@ impl Served {
     }
 
     /// Takes channels that have been read: the default one, and the others.
-    #[cfg(feature = "channels")]
     pub(super) fn channels(channels: Vec<Followed>) -> Option<Served> {
         let library = channels.first()?.library().clone();
         Some(Served { library, origin: Origin::Channels(channels) })
@@ -86,7 +81,6 @@ impl Served {
     pub(super) fn other_channels(&self) -> Vec<String> {
         match &self.origin {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => Vec::new(),
-            #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 let exposed = channels.iter().skip(1).filter(|followed| followed.is_exposed());
                 exposed.map(|followed| followed.name().to_owned()).collect()
@@ -98,7 +92,6 @@ impl Served {
     pub(super) fn libraries(&self) -> Vec<(Option<&str>, &Library)> {
         match &self.origin {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => vec![(None, &self.library)],
-            #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 channels.iter().map(|followed| (Some(followed.name()), followed.library())).collect()
             }
@@ -109,7 +102,6 @@ impl Served {
     pub(super) fn monitors(&self) -> Vec<ReplicaMonitor> {
         match &self.origin {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => Vec::new(),
-            #[cfg(feature = "channels")]
             Origin::Channels(channels) => channels.iter().map(|followed| followed.channel().monitor).collect(),
         }
     }
@@ -118,7 +110,6 @@ impl Served {
     pub(super) fn app(&self, options: &http::Options) -> App {
         match &self.origin {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => App::new(&self.library, options),
-            #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 let mut channels = channels.iter().filter(|followed| followed.is_exposed()).map(Followed::channel);
                 match channels.next() {
@@ -145,7 +136,6 @@ impl Served {
                 polling.spawn(source.clone().run());
                 Following::Git { loading: self.library.loader().spawn(), polling }
             }
-            #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 let mut tasks = tokio::task::JoinSet::new();
                 for followed in channels {
@@ -170,7 +160,6 @@ impl Served {
             Origin::Folder(directory) => directory.grant_roots(granted_roots.to_vec()),
             Origin::Git(source) => source.source().grant_roots(granted_roots.to_vec()),
             Origin::Sources(sources) => sources.grant_roots(granted_roots),
-            #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 channels.iter().for_each(|followed| followed.grant_roots(granted_roots));
             }
@@ -183,7 +172,6 @@ impl Served {
             Origin::Folder(_) => {}
             Origin::Git(source) => source.source().show_provenance(is_shown),
             Origin::Sources(sources) => sources.show_provenance(is_shown),
-            #[cfg(feature = "channels")]
             Origin::Channels(channels) => channels.iter().for_each(|followed| followed.show_provenance(is_shown)),
         }
     }
