@@ -40,9 +40,7 @@ pub(crate) fn is_object(raw: &RawValue) -> bool {
 
 /// Deserializes an object that is present. Arrays are rejected: serde would read a struct from an array, one member
 /// after the other.
-pub(crate) fn present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
+pub(crate) fn present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     struct Object<T>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
         type Value = T;
@@ -55,7 +53,7 @@ pub(crate) fn present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
             T::deserialize(MapAccessDeserializer::new(map))
         }
     }
-    deserializer.deserialize_map(Object(PhantomData)).map(Some)
+    deserializer.deserialize_map(Object(PhantomData))
 }
 
 /// Reads an object, not an array (see [`present_object`]).

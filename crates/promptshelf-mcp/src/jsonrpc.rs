@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use crate::{
     error_code::WireError,
     json::{self, present, write},
-    request::{Params, RequestMeta, SentParams},
+    request::{Params, RequestMeta},
 };
 
 /// Maximum nesting depth of arrays and objects.
@@ -35,7 +35,6 @@ pub(crate) const MAX_BATCH_ANSWER: usize = 32 << 20;
 
 /// A parsed body or line.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all inputs are one message, which a box would allocate")]
 pub(crate) enum Incoming<'a> {
     One(Message<'a>),
     /// Only revision 2025-03-26 has batches; the transports check it.
@@ -205,7 +204,7 @@ fn unreadable(error: &serde_json::Error) -> WireError {
 
 /// Reads a message together with its `params`. If only they cannot be read, the response still carries the ID.
 fn envelope(text: &str) -> Result<Envelope<'_, Params<'_>>, serde_json::Error> {
-    serde_json::from_str(text).map(|envelope: Envelope<'_, SentParams<'_>>| envelope.map(Params::new)).or_else(|_| {
+    serde_json::from_str(text).or_else(|_| {
         serde_json::from_str(text).map(|envelope: Envelope<'_, IgnoredAny>| envelope.map(|_| Params::malformed()))
     })
 }
@@ -246,7 +245,7 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
 /// this bounds the values that are decoded later, not the parser's stack.
 fn is_too_deep(bytes: &[u8]) -> bool {
     // Fast path for nearly all messages: the depth cannot exceed the number of openings.
-    if memchr::memchr2_iter(b'{', b'[', bytes).nth(MAX_DEPTH).is_none() {
+    if bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= MAX_DEPTH {
         return false;
     }
     let (mut depth, mut at) = (0_usize, 0);

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use promptshelf_core::{RawArgumentValue, RawArguments, Variables};
 use promptshelf_service::TraceContext;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use self::meta::Meta;
@@ -24,7 +24,8 @@ use crate::{
 /// that read members.
 #[derive(Debug, Default)]
 pub(crate) struct Params<'a> {
-    members: Members<'a>,
+    /// Boxed, because messages are moved often and these have half a kilobyte.
+    members: Box<Members<'a>>,
     is_malformed: bool,
 }
 
@@ -68,16 +69,13 @@ struct Members<'a> {
     request_state: Option<&'a RawValue>,
 }
 
-/// `params` as it was sent; most methods allow it to be absent.
-#[derive(Debug, Default, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct SentParams<'a>(#[serde(borrow, deserialize_with = "present_object")] Option<Members<'a>>);
+impl<'de: 'a, 'a> Deserialize<'de> for Params<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Params<'a>, D::Error> {
+        present_object(deserializer).map(|members| Params { members, is_malformed: false })
+    }
+}
 
 impl<'a> Params<'a> {
-    pub(crate) fn new(SentParams(members): SentParams<'a>) -> Params<'a> {
-        Params { members: members.unwrap_or_default(), is_malformed: false }
-    }
-
     /// Returns the parameters of a message whose `params` cannot be read.
     pub(crate) fn malformed() -> Params<'a> {
         Params { is_malformed: true, ..Params::default() }
@@ -226,7 +224,7 @@ impl Default for Arguments<'_> {
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arguments<'a>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Arguments<'a>, D::Error> {
         Ok(match Entries::<'a, ArgumentValue<'a>>::deserialize(deserializer)? {
             // Collected in place: a second list would take as much memory again.
             Entries::Read(entries) => {
@@ -250,7 +248,7 @@ pub(crate) fn arguments_of(json: &str) -> Option<RawArguments<'_>> {
 struct ArgumentValue<'a>(RawArgumentValue<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for ArgumentValue<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<ArgumentValue<'a>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ArgumentValue<'a>, D::Error> {
         <&'a RawValue>::deserialize(deserializer).map(argument_value).map(ArgumentValue)
     }
 }
@@ -288,8 +286,7 @@ mod tests {
     use super::*;
 
     fn with_params<T>(params: &str, read: impl FnOnce(&Params<'_>) -> T) -> T {
-        let sent = serde_json::from_str(params);
-        read(&sent.map_or_else(|_| Params::malformed(), Params::new))
+        read(&serde_json::from_str(params).unwrap_or_else(|_| Params::malformed()))
     }
 
     fn mistake(params: &str) -> Option<String> {

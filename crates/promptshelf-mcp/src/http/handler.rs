@@ -126,7 +126,8 @@ impl Endpoint {
             Incoming::One(Message::Request(request)) => Ok(self.request(headers, caller, &request).await),
             Incoming::One(Message::Notification(notification)) => self.notification(headers, &notification),
             Incoming::One(Message::Response(_)) => self.response(headers),
-            Incoming::Batch(batch) => self.batch(headers, caller, batch).await,
+            // Boxed: every message would have room for it.
+            Incoming::Batch(batch) => Box::pin(self.batch(headers, caller, batch)).await,
         }
     }
 

@@ -10,10 +10,7 @@ use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -25,10 +22,12 @@ use tokio_util::{
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker},
 };
+use tower::Service as _;
 
 use super::{
     app::App,
     budget::{Place, Progressing},
+    idle::Idle,
 };
 
 /// The bytes after which no more of an incomplete head is read. hyper reads in steps, so that a
@@ -70,17 +69,27 @@ impl Handshake for Plain {
 /// Serves `routes` without TLS and without a graceful shutdown, until the future is dropped. For a
 /// separate listener of an operator, such as one for metrics. A connection over the 64th is closed.
 pub async fn serve_routes(listener: TcpListener, routes: Router, idle_timeout: Duration) {
-    let http = protocol(idle_timeout);
-    let service = TowerToHyperService::new(routes);
+    let http = protocol();
     let places = Arc::new(Semaphore::new(MAX_OPERATOR_CONNECTIONS));
     let mut is_failing = false;
     loop {
         let (stream, _) = accept(&listener, &mut is_failing, || {}).await;
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
+        let (http, routes) = (http.clone(), routes.clone());
         drop(tokio::spawn(async move {
-            // Connection errors belong to the peer and are not logged.
-            drop(connection.await);
+            let idle = Idle::new(Instant::now());
+            let service = service_fn(async |request| {
+                idle.begin();
+                let response = routes.clone().call(request).await;
+                idle.end();
+                response
+            });
+            tokio::select! {
+                biased;
+                // Connection errors belong to the peer and are not logged.
+                _ = http.serve_connection(TokioIo::new(stream), service) => {}
+                () = idle.expired(idle_timeout) => {}
+            }
             drop(place);
         }));
     }
@@ -101,7 +110,8 @@ pub(super) async fn serve(
         listener,
         handshake,
         connections: connections.clone(),
-        http: protocol(app.options().idle_timeout),
+        http: protocol(),
+        idle_timeout: app.options().idle_timeout,
         ending: ending.clone(),
     };
     // A task takes turns with those of the connections. The future of `block_on` has a thread of its own, and under a
@@ -134,12 +144,13 @@ struct Acceptor<H> {
     handshake: H,
     connections: TaskTracker,
     http: http1::Builder,
+    idle_timeout: Duration,
     ending: CancellationToken,
 }
 
 impl<H: Handshake> Acceptor<H> {
     async fn run(self) {
-        let Acceptor { app, listener, handshake, connections, http, ending } = self;
+        let Acceptor { app, listener, handshake, connections, http, idle_timeout, ending } = self;
         let mut is_failing = false;
         for number in 1_usize.. {
             if number.is_multiple_of(ACCEPT_TURN) {
@@ -153,7 +164,8 @@ impl<H: Handshake> Acceptor<H> {
                     continue;
                 }
             };
-            let connection = Connection { app: app.clone(), peer, place, http: http.clone(), ending: ending.clone() };
+            let (app, http, ending) = (app.clone(), http.clone(), ending.clone());
+            let connection = Connection { app, peer, place, http, idle_timeout, ending };
             connections.spawn(connection.serve(stream, handshake.clone()));
         }
     }
@@ -164,12 +176,13 @@ struct Connection {
     peer: SocketAddr,
     place: Place,
     http: http1::Builder,
+    idle_timeout: Duration,
     ending: CancellationToken,
 }
 
 impl Connection {
     async fn serve(self, stream: TcpStream, handshake: impl Handshake) {
-        let Connection { app, peer, place, http, ending } = self;
+        let Connection { app, peer, place, http, idle_timeout, ending } = self;
         let stream = tokio::select! {
             biased;
             () = place.evicted() => return,
@@ -186,6 +199,7 @@ impl Connection {
             // Connection errors belong to the peer and are not logged.
             _ = &mut connection => {}
             () = place.evicted() => {}
+            () = place.expired(idle_timeout) => {}
             () = ending.cancelled() => {
                 std::pin::Pin::new(&mut connection).graceful_shutdown();
                 let deadline = Instant::now() + app.options().shutdown_timeout;
@@ -222,9 +236,9 @@ async fn accept(listener: &TcpListener, is_failing: &mut bool, shed: impl Fn()) 
     }
 }
 
-fn protocol(idle_timeout: Duration) -> http1::Builder {
+fn protocol() -> http1::Builder {
     let mut http = http1::Builder::new();
     // The most headers of a request are the 100 of hyper: setting them makes every request allocate.
-    http.timer(TokioTimer::new()).header_read_timeout(idle_timeout).max_buf_size(MAX_HEAD_BYTES);
+    http.header_read_timeout(None).max_buf_size(MAX_HEAD_BYTES);
     http
 }

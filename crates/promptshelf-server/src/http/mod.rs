@@ -12,6 +12,7 @@ mod basic;
 mod budget;
 mod connections;
 mod discovery;
+mod idle;
 mod options;
 pub mod proxy;
 mod routes;

@@ -32,13 +32,17 @@ impl Drop for Server {
 
 impl Server {
     async fn start(limits: impl FnOnce(&mut ConnectionLimits), callers: Option<Limits>) -> Server {
+        let mut options = Options::default();
+        limits(&mut options.limits);
+        Server::with_options(&options, callers).await
+    }
+
+    async fn with_options(options: &Options, callers: Option<Limits>) -> Server {
         let big = PromptDefinition::template("big", "\"".repeat(BIG));
         let library = callers.into_iter().fold(library().prompt(big), promptshelf_server::Builder::limits);
         let library = library.build().expect("a library");
         assert_eq!(library.diagnostics().iter().filter(|one| one.is_error()).count(), 0);
-        let mut options = Options::default();
-        limits(&mut options.limits);
-        let app = App::new(&library, &options);
+        let app = App::new(&library, options);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let serving = app.clone();
@@ -311,6 +315,60 @@ async fn body_that_stops_arriving_is_refused_after_a_time() {
         }
     }
     assert_eq!(received, b"HTTP/1.1 408");
+}
+
+/// The idle time-out of [`impatient_server`].
+const IDLE: Duration = Duration::from_millis(400);
+
+async fn impatient_server() -> Server {
+    let mut options = Options::default();
+    options.idle_timeout = IDLE;
+    Server::with_options(&options, None).await
+}
+
+// req: S-25
+#[tokio::test]
+async fn connections_without_a_request_end_after_the_idle_timeout() {
+    let server = impatient_server().await;
+    let mut silent = server.connect(HERE).await;
+    assert_eq!(read_to_end(&mut silent).await, 0, "a connection without a request");
+
+    let mut used = server.connect(HERE).await;
+    for _ in 0..3 {
+        sleep(IDLE / 2).await;
+        let answer = exchange(&mut used, &get("greet")).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    assert_eq!(read_to_end(&mut used).await, 0, "a connection after its last response");
+
+    // A byte now and then does not complete the head.
+    let mut slow = server.connect(HERE).await;
+    let head = head(10);
+    let mut bytes = head.as_bytes()[..head.len() - 4].chunks(1).cycle();
+    let begun = Instant::now();
+    let mut received = [0; 1];
+    loop {
+        assert!(begun.elapsed() < TIMEOUT, "the server still waits");
+        tokio::select! {
+            read = slow.read(&mut received) => {
+                assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+                break;
+            }
+            () = sleep(IDLE / 8) => slow.write_all(bytes.next().unwrap_or_default()).await.unwrap_or_default(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn request_in_progress_is_not_idle() {
+    let server = impatient_server().await;
+    let mut stream = server.connect(HERE).await;
+    let request = get("greet");
+    let (head, body) = request.split_at(request.len() - 10);
+    stream.write_all(head.as_bytes()).await.expect("the server reads");
+    sleep(4 * IDLE).await;
+    let answer = exchange(&mut stream, body).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 // req: S-59

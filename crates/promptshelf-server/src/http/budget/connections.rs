@@ -10,11 +10,16 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use tokio::{sync::Notify, time::timeout_at};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 use tokio_util::sync::CancellationToken;
+
+use crate::http::idle::Idle;
 
 /// The part of the connections that have had no admitted request that is closed together, so that a flood of new
 /// connections does not search for each one.
@@ -59,15 +64,37 @@ pub(in crate::http) struct Connection {
     address: Option<String>,
     /// The activity and when it began.
     activity: AtomicU64,
-    opened: Instant,
+    idle: Idle,
     closing: CancellationToken,
 }
 
 impl Connection {
-    /// Sets the activity. `opened` counts from the first connection of the server.
+    /// Sets the activity, which begins now.
     pub(in crate::http) fn set(&self, activity: Activity) {
-        let milliseconds = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.activity.store(((activity as u64) << ACTIVITY) | milliseconds, Ordering::Relaxed);
+        let began = match activity {
+            // It is not closed, so that its age does not matter.
+            Activity::Answering => 0,
+            _ => self.idle.now(),
+        };
+        self.store(activity, began);
+    }
+
+    fn store(&self, activity: Activity, began: u64) {
+        self.activity.store(((activity as u64) << ACTIVITY) | began, Ordering::Relaxed);
+    }
+
+    /// Counts a request whose head has arrived.
+    pub(super) fn begin(&self) {
+        self.idle.begin();
+    }
+
+    /// Ends a request.
+    pub(super) fn end(&self, was_admitted: bool) {
+        if let Some(now) = self.idle.end()
+            && was_admitted
+        {
+            self.store(Activity::Idle, now);
+        }
     }
 
     pub(super) fn address(&self) -> Option<&str> {
@@ -142,6 +169,11 @@ impl Place {
     pub(in crate::http) async fn evicted(&self) {
         self.connection.closing.cancelled().await;
     }
+
+    /// Waits until the connection has had no request for `limit`.
+    pub(in crate::http) async fn expired(&self, limit: Duration) {
+        self.connection.idle.expired(limit).await;
+    }
 }
 
 impl Drop for Place {
@@ -208,7 +240,7 @@ impl Connections {
 
     /// Finds a place for a connection, if necessary by closing another one. Waits only while many connections are ending.
     pub(super) async fn admit(&self, address: Option<String>) -> Result<Place, &'static str> {
-        let deadline = tokio::time::Instant::now() + CLOSING;
+        let deadline = Instant::now() + CLOSING;
         loop {
             let (limit, scope, count) = match self.open(address.clone()) {
                 Ok(place) => return Ok(place),
@@ -260,7 +292,8 @@ impl Connections {
             *open.by_address.entry(address.clone()).or_default() += 1;
         }
         let closing = CancellationToken::new();
-        let connection = Connection { address, activity: AtomicU64::default(), opened: self.0.started, closing };
+        let idle = Idle::new(self.0.started);
+        let connection = Connection { address, activity: AtomicU64::default(), idle, closing };
         connection.set(Activity::New);
         let connection = Arc::new(connection);
         let id = open.next;

@@ -54,6 +54,7 @@ impl fmt::Debug for Exchange {
 
 impl Exchange {
     pub(in crate::http) fn new(budget: &Budget, connection: &Arc<Connection>) -> Arc<Exchange> {
+        connection.begin();
         Arc::new(Exchange {
             budget: budget.clone(),
             connection: Arc::clone(connection),
@@ -121,7 +122,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.set(Activity::Idle);
+        self.connection.end(self.is_admitted.get().is_some());
     }
 }
 
