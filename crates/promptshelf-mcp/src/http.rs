@@ -147,7 +147,7 @@ impl HttpService {
     /// Answers a request. The caller is the [`Caller`](promptshelf_service::Caller) among its extensions, or anonymous; a
     /// [`Denial`] among them refuses it.
     ///
-    /// The future is boxed because it has 7 kB, which callers would copy.
+    /// The future is boxed because it has 6 kB, which callers would copy.
     pub fn answer<B>(&self, request: Request<B>) -> Pin<Box<dyn Future<Output = Response<HttpBody>> + Send>>
     where
         B: Body + Send + 'static,

@@ -245,7 +245,7 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
 /// this bounds the values that are decoded later, not the parser's stack.
 fn is_too_deep(bytes: &[u8]) -> bool {
     // Fast path for nearly all messages: the depth cannot exceed the number of openings.
-    if bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= MAX_DEPTH {
+    if memchr::memchr2_iter(b'{', b'[', bytes).nth(MAX_DEPTH).is_none() {
         return false;
     }
     let (mut depth, mut at) = (0_usize, 0);
