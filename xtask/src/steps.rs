@@ -36,14 +36,14 @@ pub(crate) struct Step {
 pub(crate) const STEPS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "tidy", about: "the rules of the project hold", run: tidy::run },
-    Step { name: "clippy", about: "there are no lints", run: clippy },
-    Step { name: "embed", about: "the library compiles without the command line, with each feature", run: embed },
-    Step { name: "test", about: "unit, integration and doc tests pass", run: test },
     Step {
         name: "requirements",
         about: "docs/conformance.md and SECURITY.md agree with the requirements and the tags at the tests",
         run: conformance::check_requirements,
     },
+    Step { name: "clippy", about: "there are no lints", run: clippy },
+    Step { name: "embed", about: "the library compiles without the command line, with each feature", run: embed },
+    Step { name: "test", about: "unit, integration and doc tests pass", run: test },
     Step { name: "doc", about: "the documentation builds without warnings", run: doc },
     Step { name: "build", about: "the binary builds", run: build },
     Step { name: "examples", about: "the example libraries pass their own check", run: examples },
