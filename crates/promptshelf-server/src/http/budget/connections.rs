@@ -88,10 +88,10 @@ impl Connection {
         self.idle.begin();
     }
 
-    /// Ends a request.
-    pub(super) fn end(&self, was_admitted: bool) {
+    /// Ends a request. The connection is idle if it was the only one, and new still if none has ever been admitted.
+    pub(super) fn end(&self) {
         if let Some(now) = self.idle.end()
-            && was_admitted
+            && self.order() >> ACTIVITY != Activity::New as u64
         {
             self.store(Activity::Idle, now);
         }
@@ -400,6 +400,36 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(connections.closed()[0], ("idle", 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refused_requests_do_not_make_a_connection_an_old_one() {
+        let connections = connections(2, 2);
+        let used = open(&connections, "192.0.2.1").await.expect("a place");
+        used.begin();
+        used.set(Activity::Answering);
+        used.end();
+        let refused = open(&connections, "192.0.2.1").await.expect("a place");
+        refused.begin();
+        refused.end();
+        assert!(open(&connections, "192.0.2.2").await.is_ok(), "a connection gives way");
+        assert!(refused.closing.is_cancelled() && !used.closing.is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pipelined_request_keeps_its_connection_after_the_one_before() {
+        let connections = connections(1, 1);
+        let connection = open(&connections, "192.0.2.1").await.expect("a place");
+        // The second request is admitted while the client takes the response to the first.
+        connection.begin();
+        connection.set(Activity::Answering);
+        connection.begin();
+        connection.set(Activity::Answering);
+        connection.end();
+        assert_eq!(open(&connections, "192.0.2.2").await.err(), Some("connections"));
+        connection.end();
+        assert!(open(&connections, "192.0.2.2").await.is_ok(), "the first connection is idle");
+        assert!(connection.closing.is_cancelled());
     }
 
     // req: S-58

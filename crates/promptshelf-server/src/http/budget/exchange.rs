@@ -122,7 +122,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.connection.end(self.is_admitted.get().is_some());
+        self.connection.end();
     }
 }
 
