@@ -135,39 +135,50 @@ const VIEWS = {
   server: ['#/server', (page) => page.locator('.table-of dd').nth(12).waitFor()],
 };
 
-for (const scheme of /** @type {const} */ (['light', 'dark'])) {
-  test(`no view has a serious accessibility problem (${scheme})`, async () => {
-    for (const [name, [path, ready]] of Object.entries(VIEWS)) {
-      const narrow = ['prompt', 'find', 'shelf', 'signing in'].includes(name);
-      for (const width of narrow ? [1280, 380] : [1280]) {
-        const { page, context, wrong } = await visit(open, {
-          colorScheme: scheme,
-          reducedMotion: 'reduce',
-          viewport: { width, height: 900 },
-        });
-        await page.goto(path.startsWith('closed') ? closed.url + path.slice('closed'.length) : server.url + path);
-        await ready(page);
-        await page.evaluate(AXE);
-        const found = await page.evaluate(() =>
-          /** @type {any} */ (window).axe.run(document, { resultTypes: ['violations'] }),
-        );
-        const bad = found.violations
-          .filter((/** @type {any} */ one) => ['serious', 'critical'].includes(one.impact))
-          .map(
-            (/** @type {any} */ one) =>
-              `${one.id}: ${one.nodes.map((/** @type {any} */ node) => `${node.html} ${node.any[0]?.message ?? ''}`).join('\n')}`,
-          );
-        assert.deepEqual(bad, [], `${name} at ${width}`);
-        const wide = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        assert.ok(wide <= 0, `${name} at ${width} scrolls sideways`);
-        assert.deepEqual(wrong, [], name);
-        await context.close();
-      }
-    }
-  });
+/**
+ * @param {any} page
+ * @param {object} options
+ */
+async function problems(page, options) {
+  const found = await page.evaluate(
+    (/** @type {object} */ options) =>
+      /** @type {any} */ (window).axe.run(document, { resultTypes: ['violations'], ...options }),
+    options,
+  );
+  return found.violations
+    .filter((/** @type {any} */ one) => ['serious', 'critical'].includes(one.impact))
+    .map(
+      (/** @type {any} */ one) =>
+        `${one.id}: ${one.nodes.map((/** @type {any} */ node) => `${node.html} ${node.any[0]?.message ?? ''}`).join('\n')}`,
+    );
 }
+
+test('no view has a serious accessibility problem, in light and dark', async () => {
+  for (const [name, [path, ready]] of Object.entries(VIEWS)) {
+    const narrow = ['prompt', 'find', 'shelf', 'signing in'].includes(name);
+    for (const width of narrow ? [1280, 380] : [1280]) {
+      const { page, context, wrong } = await visit(open, {
+        colorScheme: 'light',
+        reducedMotion: 'reduce',
+        viewport: { width, height: 900 },
+      });
+      await page.goto(path.startsWith('closed') ? closed.url + path.slice('closed'.length) : server.url + path);
+      await ready(page);
+      await page.evaluate(AXE);
+      assert.deepEqual(await problems(page, {}), [], `${name} at ${width}, light`);
+      // Only colours differ.
+      await page.emulateMedia({ colorScheme: 'dark' });
+      const dark = await problems(page, { runOnly: ['color-contrast'] });
+      assert.deepEqual(dark, [], `${name} at ${width}, dark`);
+      const wide = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
+      assert.ok(wide <= 0, `${name} at ${width} scrolls sideways`);
+      assert.deepEqual(wrong, [], name);
+      await context.close();
+    }
+  }
+});
 
 test('the first paint needs less than 100 kB, and a second visit nothing', async () => {
   const { page, context } = await visit(open);

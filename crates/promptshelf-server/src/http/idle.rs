@@ -8,7 +8,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 /// The requests of a connection, and since when it has had none. It is kept here, and not by hyper's timer for the head
-/// of a request, which costs each request an allocation, two looks at the clock and a change of the runtime's timers.
+/// of a request, which takes an allocation, a reading of the clock and a new timer for each request.
 #[derive(Debug)]
 pub(super) struct Idle {
     started: Instant,
