@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { test } from 'node:test';
+import { describe, it } from 'node:test';
 import { parseArgs } from 'node:util';
 import { promptsAsTools } from './prompts_as_tools.mjs';
 import { PATIENCE } from './server.mjs';
@@ -70,30 +70,35 @@ for (const revision of [MODERN, LEGACY]) {
   }
 }
 
-for (const [scenario, revision, command, { asTools } = {}] of scenarios) {
-  const verb = command.slice(command.indexOf(promptshelf) + 1).join(' ');
-  test(`${scenario}, revision ${revision}: ${verb}`, async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'promptshelf-conformance-'));
-    const proxy = asTools ? await promptsAsTools() : undefined;
-    const env = {
-      ...process.env,
-      XDG_STATE_HOME: join(folder, 'state'),
-      PROMPTSHELF_KEYRING: 'file',
-      BROWSER: `${process.execPath} ${join(here, 'browser.mjs')}`,
-      TERM: 'xterm',
-      ...CLIENTS[scenario],
-      ...(proxy && { HTTP_PROXY: proxy.address }),
-    };
-    const args = [join(suite, 'dist/index.js'), 'client', '--scenario', scenario, '--spec-version', revision];
-    args.push('--command', command.join(' '), '-o', folder);
-    try {
-      const said = await new Promise((done) => {
-        execFile(process.execPath, args, { env, timeout: 3 * PATIENCE }, (_, stdout, stderr) => done(stdout + stderr));
-      });
-      assert.match(said, /OVERALL: PASSED/, said);
-    } finally {
-      proxy?.stop();
-      await rm(folder, { recursive: true, force: true });
-    }
-  });
-}
+// Each scenario has a server and processes of its own, and mostly waits for them.
+describe('scenarios of the suite', { concurrency: 4 }, () => {
+  for (const [scenario, revision, command, { asTools } = {}] of scenarios) {
+    const verb = command.slice(command.indexOf(promptshelf) + 1).join(' ');
+    it(`${scenario}, revision ${revision}: ${verb}`, async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'promptshelf-conformance-'));
+      const proxy = asTools ? await promptsAsTools() : undefined;
+      const env = {
+        ...process.env,
+        XDG_STATE_HOME: join(folder, 'state'),
+        PROMPTSHELF_KEYRING: 'file',
+        BROWSER: `${process.execPath} ${join(here, 'browser.mjs')}`,
+        TERM: 'xterm',
+        ...CLIENTS[scenario],
+        ...(proxy && { HTTP_PROXY: proxy.address }),
+      };
+      const args = [join(suite, 'dist/index.js'), 'client', '--scenario', scenario, '--spec-version', revision];
+      args.push('--command', command.join(' '), '-o', folder);
+      try {
+        const said = await new Promise((done) => {
+          execFile(process.execPath, args, { env, timeout: 3 * PATIENCE }, (_, stdout, stderr) =>
+            done(stdout + stderr),
+          );
+        });
+        assert.match(said, /OVERALL: PASSED/, said);
+      } finally {
+        proxy?.stop();
+        await rm(folder, { recursive: true, force: true });
+      }
+    });
+  }
+});
