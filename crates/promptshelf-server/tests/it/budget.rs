@@ -360,6 +360,19 @@ async fn connections_without_a_request_end_after_the_idle_timeout() {
 }
 
 #[tokio::test]
+async fn connections_of_a_separate_listener_end_after_the_idle_timeout() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let routes = axum::Router::new().route("/healthz", axum::routing::get(promptshelf_server::http::healthy));
+    let serving = tokio::spawn(promptshelf_server::http::serve_routes(listener, routes, IDLE));
+    let mut stream = TcpStream::connect(address).await.expect("the server listens");
+    let answer = exchange(&mut stream, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert!(answer.ends_with("ok\n"), "{answer}");
+    assert_eq!(read_to_end(&mut stream).await, 0);
+    serving.abort();
+}
+
+#[tokio::test]
 async fn request_in_progress_is_not_idle() {
     let server = impatient_server().await;
     let mut stream = server.connect(HERE).await;

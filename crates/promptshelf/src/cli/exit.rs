@@ -6,6 +6,7 @@ use promptshelf_client::ClientError;
 use promptshelf_git::GitError;
 use promptshelf_server::OpenError;
 use promptshelf_service::Rejection;
+use promptshelf_store::StoreError;
 
 /// An exit code. The numbers are documented and never change their meaning, because scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,10 +171,8 @@ impl From<GitError> for Failure {
     }
 }
 
-impl From<promptshelf_store::StoreError> for Failure {
-    fn from(error: promptshelf_store::StoreError) -> Failure {
-        use promptshelf_store::StoreError;
-
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
         let exit = match &error {
             StoreError::InvalidUrl { .. } | StoreError::InvalidChannel { .. } | StoreError::InvalidRevision { .. } => {
                 Exit::Usage

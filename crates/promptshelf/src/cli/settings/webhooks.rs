@@ -2,25 +2,27 @@
 
 use std::path::PathBuf;
 
-use super::{file::ServerFile, sections::ServerSettings};
+use promptshelf_server::deliveries::{WebhookFormat, WebhookTarget};
+use promptshelf_store::WebhookEvent;
+
+use super::{
+    file::ServerFile,
+    sections::ServerSettings,
+    webhook_sections::{Event, Format},
+};
+
+/// The largest number of webhooks of one server.
+const MAX_WEBHOOKS: usize = 50;
 
 /// A webhook, with the file of its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfiguredWebhook {
-    pub(crate) target: promptshelf_server::deliveries::WebhookTarget,
+    pub(crate) target: WebhookTarget,
     pub(crate) secret: Option<PathBuf>,
 }
 
 /// Checks all webhooks, and reports their mistakes in the file.
 pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredWebhook> {
-    use promptshelf_server::deliveries::{WebhookFormat, WebhookTarget};
-    use promptshelf_store::WebhookEvent;
-
-    use super::webhook_sections::{Event, Format};
-
-    /// The largest number of webhooks of one server.
-    const MAX_WEBHOOKS: usize = 50;
-
     let sections = &written.webhook.0;
     if sections.len() > MAX_WEBHOOKS {
         file.webhook_error(MAX_WEBHOOKS, "url", format!("expected at most {MAX_WEBHOOKS} webhooks"));

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use promptshelf_author::clients::{Configuration, ConfiguredEndpoint};
 use promptshelf_git::GitAddress;
+use promptshelf_store::StoreUrl;
 
 use crate::{
-    args::{ServeArguments, ServedObject, reach::InstallArguments},
+    args::{ServeArguments, ServedObject, channels::StoreText, reach::InstallArguments},
     client_config::{Places, Scope},
+    commands::channels::check_channel,
     connect::usual_url,
     exit::{Exit, Failure},
     library,
@@ -133,7 +135,7 @@ fn has_sources_only(arguments: &InstallArguments, config: &Path) -> Result<bool,
 /// Checks a library, and returns the word that names it from every folder.
 async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Failure> {
     match named.to_str() {
-        Some(word) if promptshelf_store::StoreUrl::is_meant(word) => store(word, scope, places).await,
+        Some(word) if StoreUrl::is_meant(word) => store(word, scope, places).await,
         word => {
             let opened = library::open(named)?;
             library::note_errors(&opened, named);
@@ -149,10 +151,8 @@ async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Fa
 }
 
 async fn store(word: &str, scope: Scope, places: &Places) -> Result<Word, Failure> {
-    use crate::{args::channels::StoreText, commands::channels::check_channel};
-
     let (url, channel) = word.split_once('#').map_or((word, ""), |(url, _)| (url, &word[url.len()..]));
-    let parsed: Result<promptshelf_store::StoreUrl, _> = url.parse();
+    let parsed: Result<StoreUrl, _> = url.parse();
     if parsed.is_ok_and(|url| url.has_password()) {
         let message = "the URL contains a password, which clients would store in their files";
         return Err(Failure::new(Exit::Usage, message).help("leave it out, and write it to ~/.pgpass"));
