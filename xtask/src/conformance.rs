@@ -1,17 +1,17 @@
-//! The tables of `docs/conformance.md` and `SECURITY.md`: requirements and threats with their evidence.
+//! Requirements of the protocol and threats, with the tests that prove them.
 //!
 //! People write `docs/requirements/*.toml`. A test names the requirements that it proves in a tag (`// req: C6`); the
-//! official suites leave their results in the target folder. The tables are generated from these three, and are never
-//! edited by hand. The tests run elsewhere.
+//! official suites leave their results in the target folder. The steps `requirements` and `conformance` check that each
+//! row has evidence; the guide has both tables as pages, which are generated when it is built.
 
 mod document;
 mod requirements;
 mod suites;
 mod tags;
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{collections::BTreeSet, path::PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::repository::Repository;
 use requirements::Area;
@@ -22,62 +22,41 @@ pub(crate) fn results_file(repository: &Repository) -> PathBuf {
     repository.target().join("conformance-results.json")
 }
 
-/// Writes both tables after the suites have run.
-///
-/// # Errors
-///
-/// When a requirement is invalid or lacks evidence, or the suites have not run.
-pub(crate) fn write(repository: &Repository) -> Result<()> {
-    let suites = suites::read(&results_file(repository))?;
-    let proven = Proven::read(repository, &suites::passing(&suites))?;
-    proven.write(repository, &document::suites(&suites))
-}
-
-/// Writes both tables and keeps the recorded results of the suites.
+/// Checks requirements, threats and tags. Scenarios of the suites count as evidence without a run.
 ///
 /// # Errors
 ///
 /// When a requirement is invalid or lacks evidence.
-pub(crate) fn write_requirements(repository: &Repository) -> Result<()> {
-    let written = read(repository, CONFORMANCE)?;
-    let suites = document::suites_of(&written);
-    Proven::read(repository, &document::passing(suites))?.write(repository, suites)
-}
-
-/// Checks both tables against requirements and tags. Runs no test and no suite.
-///
-/// # Errors
-///
-/// When a requirement is invalid or lacks evidence, or a table is stale.
 pub(crate) fn check_requirements(repository: &Repository) -> Result<()> {
-    let written = read(repository, CONFORMANCE)?;
-    let Proven { areas, tags } = Proven::read(repository, &document::passing(document::suites_of(&written)))?;
-    compare(CONFORMANCE, &document::requirements(&areas, &tags), document::requirements_of(&written), FROM_TAGS)?;
-    let security = read(repository, SECURITY)?;
-    compare(SECURITY, &document::with_threats(&security, &areas, &tags)?, &security, FROM_TAGS)?;
+    let Proven { areas, tags } = Proven::read(repository, None)?;
     println!("{}", document::totals(&areas, &tags));
     Ok(())
 }
 
-/// Checks the second part of the table against the last run of the suites.
+/// Checks that the scenarios which requirements name have passed in the last run of the suites.
 ///
 /// # Errors
 ///
-/// When the table is stale.
+/// When one has not.
 pub(crate) fn check_suites(repository: &Repository) -> Result<()> {
     let suites = suites::read(&results_file(repository))?;
-    let written = read(repository, CONFORMANCE)?;
-    compare(CONFORMANCE, &document::suites(&suites), document::suites_of(&written), WITH_SUITES)?;
-    println!("{CONFORMANCE} is current");
-    Ok(())
+    Proven::read(repository, Some(&suites::passing(&suites))).map(drop)
 }
 
-/// The commands that write the tables.
-const WITH_SUITES: &str = "cargo xtask conformance";
-const FROM_TAGS: &str = "cargo xtask conformance --without-running";
-
-const CONFORMANCE: &str = "docs/conformance.md";
-const SECURITY: &str = "SECURITY.md";
+/// Returns the pages of the guide about requirements and threats: file name and text. The results of the suites are
+/// on the first one if they have run here.
+///
+/// # Errors
+///
+/// When a requirement is invalid or lacks evidence.
+pub(crate) fn pages(repository: &Repository) -> Result<[(&'static str, String); 2]> {
+    let Proven { areas, tags } = Proven::read(repository, None)?;
+    let results = suites::read(&results_file(repository)).map_or_else(|_| String::new(), |it| document::suites(&it));
+    Ok([
+        ("conformance.md", document::requirements(&areas, &tags) + &results),
+        ("threats.md", document::threats(&areas, &tags)),
+    ])
+}
 
 /// Valid requirements and their evidence.
 struct Proven {
@@ -86,7 +65,8 @@ struct Proven {
 }
 
 impl Proven {
-    fn read(repository: &Repository, passing: &BTreeSet<String>) -> Result<Proven> {
+    /// Reads and checks the requirements. `passing` holds the scenarios that passed, if the suites have run.
+    fn read(repository: &Repository, passing: Option<&BTreeSet<String>>) -> Result<Proven> {
         let areas = requirements::read(&repository.root.join("docs/requirements"))?;
         let tags = Tags::collect(&repository.texts()?);
         let problems = requirements::problems(&areas, &tags, passing);
@@ -97,44 +77,5 @@ impl Proven {
             println!("{problem}");
         }
         bail!("{} problems in docs/requirements and the tags at the tests", problems.len())
-    }
-
-    fn write(&self, repository: &Repository, suites: &str) -> Result<()> {
-        let Proven { areas, tags } = self;
-        let security = document::with_threats(&read(repository, SECURITY)?, areas, tags)?;
-        for (path, text) in [(CONFORMANCE, document::requirements(areas, tags) + suites), (SECURITY, security)] {
-            fs::write(repository.root.join(path), text).with_context(|| format!("{path} cannot be written"))?;
-        }
-        println!("{CONFORMANCE}: {}", document::totals(areas, tags));
-        Ok(())
-    }
-}
-
-fn read(repository: &Repository, path: &str) -> Result<String> {
-    fs::read_to_string(repository.root.join(path)).with_context(|| format!("{path} cannot be read"))
-}
-
-/// Fails at the first line that differs.
-fn compare(path: &str, expected: &str, written: &str, command: &str) -> Result<()> {
-    if expected == written {
-        return Ok(());
-    }
-    let differs = expected.lines().zip(written.lines()).find(|(expected, written)| expected != written);
-    if let Some((expected, written)) = differs {
-        println!("- {written}\n+ {expected}");
-    }
-    bail!("{path} is stale; run `{command}` and commit the result")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::compare;
-
-    #[test]
-    fn table_that_differs_is_stale() {
-        assert!(compare("a.md", "| A1 |\n", "| A1 |\n", "cargo").is_ok());
-        assert!(compare("a.md", "| A1 |\n", "| A2 |\n", "cargo").is_err());
-        assert!(compare("a.md", "| A1 |\n", "| A1 |\n| A2 |\n", "cargo").is_err());
-        assert!(compare("a.md", "| A1 |\n", "", "cargo").is_err());
     }
 }

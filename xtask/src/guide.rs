@@ -12,7 +12,7 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{prepare, repository::Repository, terminal::Program};
+use crate::{conformance, prepare, repository::Repository, terminal::Program};
 
 /// The folder of the book's pages, from the root.
 const PAGES: &str = "docs/guide/src";
@@ -62,7 +62,23 @@ pub(crate) fn check(repository: &Repository) -> Result<()> {
     build(repository)
 }
 
+/// Builds the book from a copy of its pages in the target folder, to which the generated pages are added.
 fn build(repository: &Repository) -> Result<()> {
+    let copy = repository.target().join("guide-pages");
+    let source = repository.root.join("docs/guide");
+    if copy.exists() {
+        fs::remove_dir_all(&copy).with_context(|| format!("{} cannot be removed", copy.display()))?;
+    }
+    Program::new("cp", &repository.root).args(&["-R", &source.to_string_lossy(), &copy.to_string_lossy()]).run()?;
+    let mut summary = fs::read_to_string(source.join("src/SUMMARY.md")).context("SUMMARY.md cannot be read")?;
+    for (name, text) in conformance::pages(repository)? {
+        let title = text.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+        summary.push_str(&format!("- [{title}](reference/{name})\n"));
+        fs::write(copy.join("src/reference").join(name), text).with_context(|| format!("{name} cannot be written"))?;
+    }
+    fs::write(copy.join("src/SUMMARY.md"), summary).context("SUMMARY.md cannot be written")?;
     let program = prepare::cargo_tool(repository, "mdbook", MDBOOK, "search")?;
-    Program::new(program, &repository.root).args(&["build", "docs/guide"]).run()
+    Program::new(program, &repository.root)
+        .args(&["build", &copy.to_string_lossy(), "--dest-dir", &repository.target().join("guide").to_string_lossy()])
+        .run()
 }

@@ -1,4 +1,4 @@
-//! Tasks of this repository for people and CI: `cargo xtask test`, `tidy`, `conformance`, `fuzz`, `bench`,
+//! Tasks of this repository for people and CI: `cargo xtask test`, `tidy`, `guide`, `fuzz`, `bench`,
 //! `guard` and `release`.
 //!
 //! No part of the product is here. Each task starts programs that a person could start by hand, and prints their
@@ -44,21 +44,8 @@ enum Verb {
         #[arg(long)]
         list: bool,
     },
-    /// Check the rules that the compiler cannot check: layers, imports, lengths, language
-    Tidy {
-        /// Lower the ceilings of xtask/ceilings.toml to the current counts
-        #[arg(long)]
-        lower: bool,
-        /// List every place that counts towards a ceiling
-        #[arg(long)]
-        list: bool,
-    },
-    /// Run the official suites, and write docs/conformance.md and SECURITY.md's table
-    Conformance {
-        /// Write the tables from the tags, and keep the recorded results of the suites
-        #[arg(long)]
-        without_running: bool,
-    },
+    /// Check the rules that the compiler cannot check: layers, reserved output, names of machines
+    Tidy,
     /// Send random bytes to the parsers of untrusted input (needs cargo-fuzz and a nightly toolchain)
     Fuzz {
         /// Seconds for each target
@@ -115,14 +102,7 @@ fn run(verb: Verb) -> Result<()> {
             Ok(())
         }
         Verb::Test { only, .. } => steps::run(&repository, &only),
-        Verb::Tidy { list: true, .. } => tidy::list(&repository),
-        Verb::Tidy { lower: true, .. } => tidy::lower(&repository),
-        Verb::Tidy { .. } => tidy::run(&repository),
-        Verb::Conformance { without_running: true } => conformance::write_requirements(&repository),
-        Verb::Conformance { without_running: false } => {
-            steps::suites(&repository)?;
-            conformance::write(&repository)
-        }
+        Verb::Tidy => tidy::run(&repository),
         Verb::Fuzz { seconds, target } => fuzz::run(&repository, seconds, target.as_deref()),
         Verb::Bench { quick, only, attack_seconds, peers } => {
             bench::run(&repository, quick, &only, attack_seconds, peers.as_deref())

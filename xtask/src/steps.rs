@@ -38,7 +38,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "tidy", about: "the rules of the project hold", run: tidy::run },
     Step {
         name: "requirements",
-        about: "docs/conformance.md and SECURITY.md agree with the requirements and the tags at the tests",
+        about: "every requirement and every threat has a test that names it",
         run: conformance::check_requirements,
     },
     Step { name: "clippy", about: "there are no lints", run: clippy },
@@ -260,12 +260,12 @@ fn conformance_suites(repository: &Repository) -> Result<()> {
     conformance::check_suites(repository)
 }
 
-/// Runs the official suites, and leaves their results for the table.
+/// Runs the official suites, and leaves their results for the guide's page.
 ///
 /// # Errors
 ///
 /// When a result differs from the baseline.
-pub(crate) fn suites(repository: &Repository) -> Result<()> {
+fn suites(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
     let tests = ["--test", "verdict.test.mjs", "evaluations.test.mjs"];

@@ -1,14 +1,10 @@
 //! Rules of this project that neither the compiler nor clippy can check.
 //!
 //! A rule is a function from the tree to its findings. It reads no files itself, so that a test can pass a tree of two
-//! lines. Counts that fall step by step have a ceiling instead (`ceilings.rs`).
+//! lines.
 
-mod ceilings;
-mod circles;
 mod code;
 mod files;
-mod imports;
-mod prose;
 mod walls;
 
 use std::{collections::BTreeMap, fmt};
@@ -73,49 +69,26 @@ const RULES: &[(&str, Rule)] = &[
     ("core does no I/O and reads no clock", walls::core_does_no_io),
     ("stdout belongs to the protocol and to the command line", walls::stdout_is_reserved),
     ("no placeholders for unfinished code", walls::no_placeholders),
-    ("files are short", files::files_are_short),
-    ("ARCHITECTURE.md is short", files::architecture_page_is_short),
     ("no machine and no registry is named", files::no_machine_is_named),
     ("the changelog has a place for what comes next", files::the_changelog_is_open),
     ("the licences are there", files::licences_are_there),
 ];
 
-/// Checks every rule and ceiling, and prints the findings.
+/// Checks every rule, and prints the findings.
 ///
 /// # Errors
 ///
-/// When a rule is broken, a count is above its ceiling, or the repository cannot be read.
+/// When a rule is broken or the repository cannot be read.
 pub(crate) fn run(repository: &Repository) -> Result<()> {
     let tree = read(repository)?;
     let mut count = 0;
     for (name, rule) in RULES {
         count += print(name, &rule(&tree));
     }
-    let counts = ceilings::Counts::of(&tree);
-    count += print("counts stay below xtask/ceilings.toml", &ceilings::read(repository)?.exceeded(&counts));
     if count > 0 {
         bail!("{count} places break a rule of the project");
     }
     println!("{} rules hold in {} files", RULES.len(), tree.texts.len());
-    Ok(())
-}
-
-/// Lowers the ceilings to the current counts.
-///
-/// # Errors
-///
-/// When the ceilings cannot be read or written.
-pub(crate) fn lower(repository: &Repository) -> Result<()> {
-    ceilings::lower(repository, &ceilings::Counts::of(&read(repository)?))
-}
-
-/// Prints every place that counts towards a ceiling.
-///
-/// # Errors
-///
-/// When the repository cannot be read.
-pub(crate) fn list(repository: &Repository) -> Result<()> {
-    ceilings::Counts::of(&read(repository)?).print();
     Ok(())
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Requirement {
     pub(super) not_applicable: Option<String>,
 }
 
-/// A threat and its defence: a row of SECURITY.md.
+/// A threat and its defence: a row of the guide's page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Threat {
@@ -77,8 +77,8 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Area>> {
     paths.iter().map(area).collect()
 }
 
-/// Checks ids, levels, revisions and evidence. `passing` holds the scenarios of the suites that pass.
-pub(super) fn problems(areas: &[Area], tags: &Tags, passing: &BTreeSet<String>) -> Vec<String> {
+/// Checks ids, levels, revisions and evidence. `passing` holds the scenarios that passed, if the suites have run.
+pub(super) fn problems(areas: &[Area], tags: &Tags, passing: Option<&BTreeSet<String>>) -> Vec<String> {
     let mut problems = tags.problems.clone();
     let mut ids = BTreeSet::new();
     for area in areas {
@@ -109,7 +109,7 @@ pub(super) fn problems(areas: &[Area], tags: &Tags, passing: &BTreeSet<String>) 
 }
 
 impl Requirement {
-    fn problems(&self, tags: &Tags, passing: &BTreeSet<String>) -> impl Iterator<Item = String> {
+    fn problems(&self, tags: &Tags, passing: Option<&BTreeSet<String>>) -> impl Iterator<Item = String> {
         let mut problems = Vec::new();
         if !LEVELS.contains(&self.level.as_str()) {
             problems.push(format!("expected a level of {}", LEVELS.join(", ")));
@@ -120,7 +120,7 @@ impl Requirement {
         if self.text.trim().is_empty() {
             problems.push("the text is empty".to_owned());
         }
-        for suite in self.suites.iter().filter(|suite| !passing.contains(*suite)) {
+        for suite in self.suites.iter().filter(|suite| passing.is_some_and(|passing| !passing.contains(*suite))) {
             problems.push(format!("`{suite}` is not a scenario of the official suites that passes"));
         }
         match (&self.not_applicable, self.is_proven(tags)) {
@@ -148,7 +148,7 @@ mod tests {
     /// The problems of these rows, where `x::y` has the tag A1 and `ping` passes.
     fn problems_of(rows: &str) -> Vec<String> {
         let area = toml::from_str(&format!("id = \"A\"\ntitle = \"All\"\n{rows}")).expect("a file of requirements");
-        problems(&[area], &Tags::default(), &["ping".to_owned()].into())
+        problems(&[area], &Tags::default(), Some(&["ping".to_owned()].into()))
     }
 
     fn row(members: &str) -> String {
@@ -175,14 +175,14 @@ mod tests {
     fn tag_is_evidence_for_requirements_and_threats() {
         let rows = "id = \"A\"\ntitle = \"All\"\n".to_owned() + &row("id = \"A1\"\nlevel = \"MUST\"");
         let area = || toml::from_str(&rows).expect("a file of requirements");
-        assert_eq!(problems(&[area()], &tagged("A1"), &BTreeSet::new()), [""; 0]);
-        let unknown = problems(&[area()], &tagged("A2"), &BTreeSet::new());
+        assert_eq!(problems(&[area()], &tagged("A1"), None), [""; 0]);
+        let unknown = problems(&[area()], &tagged("A2"), None);
         assert_eq!(unknown.len(), 2, "A1 has no evidence, A2 is not a requirement: {unknown:?}");
 
         let threats = "id = \"S\"\ntitle = \"T\"\n[[threat]]\nid = \"S-1\"\nthreat = \"a\"\ndefence = \"b\"\n";
         let area = || toml::from_str(threats).expect("a file of threats");
-        assert_eq!(problems(&[area()], &tagged("S-1"), &BTreeSet::new()), [""; 0]);
-        assert_eq!(problems(&[area()], &Tags::default(), &BTreeSet::new()).len(), 1);
+        assert_eq!(problems(&[area()], &tagged("S-1"), None), [""; 0]);
+        assert_eq!(problems(&[area()], &Tags::default(), None).len(), 1);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Scanner for Rust and JavaScript: separates code from comments and string literals.
+//! Scanner for Rust: separates code from comments and string literals.
 //!
 //! A small scanner and not a parser. It keeps line numbers, so that a finding can name its line.
 
 /// A part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     Code,
     /// A comment with its marks, to the end of its line or block.
     Comment,
@@ -12,47 +12,24 @@ pub(super) enum Kind {
     Text,
 }
 
-/// The language of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
-    Rust,
-    JavaScript,
-}
-
-impl Language {
-    /// Returns the language of a path, if the scanner supports it.
-    pub(super) fn of(path: &str) -> Option<Language> {
-        match path.rsplit_once('.')?.1 {
-            "rs" => Some(Language::Rust),
-            "js" | "mjs" => Some(Language::JavaScript),
-            _ => None,
-        }
-    }
-}
-
 /// Splits a text into its parts. Joined again they are the text.
-pub(super) fn split(text: &str, language: Language) -> Vec<(Kind, &str)> {
+fn split(text: &str) -> Vec<(Kind, &str)> {
     let mut parts = Vec::new();
     let (mut code, mut at) = (0, 0);
     while let Some(first) = text[at..].chars().next() {
         let (rest, before) = (&text[at..], &text[..at]);
-        let (length, kind) = match (first, language) {
-            ('/', _) if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), Kind::Comment),
-            ('/', Language::Rust) if rest.starts_with("/*") => (nested_comment(rest), Kind::Comment),
-            ('/', Language::JavaScript) if rest.starts_with("/*") => {
-                (rest.find("*/").map_or(rest.len(), |end| end + 2), Kind::Comment)
-            }
-            ('/', Language::JavaScript) if regex_may_follow(before) => (regex(rest), Kind::Code),
-            ('"', _) => (quoted(rest, '"'), Kind::Text),
-            ('\'' | '`', Language::JavaScript) => (quoted(rest, first), Kind::Text),
-            ('r' | 'b', Language::Rust) if !before.ends_with(|c: char| c.is_alphanumeric() || c == '_') => {
+        let (length, kind) = match first {
+            '/' if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), Kind::Comment),
+            '/' if rest.starts_with("/*") => (nested_comment(rest), Kind::Comment),
+            '"' => (quoted(rest, '"'), Kind::Text),
+            'r' | 'b' if !before.ends_with(|c: char| c.is_alphanumeric() || c == '_') => {
                 raw_string(rest).map_or((1, Kind::Code), |length| (length, Kind::Text))
             }
-            ('\'', Language::Rust) => match character(rest) {
+            '\'' => match character(rest) {
                 1 => (1, Kind::Code),
                 length => (length, Kind::Text),
             },
-            (other, _) => (other.len_utf8(), Kind::Code),
+            other => (other.len_utf8(), Kind::Code),
         };
         if kind != Kind::Code {
             parts.extend((code < at).then(|| (Kind::Code, &text[code..at])));
@@ -68,7 +45,7 @@ pub(super) fn split(text: &str, language: Language) -> Vec<(Kind, &str)> {
 /// Returns the code of a Rust file: comments and literals are blanked, and the module of tests at the end is cut off.
 pub(super) fn code_of(text: &str) -> String {
     let mut blanked = String::with_capacity(text.len());
-    for (kind, part) in split(text, Language::Rust) {
+    for (kind, part) in split(text) {
         match kind {
             Kind::Code => blanked.push_str(part),
             Kind::Comment | Kind::Text => blanked.extend(part.chars().map(|c| if c == '\n' { '\n' } else { ' ' })),
@@ -158,28 +135,6 @@ fn character(text: &str) -> usize {
     }
 }
 
-/// Whether a slash after this JavaScript begins a regular expression, rather than a division.
-fn regex_may_follow(before: &str) -> bool {
-    let before = before.trim_end_matches([' ', '\t']);
-    before.ends_with("return") || before.chars().next_back().is_none_or(|c| "(,=:[!&|?{};\n>".contains(c))
-}
-
-fn regex(text: &str) -> usize {
-    let (mut escaped, mut class) = (false, false);
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            '\n' => return 1,
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '[' => class = true,
-            ']' => class = false,
-            '/' if !class => return at + 1,
-            _ => {}
-        }
-    }
-    1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,18 +155,9 @@ mod tests {
 
     #[test]
     fn parts_join_to_the_text() {
-        let rust = "let a = \"x\"; // y\n'c' 'life b\"\" r#\"\"#";
-        let script = "const a = /[\"/]\\//.test(b) / 2; // 'x'\nlet c = `it's ${d}`; /* \" */ f('\"')";
-        for (text, language) in [(rust, Language::Rust), (script, Language::JavaScript)] {
-            let joined: String = split(text, language).into_iter().map(|(_, part)| part).collect();
-            assert_eq!(joined, text);
-        }
-        let texts: Vec<&str> = split(script, Language::JavaScript)
-            .into_iter()
-            .filter(|(kind, _)| *kind != Kind::Code)
-            .map(|(_, part)| part)
-            .collect();
-        assert_eq!(texts, ["// 'x'", "`it's ${d}`", "/* \" */", "'\"'"]);
+        let text = "let a = \"x\"; // y\n'c' 'life b\"\" r#\"\"#";
+        let joined: String = split(text).into_iter().map(|(_, part)| part).collect();
+        assert_eq!(joined, text);
     }
 
     #[test]

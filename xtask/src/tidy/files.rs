@@ -1,40 +1,6 @@
-//! Rules for files: lengths, and text that a repository must not contain.
+//! Rules for files: text that a repository must not contain, and pages that it must.
 
 use super::{Finding, Tree};
-
-/// A longer file has more than one purpose.
-const MOST_LINES: usize = 499;
-
-/// Files of code have at most 499 lines.
-pub(super) fn files_are_short(tree: &Tree) -> Vec<Finding> {
-    let code = |path: &str| [".rs", ".js", ".mjs", ".css"].iter().any(|ending| path.ends_with(ending));
-    tree.texts
-        .iter()
-        .filter(|(path, text)| code(path) && text.lines().count() > MOST_LINES)
-        .map(|(path, text)| {
-            let lines = text.lines().count();
-            Finding::new(
-                path,
-                0,
-                format!("{lines} lines; at most {MOST_LINES} are allowed: move a part to its own file"),
-            )
-        })
-        .collect()
-}
-
-/// The architecture page describes layers and invariants; a table of files belongs into module headers.
-pub(super) fn architecture_page_is_short(tree: &Tree) -> Vec<Finding> {
-    const PAGE: &str = "ARCHITECTURE.md";
-    const MOST_WORDS: usize = 2_000;
-    let Some(page) = tree.texts.get(PAGE) else {
-        return vec![Finding::new(PAGE, 0, "is missing")];
-    };
-    let words = page.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
-    if words <= MOST_WORDS {
-        return Vec::new();
-    }
-    vec![Finding::new(PAGE, 0, format!("{words} words; at most {MOST_WORDS} are allowed"))]
-}
 
 /// A path of one machine is of no use on another one, and a file that a registry's client writes or reads must not
 /// name the registry's host.
@@ -99,25 +65,6 @@ pub(super) fn licences_are_there(tree: &Tree) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_code_is_found_and_long_data_is_not() {
-        let long = "x\n".repeat(MOST_LINES + 1);
-        let fits = "x\n".repeat(MOST_LINES);
-        let tree = Tree::of(&[("a.rs", &long), ("b.json", &long), ("c.mjs", &fits), ("d.css", &long)]);
-        let paths: Vec<String> = files_are_short(&tree).into_iter().map(|finding| finding.path).collect();
-        assert_eq!(paths, ["a.rs", "d.css"]);
-    }
-
-    #[test]
-    fn architecture_page_has_at_most_2000_words() {
-        let found = |words: usize| {
-            let page = "word | ".repeat(words);
-            architecture_page_is_short(&Tree::of(&[("ARCHITECTURE.md", &page)])).len()
-        };
-        assert_eq!((found(2_000), found(2_001)), (0, 1));
-        assert_eq!(architecture_page_is_short(&Tree::default()).len(), 1);
-    }
 
     #[test]
     fn hosts_and_absolute_paths_are_found() {

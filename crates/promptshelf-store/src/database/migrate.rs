@@ -26,6 +26,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0008_rollout_history.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0009_source_signals.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0010_rollout_applied.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0011_identity_policies_tokens.sql") },
 ];
 
 /// The newest migration that older releases do not understand.

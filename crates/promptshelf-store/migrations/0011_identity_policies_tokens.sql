@@ -1,0 +1,1 @@
+-- Identity of revisions, history of policies, tokens, uploads by caller.
