@@ -99,6 +99,89 @@ test('an author writes, tests and saves a prompt with the keyboard alone', async
   await context.close();
 });
 
+test('no way of naming or saving a file takes its prompt out of service without a word', async () => {
+  const home = library(
+    {
+      'refund.md': HELLO,
+      '_tone.md': 'Write kindly.\n',
+      'mail.md': '---\ndescription: Mails\n---\nHi.\n{% include "_tone.md" %}\n',
+      'logo.txt': 'Old logo.\n',
+    },
+    '',
+  );
+  const own = await serve(home, 0, EDIT);
+  const { page, context, wrong } = await visit(open);
+  const served = async () =>
+    (await (await page.request.get(`${own.url}api/v1/prompts`)).json()).prompts
+      .map((/** @type {any} */ prompt) => prompt.name)
+      .sort();
+  await page.goto(`${own.url}#/edit/refund.md`);
+  // A name without an ending keeps the ending of the file.
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await page.getByLabel('New path').fill('refund-letter');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'refund-letter.md', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Duplicate' }).click();
+  await page.getByLabel('Path of the copy').fill('second v1.2/refund');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'second v1.2/refund.md', exact: true }).waitFor();
+  assert.deepEqual(await served(), ['mail', 'refund-letter']);
+  // Another file of the same name: nothing is replaced, and the author chooses.
+  await page.goto(`${own.url}#/edit/mail.md`);
+  await page.locator('.messages', { hasText: 'Write kindly.' }).waitFor();
+  const attach = (/** @type {string} */ content) =>
+    page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'logo.txt', mimeType: 'text/plain', buffer: Buffer.from(content) });
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await attach('New logo.\n');
+  await isAccessible(page, 'the choice of a file');
+  await page.getByRole('button', { name: 'Keep both' }).click();
+  await text(page).filter({ hasText: 'attach("logo-2.txt")' }).waitFor();
+  await attach('Third logo.\n');
+  await page.getByRole('button', { name: 'Use the existing file' }).click();
+  await text(page).filter({ hasText: 'attach("logo.txt")' }).waitFor();
+  assert.equal(readFileSync(join(home, 'logo.txt'), 'utf8'), 'Old logo.\n');
+  assert.equal(readFileSync(join(home, 'logo-2.txt'), 'utf8'), 'New logo.\n');
+  await page.keyboard.press('Control+s');
+  await page.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
+  // A new partial is empty.
+  await page.goto(`${own.url}#/edit`);
+  await page.locator('summary', { hasText: 'New prompt' }).click();
+  await page.getByLabel('Path of the new file').fill('_shared/closing');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByLabel(/^Text of _shared\/closing\.md/).waitFor();
+  assert.equal((await text(page).textContent()).trim(), '');
+  // An error of a partial stands in the prompt that it breaks, with the way there; the preview says that it is older.
+  await page.goto(`${own.url}#/edit/_tone.md`);
+  await text(page).filter({ hasText: 'Write kindly.' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('About {{ topic }}.');
+  await page.keyboard.press('Control+s');
+  await page.locator('.edit-status', { hasText: 'Saved, but not served: 1 error' }).waitFor();
+  await page.goto(`${own.url}#/edit/mail.md`);
+  await page.locator('.edit-problems li', { hasText: 'in _tone.md, line 2' }).waitFor();
+  await page.getByRole('link', { name: '_tone.md' }).first().click();
+  await page.getByRole('heading', { level: 1, name: '_tone.md', exact: true }).waitFor();
+  await page.goto(`${own.url}#/edit/refund-letter.md`);
+  await page.locator('.messages', { hasText: 'Say hello.' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('{{ oops');
+  await page.getByText('This is the last valid version. Correct line 5 to update it.').waitFor();
+  await isAccessible(page, 'an outdated preview');
+  await page.keyboard.type(' }}');
+  await page.keyboard.press('Control+s');
+  await page.locator('.edit-status', { hasText: 'Saved, but not served: 1 error' }).waitFor();
+  assert.deepEqual(await served(), ['mail', 'refund-letter'], 'the last valid versions');
+  assert.deepEqual(wrong, []);
+  await context.close();
+  await own.stop();
+  remove(home);
+});
+
 // req: S-162
 test('a change on disk is compared with the unsaved text', async () => {
   const { page, context, wrong } = await visit(open);

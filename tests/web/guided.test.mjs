@@ -137,21 +137,46 @@ test('a question can be declined', async () => {
   await context.close();
 });
 
-test('a declined question can be asked again', async () => {
+test('a question that the prompt needs cannot be skipped, and is asked again after a failure', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/prompt/new-service?purpose=pictures`);
   await page.getByRole('radio', { name: 'Rust' }).check();
-  await page.getByRole('button', { name: 'Skip this question' }).click();
+  assert.equal(await page.getByRole('button', { name: 'Skip this question' }).count(), 0);
+  await page.route('**/mcp', (route) => route.abort());
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.locator('.messages .problem').waitFor();
+  await page.unroute('**/mcp');
   await page.getByRole('button', { name: 'Back' }).click();
   // The answer that was not sent is still there.
   assert.equal(await page.getByRole('radio', { name: 'Rust' }).isChecked(), true);
-  await page.getByRole('button', { name: 'Skip this question' }).click();
-  await page.getByRole('button', { name: 'Start again' }).click();
-  await page.getByText('What will the service be written in?').waitFor();
-  await page.getByRole('radio', { name: 'Rust' }).check();
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('How will it run?').waitFor();
+  // Everything here has a default.
+  await page.getByRole('button', { name: 'Skip this question' }).click();
+  await page.locator('.messages', { hasText: 'in rust and runs in 2 copies' }).waitFor();
+  assert.deepEqual(
+    wrong.filter((line) => !/ERR_FAILED|Failed to fetch/.test(line)),
+    [],
+  );
+  await context.close();
+});
+
+test('a question for a list has a line for each item', async () => {
+  const list = '{ name: done, type: list, required: true, ask: true }, { name: notes, type: text, ask: true }';
+  const prompt = `---\ndescription: Reports\narguments: [${list}]\nsteps: [{ message: What is done? }]\n---\n`;
+  write(folder, { 'report.md': `${prompt}{% for item in done %}* {{ item }}\n{% endfor %}{{ notes }}\n` });
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/prompt/report`);
+  await page.getByText('What is done?').waitFor();
+  const field = page.locator('.guide textarea').first();
+  await field.click();
+  await page.keyboard.type('the plan');
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('the budget');
+  assert.equal(await page.locator('.guide textarea').count(), 2, 'long text has an area as well');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.locator('.messages li', { hasText: 'the plan' }).waitFor();
+  await page.locator('.messages li', { hasText: 'the budget' }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });

@@ -61,7 +61,7 @@ function answer({ arguments: given, inputResponses: replies = {}, requestState: 
         ],
       },
     },
-    ['kind'],
+    [],
   );
   if (!state) return asked({ kind }, 'one+/=');
   if (state === 'one+/=') {

@@ -14,7 +14,8 @@ const { challenge } = await import(`${JS}/auth/challenge.js`);
 const { challengeOf } = await import(`${JS}/auth/flow.js`);
 const { expand, variables } = await import(`${JS}/text/uri-template.js`);
 const { getCommand, shellWord } = await import(`${JS}/use/commands.js`);
-const { anthropic, asText, openai } = await import(`${JS}/use/formats.js`);
+const { anthropic, asText, leftOut, openai } = await import(`${JS}/use/formats.js`);
+const { isInternal, withEnding } = await import(`${JS}/edit/paths.js`);
 const { content, kinds } = await import(`${JS}/form/schema.js`);
 const words = await Promise.all(
   ['en', 'de', 'zh', 'ja'].map(async (code) => ({
@@ -154,12 +155,32 @@ test('converts messages to the formats of other programs', () => {
   assert.equal(openai(messages)[0].content[1].image_url.url, 'data:image/png;base64,AQID');
   assert.match(asText(messages), /^\[user\]\n\nLook:/);
   assert.equal(asText([messages[0]]), 'Look:');
+  const sound = user({ type: 'audio', mimeType: 'audio/wav', data: 'BBBB' });
+  const left = [asText, openai, anthropic].map((make) => leftOut([...messages, sound], make));
+  assert.deepEqual(left, [2, 0, 1], 'text has no files, and Anthropic no sounds');
 });
 
 test('a resource with any number of backticks is fenced', () => {
   const text = '` '.repeat(300_000);
   const [block] = [{ type: 'resource', resource: { uri: 'docs://x', mimeType: 'text/plain', text } }];
   assert.ok(asText([{ role: 'user', content: block }]).endsWith(`${text}\n\`\`\``));
+});
+
+test('a path without an ending gets that of the file, and no other path changes', () => {
+  for (const [typed, like, expected] of [
+    ['refund', 'mail.md', 'refund.md'],
+    ['a/refund', 'b/mail.md', 'a/refund.md'],
+    ['v1.2', 'mail.md', 'v1.2.md'],
+    ['a.b/refund', 'mail.md', 'a.b/refund.md'],
+    ['plan', '.github/prompts/old.prompt.md', 'plan.prompt.md'],
+    ['plan.md', 'old.prompt.md', 'plan.md'],
+    ['notes.txt', 'mail.md', 'notes.txt'],
+    ['skills/b/SKILL', 'skills/a/SKILL.md', 'skills/b/SKILL.md'],
+    ['logo', 'picture.PNG', 'logo.PNG'],
+    ['Makefile', 'LICENSE', 'Makefile'],
+  ])
+    assert.equal(withEnding(typed, like), expected);
+  assert.deepEqual(['_tone.md', 'a/_b/c.md', 'a_b.md'].map(isInternal), [true, true, false]);
 });
 
 test('a form follows its schema and returns typed values', () => {
@@ -177,6 +198,8 @@ test('a form follows its schema and returns typed values', () => {
       ['tags', 'list', false],
     ],
   );
+  const typed = kinds({ message: '', requestedSchema: { properties: { done: { type: 'string' } } } }, { done: 'list' });
+  assert.equal(typed[0].type, 'list', 'a schema has no free list');
   assert.deepEqual(made[0].choices, [{ value: 'rust', title: 'Rust' }]);
   assert.equal(made[1].default, '3');
   assert.equal(content(properties.lines, '4'), 4);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use gen_lsp_types::Position;
-use promptshelf_core::{Catalog, Definitions, Diagnostic, Prompt, check};
+use promptshelf_core::{Catalog, Definitions, Diagnostic, Location, Prompt, check};
 use promptshelf_source::{Directory, Fingerprint, MemoryFile, MemoryTree, Snapshot, Source, SourceError, TreeSource};
 use serde_json::{Value, json};
 
@@ -190,7 +190,11 @@ impl Analysis<'_> {
     /// Returns the prompt of a file; `None` if the file has errors, or none.
     #[must_use]
     pub fn prompt(&self, path: &str) -> Option<&Prompt> {
-        let is_broken = self.found.iter().any(|found| found.is_error() && found.location.source.path == path);
+        let is_of = |location: &Location| location.source.path == path;
+        // An error of a partial names the prompts that it breaks.
+        let is_broken = self.found.iter().any(|found| {
+            found.is_error() && (is_of(&found.location) || found.related.iter().any(|(location, _)| is_of(location)))
+        });
         let prompts = self.catalog().prompts();
         prompts.iter().find(|prompt| !is_broken && prompt.source().path == path).map(|prompt| &**prompt)
     }
@@ -199,5 +203,32 @@ impl Analysis<'_> {
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         self.workspace.catalog()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_of_a_partial_stands_in_the_prompts_that_it_breaks() {
+        let names: Vec<String> = (1..=8).map(|number| format!("p{number}.md")).collect();
+        let mut files: Vec<(&str, &str)> =
+            names.iter().map(|name| (name.as_str(), "---\ndescription: x\n---\nHi.\n{% include \"_tone.md\" %}\n")).collect();
+        files.extend([("_tone.md", "Write kindly.\n"), ("other.md", "---\ndescription: y\n---\nAlone.\n")]);
+        let mut analyzer = Analyzer::of_tree(files.into_iter().collect());
+        for broken in ["Write about {{ topic }}.\n", "Write {% if %}.\n", "{{ attach(\"none.png\") }}\n"] {
+            let analysis = analyzer.analyze(&[("_tone.md".to_owned(), broken.to_owned())].into()).expect("it is read");
+            let diagnostics = analysis.diagnostics();
+            for name in &names {
+                let own = &diagnostics[name][0];
+                assert!(own["message"].as_str().is_some_and(|it| it.starts_with("in _tone.md, line 1: ")), "{own}");
+                assert_eq!((&own["severity"], &own["range"]["start"]["line"]), (&json!(1), &json!(4)), "{own}");
+                assert_eq!(own["relatedInformation"][0]["location"]["uri"], "file:///_tone.md");
+                assert!(analysis.prompt(name).is_none(), "{name} is broken by {broken}");
+            }
+            assert!(!diagnostics.contains_key("other.md") && analysis.prompt("other.md").is_some());
+        }
+        assert!(analyzer.analyze(&BTreeMap::new()).expect("it is read").prompt("p8.md").is_some());
     }
 }

@@ -1,13 +1,14 @@
 //! One library in an editor: its files, replaced by their unsaved versions, checked after every change.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use gen_lsp_types as lsp;
-use promptshelf_core::{Catalog, Code, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check};
+use promptshelf_core::{Catalog, Code, Definitions, Diagnostic, Location, PromptDefinition, Severity, SourceText, check};
 use promptshelf_source::{Directory, ForeignSyntax, Snapshot, Source, SourceError, syntax::LIBRARY_FILE};
 
 use super::{position, schema_query};
@@ -162,13 +163,19 @@ impl Workspace {
         path: &str,
         (files, of_each): (usize, usize),
     ) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
-        let mut by_path: BTreeMap<&str, Vec<&Diagnostic>> = BTreeMap::new();
+        let mut by_path: BTreeMap<&str, Vec<Cow<'_, Diagnostic>>> = BTreeMap::new();
         for found in diagnostics {
-            by_path.entry(shown(&found.location.source.path)).or_default().push(found);
+            by_path.entry(shown(&found.location.source.path)).or_default().push(Cow::Borrowed(found));
+            if found.is_error() && self.partials.contains_key(&found.location.source.path) {
+                // The prompts that it breaks show it as well, at their include.
+                for (include, _) in &found.related {
+                    by_path.entry(shown(&include.source.path)).or_default().push(Cow::Owned(seen_from(found, include)));
+                }
+            }
         }
         let chosen = by_path.into_iter().enumerate().filter(|(number, (file, _))| *number < files || *file == path);
-        let converted = |(_, (file, found)): (usize, (&str, Vec<&Diagnostic>))| {
-            (file.to_owned(), found.into_iter().take(of_each).map(|found| self.to_lsp(found)).collect())
+        let converted = |(_, (file, found)): (usize, (&str, Vec<Cow<'_, Diagnostic>>))| {
+            (file.to_owned(), found.into_iter().take(of_each).map(|found| self.to_lsp(&found)).collect())
         };
         chosen.map(converted).collect()
     }
@@ -220,6 +227,14 @@ impl Workspace {
             ..lsp::Diagnostic::default()
         }
     }
+}
+
+/// An error of a partial as a prompt shows it that includes the partial.
+fn seen_from(found: &Diagnostic, include: &Location) -> Diagnostic {
+    let (path, (line, _)) = (&found.location.source.path, found.location.line_column());
+    let message = format!("in {path}, line {line}: {}", found.message);
+    let related = vec![(found.location.clone(), "the error".to_owned())];
+    Diagnostic { message, location: include.clone(), related, ..found.clone() }
 }
 
 /// Diagnostics of the whole folder are published at `promptshelf.toml`.

@@ -132,7 +132,7 @@ fn template(
         );
         return None;
     }
-    let lint = Lint::of(text);
+    let (first, lint) = (found.len(), Lint::of(text));
     let own = partials::Including { source: Arc::clone(source), base: range.start };
     let mut used = Named::default();
     let depth = scope.budget.include_depth.min(MAX_INCLUDE_DEPTH);
@@ -146,6 +146,12 @@ fn template(
         calls::check(definition, including, call, scope, &mut parts.uses.prompts, found);
     }
     names::check(definition, &used, found);
+    for error in found[first..].iter_mut().filter(|error| error.is_error() && error.related.is_empty()) {
+        if !Arc::ptr_eq(&error.location.source, source) {
+            let (place, label) = included_at(definition, &used, &error.location);
+            error.related.push((place, label.to_owned()));
+        }
+    }
     if found.iter().any(Diagnostic::is_error) {
         return None;
     }
@@ -209,6 +215,15 @@ impl Named {
         self.variables.extend(lint.variables.into_iter().map(name));
         self.called.extend(lint.called.into_iter().map(name));
         self.bound.extend(lint.bound);
+    }
+}
+
+/// Returns the location at which a prompt includes the partial of a diagnostic; the prompt's name if another partial
+/// includes it.
+fn included_at(definition: &PromptDefinition, used: &Named, inside: &Location) -> (Location, &'static str) {
+    match used.includes.iter().find(|(name, _)| *name == inside.source.path) {
+        Some((_, place)) => (place.clone(), "included here by this prompt"),
+        None => (definition.origin.locate("name"), "included by this prompt"),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{catalog::Catalog, diagnostic::Diagnostic};
 
 /// The largest number of related locations of one diagnostic.
-const MOST_RELATED: usize = 5;
+const MOST_RELATED: usize = 100;
 
 /// The result of a check.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::{Name, Named};
 use crate::{
     check::arguments::name_fault,
     definition::{CompletionSource, PromptDefinition},
-    diagnostic::{Code, Diagnostic, Location, nearest},
+    diagnostic::{Code, Diagnostic, nearest},
     template::{condition_names, is_filter, known_globals},
 };
 
@@ -21,13 +21,7 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
             None => format!("add `- name: {name}` under `arguments:`"),
         };
         let message = format!("`{name}` is used but not declared as an argument");
-        let diagnostic = Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help);
-        if variable.in_partial {
-            let (place, label) = included_at(definition, used, &variable.location);
-            found.push(diagnostic.also(place, label));
-        } else {
-            found.push(diagnostic);
-        }
+        found.push(Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help));
     }
     for called in &used.called {
         found.extend(unknown_function(called, declared().any(|known| known == called.name), used));
@@ -46,15 +40,6 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
                 Diagnostic::warning(Code::UnusedArgument, location, message).help("use it in the text, or remove it"),
             );
         }
-    }
-}
-
-/// Returns the location at which a prompt includes the partial of a diagnostic; the prompt's name if another partial
-/// includes it.
-fn included_at(definition: &PromptDefinition, used: &Named, inside: &Location) -> (Location, &'static str) {
-    match used.includes.iter().find(|(name, _)| *name == inside.source.path) {
-        Some((_, place)) => (place.clone(), "included here by this prompt"),
-        None => (definition.origin.locate("name"), "included by this prompt"),
     }
 }
 

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::output::{visible_at, visible_line};
 
+/// The most related locations that people are shown; JSON has all.
+const MOST_RELATED: usize = 5;
+
 /// Formats the diagnostics of one library with their source lines.
 pub(crate) struct DiagnosticFormat<'a> {
     /// The library's folder, as written on the command line.
@@ -29,7 +32,7 @@ impl DiagnosticFormat<'_> {
         let mut group = Group::with_title(title);
         let mut others: Vec<(&Arc<SourceText>, Vec<Mark<'_>>)> = Vec::new();
         let mut marks = vec![Mark { location: &diagnostic.location, kind: AnnotationKind::Primary, label: "" }];
-        for (location, label) in &diagnostic.related {
+        for (location, label) in diagnostic.related.iter().take(MOST_RELATED) {
             let mark = Mark { location, kind: AnnotationKind::Context, label };
             if location.source.path == main.path {
                 marks.push(mark);

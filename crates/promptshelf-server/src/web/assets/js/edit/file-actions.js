@@ -8,6 +8,7 @@ import { note } from '../view/announce.js';
 import { contentOf } from './backend.js';
 import { acceptDraft, draftsOf, dropDraft, keepDraft } from './drafts.js';
 import { pathForm } from './path-form.js';
+import { withEnding } from './paths.js';
 import { isTaken, pathProblem } from './taken.js';
 
 /**
@@ -67,7 +68,8 @@ export function fileActions({ backend, library, path, base, bytes, isDirty, disc
       hint: t('edit.new-hint'),
       button: t('edit.duplicate'),
       initial: path.replace(/(\.[^./]+)?$/, '-copy$1'),
-      submit: async (target) => {
+      submit: async (typed) => {
+        const target = withEnding(typed, path);
         const problem = await copy(target);
         if (!problem) open(target);
         return problem;
@@ -79,7 +81,8 @@ export function fileActions({ backend, library, path, base, bytes, isDirty, disc
       hint: t('edit.rename-hint'),
       button: t('edit.rename'),
       initial: path,
-      submit: async (target) => {
+      submit: async (typed) => {
+        const target = withEnding(typed, path);
         if ('rename' in backend && base) {
           if (isDirty()) return t('edit.save-first');
           const { changed, left } = await backend.rename(path, target, base.digest);

@@ -185,8 +185,10 @@ export function fileView(backend, library, path, until) {
     isDirty = editor !== null && editor.text() !== textOf(stored.bytes);
     if (isDirty) return later();
     await dropDraft(library, path);
-    now(t('edit.saved'));
-    note(t('edit.saved'));
+    const errors = editor ? await side.errors() : 0;
+    const outcome = errors ? t('edit.saved-broken', { n: errors }) : t('edit.saved');
+    now(outcome);
+    note(outcome);
     drawActions();
   };
   const save = async () => {
@@ -221,7 +223,9 @@ export function fileView(backend, library, path, until) {
     }
   };
 
-  const attach = attacher({ backend, library, path, insert: (text) => editor?.insert(text) });
+  const asking = h('div');
+  const insert = (/** @type {string} */ text) => editor?.insert(text);
+  const attach = attacher({ backend, library, path, insert, ask: (question) => show(asking, question) });
   const drawActions = () => {
     show(
       actions,
@@ -347,6 +351,7 @@ export function fileView(backend, library, path, until) {
     status,
     problem,
     actions,
+    asking,
     conflict,
     columns,
   );

@@ -12,6 +12,7 @@ import { lineIcon } from '../view/glyphs.js';
 import { accepted } from './attach.js';
 import { acceptDraft, draftsOf, keepDraft } from './drafts.js';
 import { pathForm } from './path-form.js';
+import { isInternal, withEnding } from './paths.js';
 import { proposalForm } from './propose.js';
 import { reason } from './reason.js';
 import { pathProblem } from './taken.js';
@@ -105,10 +106,11 @@ export function filesView(backend, library, until) {
     initial: '',
     more: [h('label.label', { for: 'edit-starter' }, t('edit.starter')), kind],
     submit: async (written) => {
-      const path = /\.[a-z]+$/i.test(written) ? written : `${written}.md`;
+      const path = withEnding(written, '.md');
       const texts = (await pageApi('starters')) ?? {};
       const title = (path.split('/').pop() ?? '').replace(/\.md$/, '').replace(/[-_]/g, ' ');
-      const text = path.endsWith('.md') ? (texts[kind.value] ?? '') : '';
+      // A partial is a piece of text, without front matter.
+      const text = path.endsWith('.md') && !isInternal(path) ? (texts[kind.value] ?? '') : '';
       const named = text.replace('TITLE', JSON.stringify(title.charAt(0).toUpperCase() + title.slice(1)));
       return begin(path, new TextEncoder().encode(named));
     },

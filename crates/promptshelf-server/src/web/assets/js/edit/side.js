@@ -3,6 +3,7 @@
 import { debounced, h, show } from '../dom.js';
 import { promptForm } from '../form/form.js';
 import { t } from '../i18n.js';
+import { linkTo } from '../link.js';
 import { revealed } from '../text/invisible.js';
 import { announce } from '../view/announce.js';
 import { lineIcon } from '../view/glyphs.js';
@@ -13,6 +14,8 @@ import { reason } from './reason.js';
 
 const QUIET = 350;
 const MOST_PROBLEMS = 50;
+/** The most files with problems that are linked to. */
+const MOST_FILES = 5;
 /** The number of errors in the Language Server Protocol. */
 const ERROR = 1;
 
@@ -37,6 +40,8 @@ export function sidePane({ backend, path, others, mark, go, until }) {
   let shape = '';
   let said = '';
   let hasMessages = false;
+  /** The errors of the file in the last analysis. @type {Found[]} */
+  let errors = [];
 
   /** @param {any} prompt */
   const draw = (prompt) => {
@@ -56,16 +61,16 @@ export function sidePane({ backend, path, others, mark, go, until }) {
     const own = diagnostics[path] ?? [];
     mark(own);
     const elsewhere = Object.keys(diagnostics).filter((other) => other !== path);
-    const errors = own.filter(({ severity }) => severity === ERROR).length;
+    errors = own.filter(({ severity }) => severity === ERROR);
     const summary = own.length ? t('edit.found', { n: own.length }) : t('edit.none');
     if (said && said !== summary) announce(summary);
     said = summary;
     show(
       problems,
       h(
-        `p.${errors || failure ? 'problem' : 'hint'}`,
+        `p.${errors.length || failure ? 'problem' : 'hint'}`,
         null,
-        errors || failure ? lineIcon('warn') : null,
+        errors.length || failure ? lineIcon('warn') : null,
         revealed(failure ?? summary),
       ),
       h(
@@ -84,11 +89,24 @@ export function sidePane({ backend, path, others, mark, go, until }) {
                 ' ',
                 revealed(found.message),
               ),
+              cause(found),
             ),
           ),
       ),
-      elsewhere.length ? h('p.hint', null, t('edit.elsewhere', { n: elsewhere.length })) : null,
+      elsewhere.length
+        ? h('p.hint', null, t('edit.elsewhere', { n: elsewhere.length }), elsewhere.slice(0, MOST_FILES).map(linked))
+        : null,
     );
+  };
+  /** @param {string} other */
+  const linked = (other) => [
+    ' ',
+    h('a', { href: linkTo('edit', other, { channel: backend.channel }) }, h('bdi', null, revealed(other))),
+  ];
+  /** A link to the partial in which an error of this file lies. @param {Found} found */
+  const cause = (found) => {
+    const other = found.relatedInformation?.map(({ location }) => pathOf(location.uri)).find((it) => it !== path);
+    return other ? linked(other) : null;
   };
 
   const question = async () => {
@@ -106,9 +124,12 @@ export function sidePane({ backend, path, others, mark, go, until }) {
       if (signal.aborted || until.aborted) return;
       list(answer.diagnostics, answer.failure);
       if (answer.prompt) draw(answer.prompt);
+      // While a template is being typed, the form and the preview are those of its last valid text, and say so.
+      const isOld = !answer.prompt && hasMessages;
+      fill.classList.toggle('outdated', isOld);
+      out.outdated(isOld ? outdated() : '');
       if (answer.messages) out.set(answer.messages, false);
       else if (answer.refusal) out.tell(answer.refusal, 'hint');
-      // While a template is being typed, the last preview stays.
       else if (!hasMessages) out.tell(answer.diagnostics[path] ? t('edit.no-preview') : t('edit.no-prompt'), 'hint');
       hasMessages = answer.messages ? true : answer.refusal ? false : hasMessages;
     } catch (error) {
@@ -118,6 +139,8 @@ export function sidePane({ backend, path, others, mark, go, until }) {
       if (!signal.aborted) out.busy(false);
     }
   }
+  const outdated = () =>
+    errors.length ? t('edit.outdated', { n: String(errors[0].range.start.line + 1) }) : t('edit.outdated-elsewhere');
   const later = debounced(QUIET, () => void refresh());
   until.addEventListener('abort', () => {
     later.cancel();
@@ -130,6 +153,12 @@ export function sidePane({ backend, path, others, mark, go, until }) {
     text(next) {
       text = next;
       later();
+    },
+    /** The number of errors that keep the text from being served; null if that is not known. */
+    async errors() {
+      later.cancel();
+      await refresh();
+      return until.aborted ? null : errors.length;
     },
     /** @param {string} now @param {import('./backend.js').Position} place */
     async complete(now, place) {
@@ -164,6 +193,9 @@ export function sidePane({ backend, path, others, mark, go, until }) {
     },
   };
 }
+
+/** The path of a file in the analysed library. @param {string} uri */
+const pathOf = (uri) => decodeURIComponent(uri.replace(/^file:\/\/\//, ''));
 
 /** @param {{ name: string, mismatches: string[] }} test */
 function outcome({ name, mismatches }) {

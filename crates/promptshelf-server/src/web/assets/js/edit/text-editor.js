@@ -10,7 +10,8 @@ const BUNDLE = '/assets/vendor/codemirror.js';
 
 /**
  * @typedef {import('./backend.js').Position} Position
- * @typedef {{ range: { start: Position, end: Position }, severity?: number, message: string, code?: string }} Found
+ * @typedef {{ range: { start: Position, end: Position }, severity?: number, message: string, code?: string,
+ *   relatedInformation?: { location: { uri: string } }[] }} Found
  * @typedef {object} Options
  * @property {string} path
  * @property {string} text

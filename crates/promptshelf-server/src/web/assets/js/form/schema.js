@@ -6,15 +6,19 @@
  * @typedef {import('./field.js').FieldKind} FieldKind
  */
 
-/** @param {Question} question @returns {FieldKind[]} */
-export function kinds(question) {
+/**
+ * @param {Question} question
+ * @param {Record<string, string>} [types] those of the prompt's arguments: a schema has no long text and no free list
+ * @returns {FieldKind[]}
+ */
+export function kinds(question, types = {}) {
   const { properties = {}, required = [] } = question.requestedSchema ?? {};
   return Object.entries(properties).map(([name, schema]) => ({
     name,
     title: schema.title ?? name,
     description: schema.description,
     required: required.includes(name),
-    type: typeOf(schema),
+    type: typeOf(schema, types[name]),
     format: schema.format,
     default:
       schema.default === undefined
@@ -30,9 +34,10 @@ export function kinds(question) {
   }));
 }
 
-/** @param {Schema} schema */
-function typeOf(schema) {
+/** @param {Schema} schema @param {string} [type] of the argument */
+function typeOf(schema, type) {
   if (schema.type === 'array') return 'list';
+  if (schema.type === 'string' && type && ['list', 'text', 'json'].includes(type)) return type;
   if (schema.type === 'string' && schema.format === 'date') return 'date';
   if (schema.type === 'string' && (schema.maxLength ?? 0) > 300) return 'text';
   return schema.type ?? 'string';

@@ -33,6 +33,20 @@ export function words(block) {
   return `[${block.type}, ${block.mimeType}, ${decodedBytes(block.data ?? '')} bytes]`;
 }
 
+/**
+ * The number of images, sounds and other files that a format has no place for: only their names are in it.
+ *
+ * @param {Message[]} messages
+ * @param {(messages: Message[]) => unknown} make
+ */
+export function leftOut(messages, make) {
+  const made = JSON.stringify(make(messages));
+  return messages.filter(({ content }) => {
+    const data = content.data ?? content.resource?.blob;
+    return data !== undefined && !made.includes(data);
+  }).length;
+}
+
 /** @param {Contents} contents */
 function embedded({ uri, mimeType, text, blob }) {
   if (text === undefined) return `[${uri}, ${mimeType}, ${decodedBytes(blob ?? '')} bytes]`;

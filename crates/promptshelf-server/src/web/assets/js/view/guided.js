@@ -26,6 +26,7 @@ import { lineIcon } from './glyphs.js';
  * @param {Record<string, any>} options.params of the request that was answered with a question
  * @param {PromptResult} options.response
  * @param {string} options.url the endpoint that sent it
+ * @param {Record<string, string>} options.types the types of the prompt's arguments
  * @param {Step[]} options.answered steps of an earlier run, whose replies answer the same questions again
  * @param {(element: HTMLElement) => void} options.show
  * @param {(messages: Message[], answers: Record<string, string>, again: () => void, last: { request: Record<string, any>,
@@ -35,7 +36,7 @@ import { lineIcon } from './glyphs.js';
  *   question
  * @param {AbortSignal} options.until
  */
-export function guide({ params, response, url, answered, show, done, failed, until }) {
+export function guide({ params, response, url, types, answered, show, done, failed, until }) {
   /** @type {Step[]} */
   const steps = [];
   const left = [...answered];
@@ -104,7 +105,9 @@ export function guide({ params, response, url, answered, show, done, failed, unt
     const requests = Object.entries(step.response.inputRequests ?? {});
     // A result with a state and without questions requests a retry.
     if (!requests.length) return void answer({});
-    const collected = requests.map(([key, request]) => ({ key, ...part(request, step.typed, key) }));
+    const collected = requests.map(([key, request]) => ({ key, ...part(request, step.typed, key, types) }));
+    // A refusal of what the prompt needs would only end in an error.
+    const isNeeded = requests.some(([, { params }]) => params.requestedSchema?.required?.length);
     const submit = (/** @type {Event} */ event) => {
       event.preventDefault();
       void answer(Object.fromEntries(collected.map(({ key, reply }) => [key, reply()])));
@@ -133,7 +136,7 @@ export function guide({ params, response, url, answered, show, done, failed, unt
       h('div.guide-foot', null, [
         at > 0 ? h('button', { type: 'button', onclick: back }, lineIcon('back'), t('guide.back')) : null,
         h('span.space'),
-        h('button.quiet', { type: 'button', onclick: refuse('decline') }, t('guide.skip')),
+        isNeeded ? null : h('button.quiet', { type: 'button', onclick: refuse('decline') }, t('guide.skip')),
         h('button.primary', null, t('guide.next')),
       ]),
     ]);
@@ -149,9 +152,10 @@ export function guide({ params, response, url, answered, show, done, failed, unt
  * @param {{ method: string, params: import('../mcp/types.js').Question }} request
  * @param {Record<string, string>} typed
  * @param {string} key
+ * @param {Record<string, string>} types
  * @returns {{ element: HTMLElement, reply: () => Reply }}
  */
-function part(request, typed, key) {
+function part(request, typed, key, types) {
   const question = request.params;
   // Requests outside the declared capabilities are declined.
   if (request.method !== 'elicitation/create')
@@ -179,7 +183,7 @@ function part(request, typed, key) {
     return { element, reply: () => ({ action: 'accept' }) };
   }
   const properties = question.requestedSchema?.properties ?? {};
-  const fields = kinds(question).map((kind) => {
+  const fields = kinds(question, types).map((kind) => {
     const made = field(kind, () => {
       typed[`${key}/${kind.name}`] = made.read();
     });

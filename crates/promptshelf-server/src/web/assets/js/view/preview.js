@@ -24,7 +24,8 @@ export function preview(until, aside = null) {
   const choice = h('label.switch', null, raw, h('span', null, t('preview.raw')));
   const heading = h('h2', null, t('preview.label'));
   const head = h('div.preview-head', null, heading, facts, aside, choice);
-  const element = h('section.preview', { 'aria-label': t('preview.label'), 'aria-busy': 'false' }, head, body);
+  const old = h('p.problem', { hidden: true, role: 'status' });
+  const element = h('section.preview', { 'aria-label': t('preview.label'), 'aria-busy': 'false' }, head, old, body);
 
   const draw = () => {
     /** @type {HTMLElement[]} */
@@ -81,6 +82,12 @@ export function preview(until, aside = null) {
     /** @param {boolean} isBusy */
     busy(isBusy) {
       element.setAttribute('aria-busy', String(isBusy));
+    },
+    /** Marks the messages as those of an earlier text. @param {string} why empty if they are current */
+    outdated(why) {
+      old.hidden = !why;
+      show(old, why ? [lineIcon('warn'), why] : null);
+      body.classList.toggle('outdated', Boolean(why));
     },
     /**
      * @param {Message[]} next

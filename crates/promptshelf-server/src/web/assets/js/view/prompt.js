@@ -188,6 +188,7 @@ function draw(prompt, types, until) {
       params,
       response,
       url,
+      types: Object.fromEntries((types?.arguments ?? []).map((argument) => [argument.name, argument.type])),
       answered,
       until: signal,
       show: (element) => {

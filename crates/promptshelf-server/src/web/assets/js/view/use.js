@@ -8,7 +8,7 @@ import { remember, useFormat } from '../preferences.js';
 import { promptLink } from '../route.js';
 import { codeBlock } from '../text/markdown.js';
 import { curlCommand, getCommand } from '../use/commands.js';
-import { anthropic, asText, openai } from '../use/formats.js';
+import { anthropic, asText, leftOut, openai } from '../use/formats.js';
 import { copy } from './announce.js';
 import { lineIcon } from './glyphs.js';
 
@@ -51,7 +51,10 @@ export function usePanel(name, result, secrets) {
     if (!ready) return;
     remember(name);
     const text = made(ready);
-    await copy(text, t('use.copied', { format: FORMATS[format].name() }), t('use.not-copied'));
+    const written = { text: asText, openai, anthropic }[format];
+    const left = written ? leftOut(ready.messages, written) : 0;
+    const done = t('use.copied', { format: FORMATS[format].name() });
+    await copy(text, left ? `${done}. ${t('use.left-out', { n: left })}` : done, t('use.not-copied'));
   };
   const button = h('button.primary', { type: 'button', onclick: take });
   /** @type {Result | null} */

@@ -5,6 +5,7 @@ export const edit = {
   'edit.about-folder': 'Dateien des bereitgestellten Ordners. Eine gespeicherte Änderung gilt sofort.',
   'edit.all': 'Alle Dateien',
   'edit.attach': 'Datei anhängen …',
+  'edit.attach-none': 'Nicht anhängen',
   'edit.attached': '{name} ist angehängt.',
   'edit.binary': 'Diese Datei ist kein Text ({size}). Sie kann hier umbenannt, kopiert und gelöscht werden.',
   'edit.choose-channel': 'Wählen Sie den Kanal, der bearbeitet werden soll.',
@@ -32,6 +33,7 @@ export const edit = {
   'edit.files': '{n} Datei|{n} Dateien',
   'edit.filter': 'Datei suchen',
   'edit.found': '{n} Problem|{n} Probleme',
+  'edit.keep-both': 'Beide behalten',
   'edit.keep-mine': 'Meinen Text behalten',
   'edit.kept': 'Noch nicht gespeichert; in diesem Browser aufbewahrt.',
   'edit.keys':
@@ -41,7 +43,7 @@ export const edit = {
   'edit.missing': 'Die Datei {path} gibt es nicht.',
   'edit.more': 'Schreiben Sie mehr, um die anderen {n} zu finden.',
   'edit.new': 'Neuer Prompt',
-  'edit.new-hint': 'Relativ zur Sammlung, etwa git/commit.md. Kleinbuchstaben, Ziffern, - und _ gehen überall.',
+  'edit.new-hint': 'Relativ zur Bibliothek, etwa git/commit.md. Kleinbuchstaben, Ziffern, - und _ gehen überall.',
   'edit.new-path': 'Pfad der neuen Datei',
   'edit.no-preview': 'Die Vorschau erscheint, sobald die Fehler behoben sind.',
   'edit.no-prompt': 'Diese Datei ist kein Prompt und hat deshalb keine Vorschau.',
@@ -51,7 +53,11 @@ export const edit = {
     'Nicht gespeichert, und dieser Browser kann es nicht aufbewahren: Speichern Sie, bevor Sie die Seite schließen.',
   'edit.not-text': '{name} ist kein Text, obwohl der Name das erwarten lässt. Die Datei wurde nicht hinzugefügt.',
   'edit.other-type': '{name} hat einen anderen Inhalt, als der Name erwarten lässt. Die Datei wurde nicht hinzugefügt.',
+  'edit.outdated': 'Das ist die letzte gültige Fassung. Korrigieren Sie Zeile {n}, um sie zu aktualisieren.',
+  'edit.outdated-elsewhere':
+    'Das ist die letzte gültige Fassung. Sie wird aktualisiert, sobald die Fehler behoben sind.',
   'edit.passed': '{n} Test bestanden.|Alle {n} Tests bestanden.',
+  'edit.present': 'Die Bibliothek hat schon eine andere Datei {path}.',
   'edit.problems': 'Probleme',
   'edit.propose': 'Vorschlagen',
   'edit.proposed': 'Vorschlag {n} ist eingereicht.',
@@ -66,6 +72,8 @@ export const edit = {
   'edit.save': 'Speichern',
   'edit.save-first': 'Speichern Sie den Text zuerst.',
   'edit.saved': 'Gespeichert',
+  'edit.saved-broken':
+    'Gespeichert, aber nicht bereitgestellt: {n} Fehler|Gespeichert, aber nicht bereitgestellt: {n} Fehler',
   'edit.side-base': 'Vorher',
   'edit.side-mine': 'Ihre Fassung',
   'edit.side-tab': 'Anderer Tab',
@@ -83,5 +91,6 @@ export const edit = {
   'edit.too-large': '{name} ist größer als {most}. Die Datei wurde nicht hinzugefügt.',
   'edit.unchanged': 'Gespeichert; keine Änderungen',
   'edit.unreachable': 'Der Server ist nicht erreichbar. Ihr Text ist in diesem Browser aufbewahrt.',
+  'edit.use-present': 'Vorhandene Datei verwenden',
   'edit.wrong-type': 'Dateien wie {name} können nicht angehängt werden. Die Datei wurde nicht hinzugefügt.',
 };

@@ -194,6 +194,8 @@ export const more = {
   'use.copy': 'Copy {format}',
   'use.format': 'Format',
   'use.label': 'Use',
+  'use.left-out':
+    '{n} file is not part of it: text has no place for images and sounds.|{n} files are not part of it: text has no place for images and sounds.',
   'use.link': 'Link',
   'use.not-copied': 'The browser does not allow this page to copy.',
   'use.text': 'Text',

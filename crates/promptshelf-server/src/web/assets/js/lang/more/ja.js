@@ -197,6 +197,7 @@ export const more = {
   'use.copy': '{format}をコピー',
   'use.format': '形式',
   'use.label': '使う',
+  'use.left-out': '{n} 個のファイルは含まれません。テキストには画像や音声を入れられません。',
   'use.link': 'リンク',
   'use.not-copied': 'ブラウザーがコピーを許可していません。',
   'use.text': 'テキスト',

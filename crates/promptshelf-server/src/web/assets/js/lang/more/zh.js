@@ -190,6 +190,7 @@ export const more = {
   'use.copy': '复制{format}',
   'use.format': '格式',
   'use.label': '使用',
+  'use.left-out': '有 {n} 个文件未包含：文本无法容纳图像和声音。',
   'use.link': '链接',
   'use.not-copied': '浏览器不允许本页复制。',
   'use.text': '文本',
