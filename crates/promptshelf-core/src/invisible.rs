@@ -44,6 +44,8 @@ impl InvisiblePolicy {
     ///
     /// The reason for a rejection, as the rest of a sentence that begins with the value's name.
     pub(crate) fn apply(self, text: &str) -> Result<Cow<'_, str>, String> {
+        // A byte order mark marks the encoding of the file that a value was read from, and does not belong to the value.
+        let text = text.trim_start_matches('\u{feff}');
         match self {
             _ if is_plain(text) => Ok(Cow::Borrowed(text)),
             InvisiblePolicy::Keep => Ok(Cow::Borrowed(text)),
@@ -253,6 +255,15 @@ mod tests {
             assert_eq!(stripped(without), without, "once is enough");
         }
         assert_eq!(named("a\u{202e}b\0"), "a<U+202E>b<U+0000>");
+    }
+
+    #[test]
+    fn byte_order_mark_is_no_part_of_a_value() {
+        for policy in InvisiblePolicy::ALL {
+            for text in ["\u{feff}añ", "\u{feff}\u{feff}añ", "añ"] {
+                assert_eq!(policy.apply(text).as_deref(), Ok("añ"), "{policy:?}");
+            }
+        }
     }
 
     #[test]

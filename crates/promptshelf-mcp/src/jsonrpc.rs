@@ -121,7 +121,6 @@ impl From<WireError> for Fault {
 
 /// The members of any message. `P` is the type of `params`.
 #[derive(Deserialize)]
-#[serde(bound(deserialize = "P: Deserialize<'de> + Default"))]
 struct Envelope<'a, P> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
@@ -129,8 +128,8 @@ struct Envelope<'a, P> {
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     method: Option<&'a RawValue>,
-    #[serde(default)]
-    params: P,
+    /// `null` is the same as no `params`.
+    params: Option<P>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -140,7 +139,7 @@ struct Envelope<'a, P> {
 impl<'a, P> Envelope<'a, P> {
     fn map<Q>(self, with: impl FnOnce(P) -> Q) -> Envelope<'a, Q> {
         let Envelope { jsonrpc, id, method, params, result, error } = self;
-        Envelope { jsonrpc, id, method, params: with(params), result, error }
+        Envelope { jsonrpc, id, method, params: params.map(with), result, error }
     }
 }
 
@@ -215,6 +214,7 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
         return Err(WireError::invalid_request("A message must be an object").into());
     }
     let Envelope { jsonrpc, id, method, params, result, error } = envelope(text).map_err(|error| unreadable(&error))?;
+    let params = params.unwrap_or_default();
     let id = match id.map(RequestId::parse) {
         None => None,
         Some(Some(id)) => Some(id),
@@ -364,6 +364,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn null_instead_of_params_is_the_same_as_none() {
+        let given = |params: &str| {
+            let message = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"{params}}}");
+            match parse(message.as_bytes()) {
+                Ok(Incoming::One(Message::Request(request))) => request.params.check().is_ok(),
+                _ => false,
+            }
+        };
+        assert!(given("") && given(",\"params\":null") && given(",\"params\":{}"));
+        assert!(!given(",\"params\":[]") && !given(",\"params\":0"));
+    }
 
     proptest! {
         #[test]

@@ -100,13 +100,22 @@ pub(crate) fn is_text(mime_type: &MimeType) -> bool {
             .contains(&subtype))
 }
 
-/// Returns text if the type is textual and the bytes are UTF-8; otherwise the bytes.
+/// The bytes of a byte order mark in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Whether bytes are those of a text, apart from a byte order mark.
+pub(crate) fn is_text_of(text: &str, bytes: &[u8]) -> bool {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes) == text.as_bytes()
+}
+
+/// Returns text if the type is textual and the bytes are UTF-8; otherwise the bytes. A byte order mark belongs to the
+/// file and not to its text, which is inserted into others.
 pub(crate) fn body(mime_type: &MimeType, bytes: Vec<u8>) -> ResourceBody {
     if !is_text(mime_type) {
         return ResourceBody::Blob(Blob::new(bytes));
     }
     match String::from_utf8(bytes) {
-        Ok(text) => ResourceBody::Text(text.into()),
+        Ok(text) => ResourceBody::Text(text.strip_prefix('\u{feff}').unwrap_or(&text).into()),
         Err(error) => ResourceBody::Blob(Blob::new(error.into_bytes())),
     }
 }

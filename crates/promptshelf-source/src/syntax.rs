@@ -59,6 +59,27 @@ pub fn parse_prompt(source: &Arc<SourceText>) -> Option<ParsedPrompt> {
     Some(ParsedPrompt { definition, diagnostics: parsed.diagnostics })
 }
 
+/// Returns the name of the prompt that a file defines, even if the file has errors. `None` if it is not a prompt file's
+/// path.
+///
+/// ```
+/// use promptshelf_core::SourceText;
+/// use promptshelf_source::syntax::prompt_name;
+///
+/// let broken = SourceText::new("git/review.md", "---\ntitle: [\n---\n{{ unclosed\n");
+/// assert_eq!(prompt_name(&broken).as_deref(), Some("git-review"));
+/// ```
+#[must_use]
+pub fn prompt_name(source: &Arc<SourceText>) -> Option<String> {
+    let format = format::Format::for_path(&source.path)?;
+    let named = keys_of(source).and_then(|keys| match keys.value {
+        Value::Mapping(entries) => entries.into_iter().find(|entry| entry.key == "name"),
+        _ => None,
+    });
+    let named = named.and_then(|entry| entry.node.text().map(str::to_owned));
+    Some(named.unwrap_or_else(|| format.name(&source.path)))
+}
+
 /// Parses a range of the notes' file as YAML 1.2 without aliases and tags. `None` if the range is
 /// empty or cannot be read; the notes then say why.
 pub fn parse_yaml(range: Range<usize>, notes: &mut Notes<'_>) -> Option<Node> {

@@ -35,6 +35,11 @@ impl Format {
         FORMATS.iter().position(|format| (format.matches)(path)) == Some(FORMATS.len() - 1)
     }
 
+    /// Returns the name of the prompt in the file at a path, if the file does not set one.
+    pub(crate) fn name(&self, path: &str) -> String {
+        (self.name)(path)
+    }
+
     /// Parses the text of a file.
     pub(crate) fn read(&self, source: &Arc<SourceText>) -> Parsed {
         self.read_in("", source)

@@ -283,7 +283,7 @@ impl FileContent {
             }
             ContentKind::Asset { file, .. } => {
                 let same = match &file.body {
-                    ResourceBody::Text(text) => text.as_bytes() == bytes,
+                    ResourceBody::Text(text) => media_type::is_text_of(text, bytes),
                     ResourceBody::Blob(blob) => blob.bytes() == bytes,
                 };
                 same && file.modified == state.modified()

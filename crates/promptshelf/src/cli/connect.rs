@@ -143,8 +143,20 @@ impl Connection {
             false => None,
         };
         let first = suggested.and_then(|suggested| suggested.values.into_iter().next());
-        first.unwrap_or_else(|| format!("‹{argument}›"))
+        first.unwrap_or_else(|| placeholder(argument))
     }
+
+    /// Whether an argument accepts a value of [`sample`](Connection::sample), as far as is known here: what another
+    /// server accepts is unknown, but it suggested the values that are not placeholders.
+    pub(crate) fn accepts(&self, prompt: &str, argument: &str, value: &str) -> bool {
+        let found = self.library.as_ref().and_then(|open| open.library.catalog().find(prompt).cloned());
+        found.map_or_else(|| value != placeholder(argument), |prompt| library::accepts(&prompt, argument, value))
+    }
+}
+
+/// Returns the text that stands for a value of an argument.
+fn placeholder(argument: &str) -> String {
+    format!("‹{argument}›")
 }
 
 /// Formats `problems` of an error's data, as promptshelf sends them for invalid arguments.

@@ -9,11 +9,11 @@ use std::{
 };
 
 use promptshelf_author::add_samples;
-use promptshelf_core::{Variables, nearest};
+use promptshelf_core::{Prompt, Variables, nearest};
 use promptshelf_git::{GitAddress, GitOptions, GitSource, OnErrors};
 use promptshelf_server::Library;
 use promptshelf_service::Rejection;
-use promptshelf_source::Directory;
+use promptshelf_source::{Directory, syntax::prompt_name};
 
 use crate::{
     command_line,
@@ -78,10 +78,40 @@ pub(crate) fn note_errors(library: &Library, folder: &Path) {
     }
 }
 
+/// Whether an argument of a prompt accepts a value.
+pub(crate) fn accepts(prompt: &Prompt, argument: &str, value: &str) -> bool {
+    let mut arguments = prompt.arguments().iter();
+    arguments.find(|known| known.name() == argument).is_some_and(|argument| argument.parsed(value).is_some())
+}
+
+/// Marks a command line as a template if the values of some arguments are only placeholders.
+pub(crate) fn template<'a>(line: String, placeholders: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = placeholders.map(|name| format!("`{name}`")).collect();
+    match names.is_empty() {
+        true => line,
+        false => format!("{line}\nwith values of yours for {}", names.join(", ")),
+    }
+}
+
+/// Returns the failure for a prompt that is not served because of an error in its file.
+pub(crate) fn broken(library: &Library, folder: &Path, name: &str) -> Option<Failure> {
+    let diagnostics = library.diagnostics();
+    let mut errors = diagnostics.iter().filter(|found| found.is_error());
+    let error = errors.find(|found| prompt_name(&found.location.source).is_some_and(|broken| broken == name))?;
+    let message = format!("the prompt `{name}` is not served, because its file has an error: {error}");
+    let check = command_line::path(folder);
+    Some(Failure::new(Exit::NotFound, message).help(format!("`promptshelf check {check}` shows how to correct it")))
+}
+
 /// Converts a rejection of a prompt, with a hint that can name any prompt, because the user owns the library.
 pub(crate) fn rejected(rejection: Rejection, library: &Library, folder: &Path, name: &str) -> Failure {
     let catalog = library.catalog();
     let names = || catalog.prompts().iter().map(|prompt| prompt.name().as_str());
+    if matches!(rejection, Rejection::UnknownPrompt { .. })
+        && let Some(failure) = broken(library, folder, name)
+    {
+        return failure;
+    }
     let help = match &rejection {
         Rejection::UnknownPrompt { .. } => {
             note_errors(library, folder);
@@ -95,7 +125,9 @@ pub(crate) fn rejected(rejection: Rejection, library: &Library, folder: &Path, n
             add_samples(prompt, &mut samples);
             let flags = samples.iter().flat_map(|(name, value)| ["--arg".to_owned(), format!("{name}={value}")]);
             let words: Vec<String> = std::iter::once(name.to_owned()).chain(flags).collect();
-            Source::Folder(folder.to_owned()).command_line("get", &words)
+            let line = Source::Folder(folder.to_owned()).command_line("get", &words);
+            let refused = samples.iter().filter(|(name, value)| !accepts(prompt, name, value));
+            template(line, refused.map(|(name, _)| name.as_str()))
         }),
         _ => None,
     };

@@ -174,3 +174,40 @@ fn closed_output_pipe_is_not_a_failure() {
     let mut child = command.stdout(writer).stderr(Stdio::null()).spawn().expect("a started process");
     assert_eq!(crate::program::ended(&mut child).code(), Some(0));
 }
+
+#[test]
+fn get_of_a_broken_prompt_names_its_error_and_the_line() {
+    let folder = library(&[
+        ("sub/broken.md", "---\ndescription: x\n---\nOne.\n{{ unclosed\n"),
+        ("named.md", "---\nname: other\ndescription: [\n---\nText.\n"),
+    ]);
+    for (name, place) in [("sub-broken", "sub/broken.md:5"), ("other", "named.md:")] {
+        let shown = run(&folder, &["get", "prompts", name]);
+        assert!(shown.starts_with("exit code: 7\n") && shown.contains("its file has an error"), "{shown}");
+        assert!(shown.contains(place) && shown.contains("promptshelf check prompts"), "{shown}");
+    }
+}
+
+#[test]
+fn suggested_command_runs_as_it_is() {
+    let keys = "arguments:\n  - { name: text, description: t, required: true, minLength: 20 }\n  - { name: code, description: c, required: true, pattern: '^[A-Z]{2}-[0-9]+$' }";
+    let folder =
+        library(&[("sum.md", &format!("---\ndescription: Sums up\n{keys}\n---\n{{{{ text }}}} {{{{ code }}}}\n"))]);
+    let shown = run(&folder, &["get", "prompts", "sum", "--arg", "text=short"]);
+    let line = shown.lines().find_map(|line| line.trim().strip_prefix("help: promptshelf ")).expect("a command line");
+    let words = shlex::split(line).expect("words of a shell");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let again = run(&folder, &words);
+    assert!(again.starts_with("exit code: 0\n"), "{line}\n{again}");
+}
+
+#[test]
+fn render_finds_the_library_of_its_file() {
+    let folder = library(&[
+        ("lib/support/reply.md", "---\ndescription: x\n---\n{% include \"_shared/style.md\" %}\n"),
+        ("lib/support/_local.md", "Local.\n"),
+        ("lib/_shared/style.md", "Be kind.\n"),
+    ]);
+    let shown = run(&folder, &["render", "prompts/lib/support/reply.md"]);
+    assert!(shown.starts_with("exit code: 0\n") && shown.contains("Be kind."), "{shown}");
+}

@@ -16,6 +16,7 @@ use crate::{
     args::{GetArguments, GetFormat, ValueArguments},
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},
+    library::template,
     output::{Output, note, pretty_json, visible_line},
     terminal::{self, Progress, TerminalForms},
 };
@@ -130,15 +131,19 @@ async fn working_line(
         |name: &str| prompt.arguments.iter().any(|argument| argument.name == name) && !problems.contains(&name);
     let mut words = vec![prompt.name.clone()];
     words.extend(typed.words(is_valid));
+    let mut placeholders = Vec::new();
     let is_typed = |name: &str| typed.names().any(|typed| typed == name) && is_valid(name);
     for argument in prompt.arguments.iter().filter(|argument| !is_typed(&argument.name)) {
         if argument.required || problems.contains(&argument.name.as_str()) && !typed.names().any(|n| n == argument.name)
         {
             let value = connection.sample(&prompt.name, &argument.name).await;
+            if !connection.accepts(&prompt.name, &argument.name, &value) {
+                placeholders.push(argument.name.as_str());
+            }
             words.extend(["--arg".to_owned(), format!("{}={value}", argument.name)]);
         }
     }
-    connection.source.command_line("get", &words)
+    template(connection.source.command_line("get", &words), placeholders.into_iter())
 }
 
 /// Creates the failure for a prompt that does not exist, with the most similar name.
@@ -150,6 +155,9 @@ pub(super) fn unknown_prompt<'a>(
 ) -> Failure {
     let failure = connection.rejection(Exit::NotFound, error);
     if let Some(library) = &connection.library {
+        if let Some(failure) = crate::library::broken(&library.library, &library.folder, name) {
+            return failure;
+        }
         library.note_errors();
     }
     match nearest(name, names) {

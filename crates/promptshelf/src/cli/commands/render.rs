@@ -12,14 +12,16 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::add_samples;
-use promptshelf_core::{ContentBlock, Message, Prompt, RawArguments, ResourceBody, Role, Variables};
+use promptshelf_core::{Code, ContentBlock, Diagnostic, Message, Prompt, RawArguments, ResourceBody, Role, Variables};
 use promptshelf_server::Library;
 use promptshelf_service::{Caller, Rejection};
+use promptshelf_source::syntax::LIBRARY_FILE;
 
 use self::tokens::{ACCURACY, estimate_tokens};
 use super::diagnostics::DiagnosticFormat;
 use crate::{
     args::author::RenderArguments,
+    command_line,
     exit::{Exit, Failure},
     output::{Output, count},
 };
@@ -71,8 +73,7 @@ enum Selector {
 }
 
 impl Target {
-    /// Resolves the argument of the command. The library of a file is the nearest folder above it with a manifest,
-    /// else the file's own folder. An argument that names no existing file is the name of a prompt.
+    /// Resolves the argument of the command. An argument that names no existing file is the name of a prompt.
     fn of(file: &str, library: Option<&Path>) -> Result<Target, Failure> {
         let not_found = |error: io::Error| Failure::new(Exit::Library, format!("cannot open {file}: {error}"));
         if !Path::new(file).is_file() {
@@ -83,10 +84,7 @@ impl Target {
         let parent = path.parent().unwrap_or(&path);
         let folder = match library {
             Some(library) => fs::canonicalize(library).map_err(not_found)?,
-            None => {
-                let has_manifest = |folder: &&Path| folder.join("promptshelf.toml").is_file();
-                parent.ancestors().find(has_manifest).unwrap_or(parent).to_owned()
-            }
+            None => library_of(&path, parent),
         };
         let relative = path
             .strip_prefix(&folder)
@@ -104,7 +102,11 @@ impl Target {
             }),
             Selector::File(path) => {
                 let prompt = catalog.prompts().iter().find(|prompt| prompt.source().path == *path).cloned();
-                prompt.ok_or_else(|| Failure::new(Exit::NotFound, format!("{path} does not define a valid prompt")))
+                prompt.ok_or_else(|| {
+                    let folder = command_line::path(&self.folder);
+                    Failure::new(Exit::NotFound, format!("{path} does not define a valid prompt"))
+                        .help(format!("the library is taken to be {folder}; -l names another one"))
+                })
             }
         }
     }
@@ -112,6 +114,34 @@ impl Target {
     fn is_defined_in(&self, path: &str) -> bool {
         matches!(&self.prompt, Selector::File(own) if own == path)
     }
+}
+
+/// Returns the library that a file belongs to: the nearest folder above it with a manifest; otherwise the nearest one in
+/// which everything exists that the file refers to, of its own folder, those with a partial, and the root of its
+/// repository.
+fn library_of(file: &Path, own: &Path) -> PathBuf {
+    if let Some(library) = own.ancestors().find(|folder| folder.join(LIBRARY_FILE).is_file()) {
+        return library.to_owned();
+    }
+    let has_partial = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name()).any(|name| name.as_encoded_bytes().starts_with(b"_"))
+    };
+    let is_root = |folder: &Path| folder.join(".git").exists();
+    let root = own.ancestors().find(|folder| is_root(folder));
+    let ancestors = own.ancestors().take_while(|folder| root.is_none_or(|root| folder.starts_with(root)));
+    let mut candidates = ancestors.filter(|folder| *folder == own || has_partial(folder) || is_root(folder));
+    candidates.find(|folder| has_references(folder, file)).unwrap_or(own).to_owned()
+}
+
+/// Whether everything that a file refers to exists in a library.
+fn has_references(library: &Path, file: &Path) -> bool {
+    let (Ok(opened), Ok(path)) = (crate::library::open(library), file.strip_prefix(library)) else { return false };
+    let is_missing = |found: &Diagnostic| {
+        matches!(found.code, Code::MissingPartial | Code::MissingFile)
+            && Path::new(&*found.location.source.path) == path
+    };
+    !opened.diagnostics().iter().any(is_missing)
 }
 
 async fn render_once(library: &Library, target: &Target, values: &Variables) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use std::{fs, io::Write};
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::testing::{TestOutcome, TestSuite, junit};
+use promptshelf_core::nearest;
 use promptshelf_server::ServiceTarget;
 
 use super::diagnostics::path_from_here;
@@ -57,6 +58,15 @@ pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
             .map_err(|error| Failure::new(Exit::Failed, format!("cannot write {}: {error}", path.display())))?;
     }
     output.out.flush()?;
+    if let Some(filter) = arguments.filter.as_ref().filter(|_| outcomes.is_empty()) {
+        let failure = Failure::new(Exit::NotFound, format!("no test has `{filter}` in its name, so none was run"));
+        let all = TestSuite::new(&catalog, folder);
+        let names: Vec<String> = all.cases().map(|case| case.full_name()).collect();
+        return Err(match nearest(filter, names.iter().map(String::as_str)) {
+            Some(name) => failure.help(format!("did you mean `{name}`?")),
+            None => failure.help("`promptshelf test` without `--filter` runs and lists all tests"),
+        });
+    }
     if !failed.is_empty() || is_broken { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
 }
 

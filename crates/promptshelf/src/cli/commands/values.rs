@@ -103,8 +103,10 @@ fn text_of(from: impl Read) -> Result<String, String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!("it exceeds {MAX_BYTES} bytes"));
     }
-    String::from_utf8(bytes)
-        .map_err(|error| format!("it is not UTF-8: byte {} is invalid", error.utf8_error().valid_up_to() + 1))
+    // A byte order mark belongs to the file and not to the value.
+    let start = if bytes.starts_with("\u{feff}".as_bytes()) { '\u{feff}'.len_utf8() } else { 0 };
+    String::from_utf8(bytes.split_off(start))
+        .map_err(|error| format!("it is not UTF-8: byte {} is invalid", start + error.utf8_error().valid_up_to() + 1))
 }
 
 #[cfg(test)]
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn dash_reads_stdin_except_in_literals() {
-        let values = read(&["a=-", "b=x=y", "c="], &["d=-", "e=@f"], "from\nstdin\n").expect("valid values");
+        let values = read(&["a=-", "b=x=y", "c="], &["d=-", "e=@f"], "\u{feff}from\nstdin\n").expect("valid values");
         let shown: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(shown, [("a", "from\nstdin\n"), ("b", "x=y"), ("c", ""), ("d", "-"), ("e", "@f")]);
     }

@@ -50,6 +50,13 @@ fn differences_are_shown_and_golden_files_written_once() {
 }
 
 #[test]
+fn filter_without_a_match_fails() {
+    let folder = library(&[("greeting.md", GREETING)]);
+    let shown = run(&folder, &["test", "prompts", "--filter", "golde / nothing"]);
+    assert!(shown.starts_with("exit code: 7\n") && shown.contains("no test has `golde / nothing`"), "{shown}");
+}
+
+#[test]
 fn golden_file_is_neither_prompt_nor_resource() {
     let folder = library(&[("greeting.md", GREETING), ("greeting.golden.md", "[user] text\nHello, Linus!\n")]);
     let list = run(&folder, &["list", "prompts"]);

@@ -108,8 +108,9 @@ fn unreadable_folders_are_not_published() {
 fn file_that_is_not_utf_8_is_an_error_of_the_check() {
     let team = Team::with(&[("hello.md", HELLO)]);
     fs::write(team.path("prompts/latin.md"), b"Gr\xfc\xdfe\n").expect("written");
-    let shown = team.ok(&["publish", "prompts", "-m", "x"]);
-    assert!(shown.contains("is open") && shown.contains("1 error"), "{shown}");
+    let shown = team.run(&["publish", "prompts", "-m", "x"]);
+    assert_eq!(shown.code, "13");
+    assert!(shown.stdout.contains("is open") && shown.stderr.contains("1 error"), "{shown:?}");
     assert_eq!(team.revision("production"), 1);
 }
 

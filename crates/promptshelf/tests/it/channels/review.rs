@@ -84,15 +84,22 @@ fn emergency_passes_the_policy_and_stands_out() {
 fn check_and_tests_hold_a_proposal_back() {
     let team = Team::with(&[("hello.md", HELLO)]);
     team.write("prompts", &[("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
-    let shown = team.ok(&["publish", "prompts", "-m", "Broken"]);
-    assert!(shown.contains("is open") && shown.contains("error"), "{shown}");
+    let dry = team.run(&["publish", "prompts", "--dry-run"]);
+    assert_eq!(dry.code, "13", "{}{}", dry.stdout, dry.stderr);
+    let refused = team.run(&["publish", "prompts", "-m", "Broken"]);
+    assert_eq!(refused.code, "13");
+    assert!(refused.stdout.contains("is open") && refused.stderr.contains("1 error"), "{refused:?}");
+    assert!(refused.stderr.contains("--proposal 2"), "{refused:?}");
+    assert_eq!(team.run(&["approve", "2", "--as", "bob", "--json"]).code, "13");
+    team.ok(&["publish", "prompts", "--dry-run", "--emergency", "outage"]);
     assert_eq!(team.revision("production"), 1);
     team.policy(&["--tests", "on"]);
     team.folder.remove("prompts/broken.md");
     let tested = "---\ndescription: Parts\ntests:\n  - name: short\n    contains: [farewell]\n---\nSay goodbye.\n";
     team.write("prompts", &[("bye.md", tested)]);
-    let failed = team.ok(&["publish", "prompts", "-m", "Untrue test"]);
-    assert!(failed.contains("1 of 1 test failed"), "{failed}");
+    let failed = team.run(&["publish", "prompts", "-m", "Untrue test"]);
+    assert_eq!(failed.code, "13");
+    assert!(failed.stdout.contains("1 of 1 test failed"), "{failed:?}");
     team.write("prompts", &[("bye.md", &tested.replace("farewell", "goodbye"))]);
     assert_eq!(team.json(&["publish", "prompts", "-m", "True test"])["state"], "published");
 }
@@ -112,4 +119,24 @@ fn policies_are_shown_and_changed_one_by_one() {
     team.fails("7", &["policy", "--channel", "nowhere"]);
     team.fails("2", &["policy", "--approvals", "1"]);
     team.fails("2", &["policy", "--channel", "Not a channel"]);
+}
+
+#[test]
+fn overtaken_proposal_is_a_conflict() {
+    let team = reviewed();
+    team.write("other", &[("hello.md", HELLO), ("bye.md", "---\ndescription: Parts\n---\nFarewell.\n")]);
+    team.ok(&["publish", "other", "-m", "Fix", "--emergency", "outage"]);
+    let shown = team.run(&["approve", "2", "--as", "bob"]);
+    assert_eq!(shown.code, "14", "{}{}", shown.stdout, shown.stderr);
+}
+
+#[test]
+fn init_that_publishes_nothing_fails() {
+    let team = Team::without_store();
+    std::fs::create_dir_all(team.path("empty")).expect("a folder");
+    assert!(team.fails("3", &["init", "--from", "empty"]).contains("nothing was published"));
+    let team = Team::without_store();
+    team.write("prompts", &[("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
+    let refused = team.run(&["init", "--from", "prompts"]);
+    assert_eq!(refused.code, "13", "{refused:?}");
 }

@@ -94,12 +94,14 @@ pub(super) fn print_dry_run(
     if is_json {
         let mut outcome = report::outcome_with_prompts(published, true);
         outcome["differences"] = differences.iter().map(CountedDifference::to_json).collect();
-        return report::print_json(&outcome);
+        report::print_json(&outcome)?;
+        return report::verdict(published, place);
     }
     report::print_outcome(published, place, true)?;
     let mut output = Output::stdout();
     print_warnings(&mut output, differences)?;
-    Ok(output.out.flush()?)
+    output.out.flush()?;
+    report::verdict(published, place)
 }
 
 /// Prints the differences that make calls fail, or change the effect of recent calls.

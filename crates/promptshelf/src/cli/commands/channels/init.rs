@@ -60,6 +60,10 @@ async fn fill(
         return report::print_line(&format!("next: {}", place.command("publish FOLDER -m TEXT")));
     };
     let current = current.unwrap_or_default();
+    if tree.is_empty() && current.is_empty() {
+        let message = format!("the folder {} has no files of a library, so nothing was published", folder.display());
+        return Err(Failure::new(Exit::Library, message).help("the store is ready, and empty; see `promptshelf new`"));
+    }
     if revision > 0 && listing(tree) != current {
         let message =
             format!("{channel} has {revision} revisions already, and its files differ from those of the folder");
@@ -94,8 +98,10 @@ async fn fill(
     if arguments.json {
         let mut outcome = report::outcome(&published);
         outcome["store"] = json!(store.url().to_string());
-        return report::print_json(&outcome);
+        report::print_json(&outcome)?;
+        return report::verdict(&published, &Place::from(place.clone()));
     }
     report::print_outcome(&published, &Place::from(place.clone()), false)?;
+    report::verdict(&published, &Place::from(place.clone()))?;
     report::print_line(&format!("serve: `promptshelf serve {}`", place.served()))
 }

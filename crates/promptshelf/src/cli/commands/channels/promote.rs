@@ -70,9 +70,10 @@ async fn has_same_files(
 
 fn print(published: &Published, place: &Place, is_json: bool) -> Result<(), Failure> {
     match is_json {
-        true => report::print_json(&report::outcome_with_prompts(published, false)),
-        false => report::print_outcome(published, place, false),
+        true => report::print_json(&report::outcome_with_prompts(published, false))?,
+        false => report::print_outcome(published, place, false)?,
     }
+    report::verdict(published, place)
 }
 
 fn failure(error: BackendError) -> Failure {

@@ -153,9 +153,19 @@ fn print(
     differences: &[CountedDifference],
 ) -> Result<(), Failure> {
     match (arguments.change.json, arguments.change.dry_run) {
-        (is_json, true) => impact::print_dry_run(published, place, differences, is_json),
-        (true, false) => report::print_json(&report::outcome(published)),
-        (false, false) => report::print_outcome(published, place, false),
+        // An emergency passes the policy.
+        (is_json, true) => match impact::print_dry_run(published, place, differences, is_json) {
+            Err(Failure { exit: Exit::Policy, .. }) if arguments.emergency.is_some() => Ok(()),
+            printed => printed,
+        },
+        (true, false) => {
+            report::print_json(&report::outcome(published))?;
+            report::verdict(published, place)
+        }
+        (false, false) => {
+            report::print_outcome(published, place, false)?;
+            report::verdict(published, place)
+        }
     }
 }
 

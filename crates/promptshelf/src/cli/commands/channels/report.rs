@@ -117,6 +117,32 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
     Ok(output.out.flush()?)
 }
 
+/// Fails for changes that no approval can publish as they are: those that the policy refuses for their content, and those
+/// that the channel has overtaken. A proposal that waits for approvals or evaluations is a success.
+pub(super) fn verdict(published: &Published, place: &Place) -> Result<(), Failure> {
+    let proposal = &published.proposal;
+    let exit = |code: &str| match code {
+        "check-errors" | "check-warnings" | "tests-failed" => Some(Exit::Policy),
+        "changed-since" => Some(Exit::Conflict),
+        _ => None,
+    };
+    let Some((exit, reason)) = proposal.reasons.iter().find_map(|reason| Some((exit(&reason.code)?, reason))) else {
+        return Ok(());
+    };
+    let what = match proposal.id {
+        0 => "these changes".to_owned(),
+        id => format!("the changes of proposal {id}"),
+    };
+    let failure = Failure::new(exit, format!("{what} cannot be published as they are: {}", reason.text));
+    Err(match proposal.id {
+        0 => failure,
+        id => failure.help(format!(
+            "correct the files, then {}",
+            place.command(&format!("publish FOLDER -m TEXT --proposal {id}"))
+        )),
+    })
+}
+
 /// Prints changed prompts, aligned.
 pub(super) fn print_prompts<W: Write>(output: &mut Output<W>, prompts: &[PromptChange]) -> Result<(), Failure> {
     let rows = prompts.iter().map(|prompt| {

@@ -203,8 +203,10 @@ fn reviewing(error: BackendError, number: u64, place: &Place) -> Failure {
 
 fn finish(published: &Published, place: &Place, is_json: bool, first: &str) -> Result<(), Failure> {
     if is_json {
-        return report::print_json(&report::outcome(published));
+        report::print_json(&report::outcome(published))?;
+    } else {
+        report::print_line(first)?;
+        report::print_outcome(published, place, false)?;
     }
-    report::print_line(first)?;
-    report::print_outcome(published, place, false)
+    report::verdict(published, place)
 }
