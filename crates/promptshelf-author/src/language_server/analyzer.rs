@@ -213,8 +213,10 @@ mod tests {
     #[test]
     fn error_of_a_partial_stands_in_the_prompts_that_it_breaks() {
         let names: Vec<String> = (1..=8).map(|number| format!("p{number}.md")).collect();
-        let mut files: Vec<(&str, &str)> =
-            names.iter().map(|name| (name.as_str(), "---\ndescription: x\n---\nHi.\n{% include \"_tone.md\" %}\n")).collect();
+        let mut files: Vec<(&str, &str)> = names
+            .iter()
+            .map(|name| (name.as_str(), "---\ndescription: x\n---\nHi.\n{% include \"_tone.md\" %}\n"))
+            .collect();
         files.extend([("_tone.md", "Write kindly.\n"), ("other.md", "---\ndescription: y\n---\nAlone.\n")]);
         let mut analyzer = Analyzer::of_tree(files.into_iter().collect());
         for broken in ["Write about {{ topic }}.\n", "Write {% if %}.\n", "{{ attach(\"none.png\") }}\n"] {

@@ -8,7 +8,9 @@ use std::{
 };
 
 use gen_lsp_types as lsp;
-use promptshelf_core::{Catalog, Code, Definitions, Diagnostic, Location, PromptDefinition, Severity, SourceText, check};
+use promptshelf_core::{
+    Catalog, Code, Definitions, Diagnostic, Location, PromptDefinition, Severity, SourceText, check,
+};
 use promptshelf_source::{Directory, ForeignSyntax, Snapshot, Source, SourceError, syntax::LIBRARY_FILE};
 
 use super::{position, schema_query};
