@@ -1,1 +1,37 @@
 -- Identity of revisions, history of policies, tokens, uploads by caller.
+
+-- Policies and reviews.
+
+-- The policy that the revision met, as JSON; NULL for revisions of earlier releases.
+ALTER TABLE ps_revision ADD COLUMN policy TEXT;
+
+-- A proposed policy with the one that it replaces, as JSON; NULL for proposals of files.
+ALTER TABLE ps_proposal ADD COLUMN policy TEXT;
+-- The channel and the revision that a promotion copies, and whether it copies all of it.
+ALTER TABLE ps_proposal ADD COLUMN source BIGINT;
+ALTER TABLE ps_proposal ADD COLUMN source_revision BIGINT;
+ALTER TABLE ps_proposal ADD COLUMN source_whole BIGINT;
+-- What the changes break and open for callers, as JSON.
+ALTER TABLE ps_proposal ADD COLUMN effects TEXT NOT NULL DEFAULT '[]';
+
+-- The names of the effects that an approval confirms, as JSON.
+ALTER TABLE ps_review ADD COLUMN confirmed TEXT NOT NULL DEFAULT '[]';
+
+CREATE TABLE ps_policy_change (
+    id {ID},
+    channel BIGINT NOT NULL REFERENCES ps_channel (id),
+    at BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    -- NULL if the change made the channel.
+    before TEXT,
+    after TEXT NOT NULL,
+    message TEXT NOT NULL,
+    -- The proposal that asked for it; NULL for a change that needed none.
+    proposal BIGINT,
+    -- JSON: the reviewers who approved it, and the reason of an emergency.
+    approved_by TEXT NOT NULL,
+    emergency TEXT,
+    -- 1 for a change by an account of the database itself.
+    by_operator BIGINT NOT NULL
+);
+CREATE INDEX ps_policy_change_channel ON ps_policy_change (channel);

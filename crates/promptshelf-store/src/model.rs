@@ -201,6 +201,9 @@ pub struct Revision {
     pub emergency: Option<String>,
     /// The counts of the check.
     pub checks: CheckSummary,
+    /// The policy that it met, or passed over in an emergency; `None` for revisions of earlier releases.
+    #[serde(default)]
+    pub policy: Option<Policy>,
     /// The prompts that it added, changed and removed.
     pub prompts: Vec<PromptChange>,
 }

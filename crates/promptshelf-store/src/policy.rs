@@ -1,14 +1,77 @@
 //! The decision whether a proposal can be published.
 
 use crate::{
-    check::CheckSummary,
+    StoreError,
+    check::{CheckReport, CheckSummary},
+    draft::{Draft, must_be_open},
     input::same_name,
     model::{CheckLevel, Policy, Proposal, ProposalState, Verdict},
+    publish::changed,
     reason::Reason,
 };
 
 /// The largest number of paths that a sentence names.
 const MAX_PATHS: usize = 5;
+
+/// What the person who proposes, approves or publishes may do and wants.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Act<'a> {
+    /// Whether a proposal that meets the policy is published.
+    pub(crate) may_publish: bool,
+    /// The reason to pass over the policy.
+    pub(crate) emergency: Option<&'a str>,
+}
+
+/// What becomes of an open proposal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision<'a> {
+    /// It waits for the conditions that it lacks, or for someone who may publish.
+    Wait,
+    /// It becomes a revision.
+    Publish {
+        /// The reviewers whose approvals count.
+        approved_by: Vec<String>,
+        /// The reason to pass over the policy; `None` if it is met.
+        emergency: Option<&'a str>,
+    },
+}
+
+/// Decides about an open proposal with its missing conditions.
+pub(crate) fn decide<'a>(
+    policy: &Policy,
+    proposal: &Proposal,
+    act: &Act<'a>,
+    report: &CheckReport,
+) -> Result<Decision<'a>, StoreError> {
+    let is_met = proposal.reasons.is_empty();
+    if !act.may_publish || !(is_met || act.emergency.is_some()) {
+        return Ok(Decision::Wait);
+    }
+    if report.is_unloadable {
+        let first = report.findings.first().map_or("", String::as_str);
+        return Err(StoreError::invalid(format!(
+            "no server could load these files, so they are not published: {first}"
+        )));
+    }
+    let emergency = act.emergency.filter(|_| !is_met);
+    Ok(Decision::Publish { approved_by: approvers(policy, proposal), emergency })
+}
+
+/// Fails unless a draft may take the place of the changes of a proposal.
+pub(crate) fn may_replace(present: &Proposal, draft: &Draft) -> Result<(), StoreError> {
+    must_be_open(present)?;
+    let Proposal { id, channel, author, .. } = present;
+    if *channel != draft.channel {
+        return Err(StoreError::state(format!("proposal {id} is one of the channel `{channel}`")));
+    }
+    if !same_name(author, &draft.author) {
+        return Err(StoreError::state(format!("only its author {author} can change proposal {id}")));
+    }
+    if draft.expected.is_some_and(|expected| expected != present.digest) {
+        return Err(changed(*id));
+    }
+    Ok(())
+}
 
 /// Returns the missing conditions of an open proposal. `outdated` are the files that the channel has changed since.
 pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -> Vec<Reason> {

@@ -12,7 +12,7 @@ use crate::{
     evaluation::EvaluatedPrompt,
     gate, input,
     model::{Actor, Digest, Epoch, Policy, PromptChange, Proposal, ProposalState, Publish, Published},
-    policy,
+    policy::{self, Act, Decision},
     snapshot::Snapshot,
     store::Store,
     tables::{
@@ -22,7 +22,7 @@ use crate::{
         evaluation,
         prompt::{self, Live, PromptDifference},
         proposal::{self, NewProposal},
-        revision,
+        revision::{self, NewRevision},
     },
 };
 
@@ -332,7 +332,8 @@ async fn store_unless_moved(
     Ok(Some((channel.id, published)))
 }
 
-/// Stores a checked draft. The channel's row is locked, and has the revision of the basis.
+/// Stores a checked draft, and publishes it if the policy permits. The channel's row is locked, and has the revision of
+/// the basis.
 async fn store(
     transaction: &mut Transaction,
     channel: &Channel,
@@ -341,18 +342,43 @@ async fn store(
     checked: &Checked,
 ) -> Result<Published, StoreError> {
     blob::write(transaction, &draft.contents).await?;
-    let checks = &checked.report.summary;
+    let mut proposal = write_proposal(transaction, channel, draft, basis, checked).await?;
+    let act = Act { may_publish: draft.may_publish, emergency: draft.emergency.as_deref() };
+    let decision = policy::decide(&channel.policy, &proposal, &act, &checked.report)?;
+    let is_published = decision != Decision::Wait;
+    if let Decision::Publish { approved_by, emergency } = &decision {
+        write_revision(transaction, channel, &mut proposal, basis, checked, approved_by, *emergency).await?;
+    }
+    let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, is_published).await?;
+    if let Decision::Publish { approved_by, emergency } = &decision {
+        prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
+        transaction.notify(channel.name.as_str()).await?;
+        announce::published(transaction, &proposal, &prompts, approved_by, *emergency, &checked.report).await?;
+    } else if !matches!(draft.target, Target::Existing(_)) {
+        announce::proposed(transaction, &proposal, &prompts).await?;
+    }
+    Ok(Published { proposal, prompts, findings: checked.report.findings.clone() })
+}
+
+/// Writes the proposal of a draft, and returns it with the conditions that it lacks.
+async fn write_proposal(
+    transaction: &mut Transaction,
+    channel: &Channel,
+    draft: &Draft,
+    basis: &Basis,
+    checked: &Checked,
+) -> Result<Proposal, StoreError> {
     let new = NewProposal {
         channel: channel.id,
         base: draft.base,
         kind: draft.kind,
         message: &draft.message,
         author: &draft.author,
-        checks,
+        checks: &checked.report.summary,
         changes: &basis.changes,
     };
     let evaluated = checked.evaluated(&basis.snapshot.live);
-    let mut proposal = match draft.target {
+    match draft.target {
         Target::New => {
             let (id, at) = proposal::open(transaction, &new).await?;
             let mut proposal = Proposal { id, at, ..proposed(draft, &basis.changes, &checked.report) };
@@ -363,24 +389,14 @@ async fn store(
             if !proposal.lacks.is_empty() || !draft.may_publish {
                 evaluation::set_prompts(transaction, id, &evaluated).await?;
             }
-            proposal
+            Ok(proposal)
         }
         Target::Replace(id) => {
             let present = proposal::lock(transaction, id).await?;
-            draft::must_be_open(&present)?;
-            if present.channel != draft.channel {
-                let channel = present.channel;
-                return Err(StoreError::state(format!("proposal {id} is one of the channel `{channel}`")));
-            }
-            if !input::same_name(&present.author, &draft.author) {
-                return Err(StoreError::state(format!("only its author {} can change proposal {id}", present.author)));
-            }
-            if draft.expected.is_some_and(|expected| expected != present.digest) {
-                return Err(changed(id));
-            }
+            policy::may_replace(&present, draft)?;
             proposal::replace(transaction, id, &new).await?;
             evaluation::set_prompts(transaction, id, &evaluated).await?;
-            proposal::get(transaction, id).await?
+            proposal::get(transaction, id).await
         }
         Target::Existing(id) => {
             let present = proposal::lock(transaction, id).await?;
@@ -388,42 +404,34 @@ async fn store(
             if present.digest != proposal::digest(&draft.changes) {
                 return Err(changed(id));
             }
-            proposal::set_checks(transaction, id, checks).await?;
+            proposal::set_checks(transaction, id, new.checks).await?;
             evaluation::set_prompts(transaction, id, &evaluated).await?;
-            proposal::get(transaction, id).await?
+            proposal::get(transaction, id).await
         }
-    };
-    let is_met = proposal.lacks.is_empty();
-    let is_published = draft.may_publish && (is_met || draft.emergency.is_some());
-    let approvers = policy::approvers(&channel.policy, &proposal);
-    let emergency = draft.emergency.as_deref().filter(|_| !is_met);
-    if is_published && checked.report.is_unloadable {
-        let first = checked.report.findings.first().map_or("", String::as_str);
-        return Err(StoreError::invalid(format!(
-            "no server could load these files, so they are not published: {first}"
-        )));
     }
-    if is_published {
-        // Assigning version numbers is last but for the counter: the lock is on all channels.
-        let number = channel.revision + 1;
-        entry::apply(transaction, channel.id, number, &basis.changes).await?;
-        revision::add(transaction, channel.id, number, &proposal, &approvers, emergency, checks).await?;
-        proposal.at = proposal::set_state(transaction, proposal.id, ProposalState::Published, Some(number)).await?;
-        proposal.state = ProposalState::Published;
-        proposal.revision = Some(number);
-        proposal.set_reasons(Vec::new());
-        channel::set_revision(transaction, channel.id, number).await?;
-        channel::lock_library(transaction).await?;
-    }
-    let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, is_published).await?;
-    if is_published {
-        prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
-        transaction.notify(channel.name.as_str()).await?;
-        announce::published(transaction, &proposal, &prompts, &approvers, emergency, &checked.report).await?;
-    } else if !matches!(draft.target, Target::Existing(_)) {
-        announce::proposed(transaction, &proposal, &prompts).await?;
-    }
-    Ok(Published { proposal, prompts, findings: checked.report.findings.clone() })
+}
+
+/// Writes the next revision, up to its prompts: their numbers come last, because the lock for them is on all channels.
+async fn write_revision(
+    transaction: &mut Transaction,
+    channel: &Channel,
+    proposal: &mut Proposal,
+    basis: &Basis,
+    checked: &Checked,
+    approved_by: &[String],
+    emergency: Option<&str>,
+) -> Result<(), StoreError> {
+    let number = channel.revision + 1;
+    entry::apply(transaction, channel.id, number, &basis.changes).await?;
+    let (checks, policy) = (&checked.report.summary, &channel.policy);
+    let new = NewRevision { channel: channel.id, number, proposal, approved_by, emergency, checks, policy };
+    revision::add(transaction, &new).await?;
+    proposal.at = proposal::set_state(transaction, proposal.id, ProposalState::Published, Some(number)).await?;
+    proposal.state = ProposalState::Published;
+    proposal.revision = Some(number);
+    proposal.set_reasons(Vec::new());
+    channel::set_revision(transaction, channel.id, number).await?;
+    channel::lock_library(transaction).await
 }
 
 /// Returns the error for a proposal whose changes are not the expected ones.

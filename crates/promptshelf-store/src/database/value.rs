@@ -150,8 +150,17 @@ impl Row {
 
     /// Returns a value that is stored as JSON.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
-        serde_json::from_str(&self.text(column)?).map_err(|error| malformed(&format!("JSON with an error: {error}")))
+        from_json(&self.text(column)?)
     }
+
+    /// Returns a value from JSON or `None` for NULL.
+    pub(crate) fn optional_json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<Option<T>, StoreError> {
+        self.optional_text(column)?.map(|text| from_json(&text)).transpose()
+    }
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| malformed(&format!("JSON with an error: {error}")))
 }
 
 /// Returns a value as JSON.

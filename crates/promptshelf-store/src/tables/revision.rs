@@ -5,7 +5,7 @@ use crate::{
     StoreError,
     check::CheckSummary,
     database::{Row, Transaction, Value, json, malformed},
-    model::{HistoryQuery, Proposal, Revision, RevisionKind},
+    model::{HistoryQuery, Policy, Proposal, Revision, RevisionKind},
 };
 
 /// The number of revisions without a limit.
@@ -14,26 +14,39 @@ const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1_000;
 
 const SELECT: &str =
-    "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks FROM ps_revision";
+    "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks, policy \
+     FROM ps_revision";
+
+/// A revision to insert.
+#[derive(Debug)]
+pub(crate) struct NewRevision<'a> {
+    /// The key of the channel.
+    pub(crate) channel: i64,
+    /// The number.
+    pub(crate) number: u64,
+    /// The proposal that is published.
+    pub(crate) proposal: &'a Proposal,
+    /// The reviewers who approved it.
+    pub(crate) approved_by: &'a [String],
+    /// The reason to pass over the policy.
+    pub(crate) emergency: Option<&'a str>,
+    /// The result of the check.
+    pub(crate) checks: &'a CheckSummary,
+    /// The policy of the channel.
+    pub(crate) policy: &'a Policy,
+}
 
 /// Inserts a revision. Its time is never before that of the revision before it, even if the clock was set back.
-pub(crate) async fn add(
-    transaction: &mut Transaction,
-    channel: i64,
-    number: u64,
-    proposal: &Proposal,
-    approved_by: &[String],
-    emergency: Option<&str>,
-    checks: &CheckSummary,
-) -> Result<(), StoreError> {
+pub(crate) async fn add(transaction: &mut Transaction, new: &NewRevision<'_>) -> Result<(), StoreError> {
+    let NewRevision { channel, number, proposal, approved_by, emergency, checks, policy } = *new;
     let now = transaction.now();
     let last = "SELECT at FROM ps_revision WHERE channel = $1 AND number = $2";
     let last = transaction.row(last, vec![channel.into(), (number - 1).into()]).await?;
     let last = last.map_or(Ok(0), |row| row.int(0))?;
     let sql = format!(
         "INSERT INTO ps_revision \
-         (channel, number, kind, author, message, proposal, approved_by, emergency, checks, at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, CASE WHEN {now} > $10 THEN {now} ELSE $10 END)"
+         (channel, number, kind, author, message, proposal, approved_by, emergency, checks, policy, at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, CASE WHEN {now} > $11 THEN {now} ELSE $11 END)"
     );
     let values = vec![
         channel.into(),
@@ -45,6 +58,7 @@ pub(crate) async fn add(
         json(&approved_by)?.into(),
         emergency.into(),
         json(checks)?.into(),
+        json(policy)?.into(),
         last.into(),
     ];
     transaction.run(sql, values).await
@@ -119,6 +133,7 @@ fn revision(row: &Row) -> Result<Revision, StoreError> {
         approved_by: row.json(6)?,
         emergency: row.optional_text(7)?,
         checks: row.json(8)?,
+        policy: row.optional_json(9)?,
         prompts: Vec::new(),
     })
 }

@@ -33,6 +33,7 @@ macro_rules! all {
             reading::hundred_thousand_files_fit,
             source_signals::requests_for_sources_are_counted_once_each,
             reviewing::approvals_of_the_policy_publish,
+            reviewing::revision_has_the_policy_that_it_met,
             reviewing::rejected_and_withdrawn_proposals_are_closed,
             reviewing::approval_of_outdated_changes_does_not_publish,
             reviewing::proposal_is_published_on_request_only_if_the_policy_is_met,

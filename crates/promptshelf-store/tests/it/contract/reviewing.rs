@@ -43,6 +43,17 @@ pub(crate) async fn approvals_of_the_policy_publish(store: Store) {
     assert!(matches!(error, StoreError::State { .. }), "{error}");
 }
 
+pub(crate) async fn revision_has_the_policy_that_it_met(store: Store) {
+    demand(&store, &policy(1, true)).await;
+    let proposal = propose(&store, "A").await;
+    approve(&store, proposal.id, "ben").await.unwrap();
+    demand(&store, &Policy::default()).await;
+    publish(&store, "c", 1, &[("a.md", "A", "B")]).await.unwrap();
+    let history = store.history(&channel("c"), &Default::default()).await.unwrap();
+    let met: Vec<_> = history.into_iter().map(|revision| revision.policy).collect();
+    assert_eq!(met, [Some(Policy::default()), Some(policy(1, true))]);
+}
+
 pub(crate) async fn authors_cannot_approve_with_four_eyes(store: Store) {
     demand(&store, &policy(1, true)).await;
     let proposal = propose(&store, "A").await;
