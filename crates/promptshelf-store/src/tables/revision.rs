@@ -13,8 +13,7 @@ const DEFAULT_LIMIT: usize = 100;
 /// The largest number of revisions that one call returns.
 const MAX_LIMIT: usize = 1_000;
 
-const SELECT: &str =
-    "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks, policy \
+const SELECT: &str = "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks, policy \
      FROM ps_revision";
 
 /// A revision to insert.
