@@ -41,8 +41,14 @@ pub(crate) struct Call {
 impl Call {
     /// Prepares a call of a command of git, in the environment of this process.
     pub(crate) fn new(name: &'static str, timeout: Duration) -> Call {
-        let mut command = Command::new("git");
-        command.arg(name);
+        let mut call = Call::of_program("git", name, timeout);
+        call.command.arg(name);
+        call
+    }
+
+    /// Prepares a call of another program.
+    pub(crate) fn of_program(program: &str, name: &'static str, timeout: Duration) -> Call {
+        let command = Command::new(program);
         Call { command, name, secrets: Vec::new(), timeout, input: Vec::new(), growth: None }
     }
 

@@ -1,7 +1,8 @@
 //! Prompt libraries in git repositories, as sources of prompts.
 //!
 //! The program `git` fetches one commit into a bare repository, and files are read from its object store: nothing is
-//! ever checked out, so that no symbolic link, filter, hook or submodule of a repository has an effect.
+//! ever checked out, so that no filter, hook or submodule of a repository has an effect, and symbolic links are followed
+//! inside of the served folder only.
 //!
 //! - [`GitAddress`] names a repository, a reference and a folder: `git+https://HOST/REPOSITORY#REF:PATH`.
 //! - [`GitOptions`] adds credentials, signers, intervals and limits.
@@ -15,7 +16,9 @@
 mod address;
 mod call;
 mod commit;
+mod condition;
 mod error;
+mod links;
 mod objects;
 mod options;
 mod program;

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use promptshelf_source::{MemoryFile, MemoryTree, is_library_file};
+use promptshelf_source::{FileFault, MemoryFile, MemoryTree, is_library_file};
 
 use crate::{
     address::is_commit,
     error::GitError,
+    links::Links,
     options::GitLimits,
     repository::{Locked, Repository},
 };
@@ -17,6 +18,9 @@ const BYTES_PER_CALL: u64 = 32 << 20;
 /// The first line of a pointer of Git LFS, and the longest pointer; see its specification.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 const MAX_LFS: u64 = 1_024;
+
+/// The mode of a symbolic link.
+const LINK_MODE: &str = "120000";
 
 /// The files of a commit, by the ids of their contents.
 pub(crate) type KnownFiles = HashMap<Box<str>, MemoryFile>;
@@ -30,20 +34,43 @@ pub(crate) struct CommitTree {
 
 /// An entry of a tree, as `git ls-tree -r -z` prints it.
 #[derive(Debug, PartialEq, Eq)]
-struct Entry {
-    path: String,
-    id: Box<str>,
-    kind: Kind,
+pub(crate) struct Entry {
+    pub(crate) path: String,
+    pub(crate) id: Box<str>,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     File,
     Link,
     Submodule,
     Other,
     /// The name of the file is not UTF-8.
     Unnamed,
+}
+
+impl Kind {
+    /// Returns the reason why such an entry has no content.
+    fn fault(self) -> Option<FileFault> {
+        match self {
+            Kind::File | Kind::Link => None,
+            Kind::Submodule => Some(FileFault::Unreadable("it is a submodule, and submodules are not fetched".into())),
+            Kind::Other => Some(FileFault::Unreadable("it is not a regular file".into())),
+            Kind::Unnamed => Some(FileFault::NameNotUtf8),
+        }
+    }
+}
+
+/// A file of the library, and where its content is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Item<'e> {
+    /// The path under which the library has it.
+    pub(crate) path: String,
+    /// The entry, or the reason why there is none.
+    pub(crate) entry: Result<&'e Entry, FileFault>,
+    /// Whether links lead from the path to the entry.
+    pub(crate) is_linked: bool,
 }
 
 /// Reads the folder of a commit. Contents that are known by their ids are not read again.
@@ -59,44 +86,60 @@ pub(crate) async fn read(
     let listed = repository.reading("ls-tree").arguments(["-r", "-z", "--full-tree", &root]).run().await?;
     let entries = entries(&listed, commit, limits.files)?;
     drop(listed);
-    let mut needed: Vec<&str> = entries
+    let mut links: Vec<&str> =
+        entries.iter().filter(|entry| entry.kind == Kind::Link).map(|entry| &*entry.id).collect();
+    let texts = load(repository, lock, &mut links, known, limits).await?;
+    let items = Links::new(&entries, &texts).items(limits.files)?;
+    let mut needed: Vec<&str> = items
         .iter()
-        .filter(|entry| entry.kind == Kind::File && !known.contains_key(&entry.id))
+        .filter_map(|item| item.entry.as_ref().ok().filter(|entry| entry.kind.fault().is_none()))
         .map(|entry| &*entry.id)
         .collect();
-    needed.sort_unstable();
-    needed.dedup();
-    let read = contents(repository, lock, &needed, limits).await?;
-    let total: u64 = entries
-        .iter()
-        .filter_map(|entry| read.get(&entry.id).or_else(|| known.get(&entry.id)))
-        .map(|file| file.bytes().len() as u64)
-        .sum();
-    if total > limits.total_bytes {
-        return Err(too_large(limits.total_bytes));
-    }
-    let mut files = KnownFiles::with_capacity(entries.len());
-    let mut seen = HashSet::with_capacity(entries.len());
-    let mut tree = Vec::with_capacity(entries.len());
-    for entry in &entries {
-        let file = match entry.kind {
-            Kind::File => match read.get(&entry.id).or_else(|| known.get(&entry.id)).cloned() {
-                Some(file) => {
-                    files.insert(entry.id.clone(), file.clone());
-                    file
+    let mut files = load(repository, lock, &mut needed, known, limits).await?;
+    let mut total = 0;
+    let mut seen = HashSet::with_capacity(items.len());
+    let mut tree = Vec::with_capacity(items.len());
+    for Item { path, entry, is_linked } in &items {
+        let file = match entry {
+            _ if !seen.insert(path.as_str()) => {
+                MemoryFile::faulty(FileFault::Unreadable("two entries of the commit have its name".into()))
+            }
+            Err(fault) => MemoryFile::faulty(fault.clone()),
+            Ok(entry) => match (entry.kind.fault(), files.get(&entry.id)) {
+                (Some(fault), _) => MemoryFile::faulty(fault),
+                (None, Some(file)) if *is_linked => file.clone().linked_to(&*entry.path),
+                (None, Some(file)) => file.clone(),
+                (None, None) => {
+                    return Err(GitError::Protocol { reason: format!("the object {} is missing", entry.id) });
                 }
-                None => return Err(GitError::Protocol { reason: format!("the object {} is missing", entry.id) }),
             },
-            Kind::Link => MemoryFile::unreadable("it is a symbolic link, and links of a commit are not followed"),
-            Kind::Submodule => MemoryFile::unreadable("it is a submodule, and submodules are not fetched"),
-            Kind::Other => MemoryFile::unreadable("it is not a regular file"),
-            Kind::Unnamed => MemoryFile::unreadable("its name is not UTF-8"),
         };
-        let is_first = seen.insert(entry.path.as_str());
-        let file = if is_first { file } else { MemoryFile::unreadable("two entries of the commit have its name") };
-        tree.push((entry.path.as_str(), file));
+        total += file.bytes().len() as u64;
+        if total > limits.total_bytes {
+            return Err(too_large(limits.total_bytes));
+        }
+        tree.push((path.as_str(), file));
     }
-    Ok(CommitTree { tree: tree.into_iter().collect(), files })
+    let tree = tree.into_iter().collect();
+    files.extend(texts);
+    Ok(CommitTree { tree, files })
+}
+
+/// Returns contents by their ids, from those that are known where possible.
+async fn load(
+    repository: &Repository,
+    lock: &Locked,
+    ids: &mut Vec<&str>,
+    known: &KnownFiles,
+    limits: &GitLimits,
+) -> Result<KnownFiles, GitError> {
+    ids.sort_unstable();
+    ids.dedup();
+    let found = ids.iter().filter_map(|id| Some(((*id).into(), known.get(*id)?.clone())));
+    let mut files: KnownFiles = found.collect();
+    ids.retain(|id| !files.contains_key(*id));
+    files.extend(contents(repository, lock, ids, limits).await?);
+    Ok(files)
 }
 
 /// Returns the id of the folder.
@@ -114,10 +157,12 @@ async fn root(repository: &Repository, commit: &str, folder: &str) -> Result<Str
     }
 }
 
-/// Parses the list of a tree. Files that a library ignores are left out.
+/// Parses the list of a tree. Files that a library ignores are left out, unless links can lead to them.
 fn entries(listed: &[u8], commit: &str, max_files: usize) -> Result<Vec<Entry>, GitError> {
     let refused = |reason: String| GitError::Refused { commit: commit.to_owned(), reason };
+    let has_links = listed.split(|byte| *byte == 0).any(|line| line.starts_with(LINK_MODE.as_bytes()));
     let mut entries = Vec::new();
+    let mut library_files = 0;
     for line in listed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
         let tab = line.iter().position(|byte| *byte == b'\t');
         let parsed = tab.and_then(|tab| Some((std::str::from_utf8(&line[..tab]).ok()?, &line[tab + 1..])));
@@ -139,19 +184,15 @@ fn entries(listed: &[u8], commit: &str, max_files: usize) -> Result<Vec<Entry>, 
                  readers"
             )));
         }
-        if !is_library_file(&path) {
-            continue;
-        }
-        if entries.len() >= max_files {
-            return Err(GitError::TooLarge {
-                reason: format!(
-                    "the commit has more than {max_files} files: serve a folder of the repository, or fewer"
-                ),
-            });
+        match is_library_file(&path) {
+            true if library_files >= max_files => return Err(too_many(max_files)),
+            true => library_files += 1,
+            false if has_links => {}
+            false => continue,
         }
         let kind = match mode {
             _ if !is_utf8 => Kind::Unnamed,
-            "120000" => Kind::Link,
+            LINK_MODE => Kind::Link,
             "160000" => Kind::Submodule,
             mode if mode.starts_with("100") => Kind::File,
             _ => Kind::Other,
@@ -159,6 +200,11 @@ fn entries(listed: &[u8], commit: &str, max_files: usize) -> Result<Vec<Entry>, 
         entries.push(Entry { path, id: id.into(), kind });
     }
     Ok(entries)
+}
+
+pub(crate) fn too_many(max_files: usize) -> GitError {
+    let reason = format!("the commit has more than {max_files} files: serve a folder of the repository, or fewer");
+    GitError::TooLarge { reason }
 }
 
 fn is_forbidden(part: &str) -> bool {
@@ -189,7 +235,7 @@ async fn contents(
         let size = size.ok_or_else(|| GitError::Protocol { reason: format!("the object {id} is missing") })?;
         if size > limits.file_bytes {
             let reason = format!("it has {size} bytes; the limit of the server is {}", limits.file_bytes);
-            files.insert((*id).into(), MemoryFile::unreadable(reason));
+            files.insert((*id).into(), MemoryFile::faulty(FileFault::Unreadable(reason.into())));
             continue;
         }
         total += size;
@@ -245,7 +291,9 @@ async fn read_chunk(repository: &Repository, chunk: &[(&str, u64)], files: &mut 
         rest = after;
         let is_pointer = *size <= MAX_LFS && content.starts_with(LFS);
         let file = match is_pointer {
-            true => MemoryFile::unreadable("it is a pointer of Git LFS, and its content is not fetched"),
+            true => MemoryFile::faulty(FileFault::Unreadable(
+                "it is a pointer of Git LFS, and its content is not fetched".into(),
+            )),
             false => MemoryFile::new(content),
         };
         files.insert((*id).into(), file);
@@ -270,10 +318,12 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_their_kinds_and_ignored_files_are_left_out() {
-        let all = parsed(&[("100644", b"a\n\tb.md"), ("120000", b"l.md"), ("100644", b".github/x.yml")]).unwrap();
+    fn entries_have_their_kinds_and_ignored_files_are_only_kept_for_links() {
         let of = |path: &str, kind| Entry { path: path.to_owned(), id: ID.into(), kind };
-        assert_eq!(all, [of("a\n\tb.md", Kind::File), of("l.md", Kind::Link)]);
+        let all = parsed(&[("100644", b"a\n\tb.md"), ("100644", b".github/x.yml")]).unwrap();
+        assert_eq!(all, [of("a\n\tb.md", Kind::File)]);
+        let all = parsed(&[("120000", b"l.md"), ("100644", b".github/x.yml")]).unwrap();
+        assert_eq!(all, [of("l.md", Kind::Link), of(".github/x.yml", Kind::File)]);
         let odd = parsed(&[("160000", b"s.md"), ("100644", b"\xff.md"), ("040000", b"t.md")]).unwrap();
         assert_eq!(
             odd.iter().map(|entry| entry.kind).collect::<Vec<_>>(),

@@ -1,11 +1,6 @@
 //! Calls of git for one repository: a clean environment, no questions, and credentials for one host.
 
-use std::{
-    env,
-    ffi::OsString,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{env, ffi::OsString, path::Path, time::Duration};
 
 use crate::{
     address::GitAddress,
@@ -30,18 +25,12 @@ const TOKEN_USER: &str = "x-access-token";
 pub(crate) struct Program {
     address: GitAddress,
     credentials: Credentials,
-    signers: Option<PathBuf>,
     timeout: Duration,
 }
 
 impl Program {
     pub(crate) fn new(options: &GitOptions) -> Program {
-        Program {
-            address: options.address.clone(),
-            credentials: options.credentials.clone(),
-            signers: options.signers.clone(),
-            timeout: options.timeout,
-        }
+        Program { address: options.address.clone(), credentials: options.credentials.clone(), timeout: options.timeout }
     }
 
     /// Prepares a call in a folder that is not inside of a repository.
@@ -61,16 +50,16 @@ impl Program {
         call
     }
 
+    /// Prepares a call that verifies a signature.
+    pub(crate) fn ssh_keygen(&self, folder: &Path) -> Call {
+        let mut call = cleaned(Call::of_program("ssh-keygen", "ssh-keygen", self.timeout));
+        call.command.current_dir(folder);
+        call
+    }
+
     fn call(&self, name: &'static str) -> Call {
-        let mut call = Call::new(name, self.timeout);
-        // Secrets of this server are not for helpers and ssh. The configuration comes from here alone.
-        for (variable, _) in env::vars_os() {
-            if is_removed(&variable) {
-                call.command.env_remove(variable);
-            }
-        }
+        let mut call = cleaned(Call::new(name, self.timeout));
         call.command
-            .env("LC_ALL", "C")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_ATTR_NOSYSTEM", "1")
@@ -80,20 +69,14 @@ impl Program {
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_SSH_COMMAND", SSH);
-        let mut configuration = vec![
+        let configuration = vec![
             ("core.hooksPath".to_owned(), "/dev/null".to_owned()),
             ("core.fsmonitor".to_owned(), "false".to_owned()),
             ("credential.helper".to_owned(), String::new()),
             ("fetch.unpackLimit".to_owned(), "1".to_owned()),
             ("gc.autoDetach".to_owned(), "false".to_owned()),
             ("maintenance.autoDetach".to_owned(), "false".to_owned()),
-            // Only keys of the file below are trusted, not those of the user's keyring.
-            ("gpg.openpgp.program".to_owned(), "false".to_owned()),
-            ("gpg.x509.program".to_owned(), "false".to_owned()),
         ];
-        if let Some(signers) = &self.signers {
-            configuration.push(("gpg.ssh.allowedSignersFile".to_owned(), signers.to_string_lossy().into_owned()));
-        }
         call.configure(configuration);
         call
     }
@@ -134,6 +117,17 @@ impl Program {
         }
         Ok(call)
     }
+}
+
+/// Removes variables: secrets of this server are not for helpers and ssh, and the configuration comes from here alone.
+fn cleaned(mut call: Call) -> Call {
+    for (variable, _) in env::vars_os() {
+        if is_removed(&variable) {
+            call.command.env_remove(variable);
+        }
+    }
+    call.command.env("LC_ALL", "C");
+    call
 }
 
 /// Whether a variable of this process is kept from git: its own variables, programs that ask for passwords, and the

@@ -1,13 +1,15 @@
 //! The bare repository on disk with the fetched commits of one address, and the record beside it.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use promptshelf_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -67,6 +69,9 @@ pub(crate) struct Record {
     /// The commits of the reference that were served, the newest first.
     #[serde(default)]
     pub(crate) served: Vec<String>,
+    /// The times at which these commits were fetched, in seconds since 1970: their signatures are judged by them.
+    #[serde(default)]
+    fetched: BTreeMap<String, i64>,
 }
 
 impl Record {
@@ -78,6 +83,17 @@ impl Record {
             self.served.insert(0, commit.to_owned());
             self.served.truncate(MAX_SERVED);
         }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        self.fetched.entry(commit.to_owned()).or_insert(i64::try_from(now).unwrap_or(i64::MAX));
+        let (good, pin, served) = (&self.good, &self.pin, &self.served);
+        self.fetched.retain(|commit, _| {
+            served.contains(commit) || good.as_ref() == Some(commit) || pin.as_ref() == Some(commit)
+        });
+    }
+
+    /// Returns the time at which a commit was fetched that has been served.
+    pub(crate) fn fetched(&self, commit: &str) -> Option<Timestamp> {
+        self.fetched.get(commit).and_then(|seconds| Timestamp::from_unix(*seconds, 0).ok())
     }
 
     /// Returns the commit that was served before another one.
@@ -130,6 +146,7 @@ impl Repository {
             pin: record.pin.filter(is_valid),
             good: record.good.filter(is_valid),
             served: record.served.into_iter().filter(is_valid).take(MAX_SERVED).collect(),
+            fetched: record.fetched,
         }
     }
 
@@ -236,6 +253,48 @@ impl Repository {
         self.bounded(call.configured("fetch.negotiationAlgorithm", "noop"))?.run().await.map(drop)
     }
 
+    /// Fetches the history of a commit, without files.
+    pub(crate) async fn deepen(&self, _lock: &Locked, commit: &str) -> Result<(), GitError> {
+        let call = self.program.inside(&self.path, "fetch").arguments(FETCH);
+        let call = call.arguments([&format!("--depth={}", MAX_HISTORY + 1), "--filter=tree:0", "--", "origin", commit]);
+        match self.bounded(call)?.run().await {
+            // Such servers send the whole history in the first place.
+            Err(GitError::Remote { reason }) if reason.contains("shallow") || reason.contains("filter") => Ok(()),
+            fetched => fetched.map(drop),
+        }
+    }
+
+    /// Returns the ids of a commit and those before it, the newest first, as far as they are on disk.
+    pub(crate) async fn history(&self, commit: &str) -> Result<Vec<String>, GitError> {
+        let call = self.reading("rev-list").arguments(["--topo-order", &format!("--max-count={}", MAX_HISTORY + 1)]);
+        let output = call.arguments(["--end-of-options", commit, "--"]).run().await?;
+        Ok(String::from_utf8_lossy(&output).lines().filter(|line| is_commit(line)).map(str::to_owned).collect())
+    }
+
+    /// Fetches the names of the files of a commit whose history was fetched.
+    pub(crate) async fn fetch_tree(&self, lock: &Locked, commit: &str) -> Result<(), GitError> {
+        let output =
+            self.reading("log").arguments(["-1", "--format=%T", "--end-of-options", commit, "--"]).run().await?;
+        let tree = String::from_utf8_lossy(&output).trim().to_owned();
+        self.fetch_objects(lock, &[&tree]).await
+    }
+
+    /// Prepares the verification of a signature.
+    pub(crate) fn verification(
+        &self,
+        _lock: &Locked,
+        signers: &[u8],
+        signature: &[u8],
+    ) -> Result<Verification<'_>, GitError> {
+        let write = |name: &str, content: &[u8]| {
+            let path = self.folder.join(name);
+            fs::write(&path, content).map_err(|error| cache(&path, error))
+        };
+        write(SIGNERS, signers)?;
+        write(SIGNATURE, signature)?;
+        Ok(Verification(self))
+    }
+
     fn bounded(&self, call: Call) -> Result<Call, GitError> {
         Ok(self.program.sign_in(call)?.growth_limit(self.path.join("objects/pack"), self.transfer_bytes))
     }
@@ -315,6 +374,38 @@ impl Repository {
         Ok(())
     }
 }
+
+/// A signature and the file of signers, on disk.
+pub(crate) struct Verification<'r>(&'r Repository);
+
+impl Verification<'_> {
+    /// Runs `ssh-keygen -Y ACTION`, and returns its output; `None` if it refuses the signature.
+    pub(crate) async fn run(
+        &self,
+        action: &str,
+        time: Option<&str>,
+        arguments: &[&str],
+        payload: Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let call = self.0.program.ssh_keygen(&self.0.folder).arguments(["-Y", action, "-s", SIGNATURE]);
+        let call = if action == "check-novalidate" { call } else { call.arguments(["-f", SIGNERS]) };
+        match call.arguments(time).arguments(arguments).input(payload).run().await {
+            Ok(output) => Ok(Some(output)),
+            Err(GitError::Program { source }) => Err(GitError::InvalidOptions {
+                reason: format!("`signers` needs the program `ssh-keygen`, and it cannot be started: {source}"),
+            }),
+            Err(error @ GitError::TimedOut { .. }) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// The files of a verification.
+const SIGNERS: &str = "signers";
+const SIGNATURE: &str = "signature";
+
+/// The number of commits that are searched for one with a valid signature, and for the served one.
+pub(crate) const MAX_HISTORY: usize = 1_000;
 
 /// The reference of the commit that was fetched last.
 const NEXT: &str = "refs/promptshelf/next";

@@ -1,7 +1,6 @@
 //! The source: compares the repository with the served commit, reads and checks a new one, and replaces the tree.
 
 use std::{
-    collections::BTreeSet,
     fmt,
     hash::{BuildHasher as _, RandomState},
     path::PathBuf,
@@ -9,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_core::{CommitProvenance, Provenance, check};
-use promptshelf_source::{MemoryTree, Source as _, SourceError, TreeSource};
+use promptshelf_core::{CommitProvenance, Provenance};
+use promptshelf_source::{MemoryTree, SourceError, TreeSource};
 use tokio::{
     sync::{Mutex, Notify, watch},
     task::spawn_blocking,
@@ -19,19 +18,17 @@ use tokio::{
 
 use crate::{
     address::is_commit,
-    commit,
-    error::GitError,
+    commit::{self, Judge},
+    condition::Condition,
+    error::{GitError, short},
     objects::{self, CommitTree, KnownFiles},
     options::{Credentials, GitOptions, OnErrors},
-    repository::{Locked, Record, Repository},
+    repository::{Locked, MAX_HISTORY, Record, Repository},
     state::{GitState, ServedCommit, now},
 };
 
 /// The shortest time between two polls, however often one is requested.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The number of diagnostics in the reason of a refusal.
-const MAX_REASONS: usize = 3;
 
 /// A library in a git repository. Clones are the same source.
 ///
@@ -58,6 +55,8 @@ struct Worker {
     served: Option<Conditions>,
     /// The commit that was refused, with the conditions and the error.
     refused: Option<(Conditions, GitError)>,
+    /// The commit whose whole history has no valid signature.
+    unsigned: Option<Conditions>,
 }
 
 /// Everything that a decision on a commit depends on.
@@ -65,6 +64,25 @@ struct Worker {
 struct Conditions {
     commit: String,
     signers: Option<Vec<u8>>,
+}
+
+impl Conditions {
+    /// Returns how the signature is judged; `None` without signers.
+    fn judge(&self, record: &Record) -> Option<Judge<'_>> {
+        let signers = self.signers.as_deref()?;
+        Some(Judge { signers, fetched: record.fetched(&self.commit) })
+    }
+}
+
+/// The reason why a commit is to be served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// The reference leads to it.
+    Followed,
+    /// An operator has named it.
+    Chosen,
+    /// It was served before, or is the newest one that can be.
+    Back,
 }
 
 impl fmt::Debug for GitSource {
@@ -185,7 +203,7 @@ impl GitSource {
             let lock = self.0.repository.lock().await?;
             let mut record = self.0.repository.record();
             record.pin = Some(commit.clone());
-            let result = self.serve(&mut worker, &lock, commit, None, &mut record).await;
+            let result = self.serve(&mut worker, &lock, commit, None, &mut record, Way::Chosen).await;
             self.note(&result);
             return result;
         }
@@ -220,7 +238,11 @@ impl GitSource {
     /// As for [`refresh`](GitSource::refresh).
     pub async fn poll(&self) -> Result<(), GitError> {
         let mut worker = self.0.worker.lock().await;
-        let result = self.follow(&mut worker).await;
+        let verified = self.verify_again(&mut worker).await;
+        let result = match verified {
+            Ok(()) => self.follow(&mut worker).await,
+            Err(error) => Err(error),
+        };
         if let Err(error) = &result
             && worker.served.is_none()
         {
@@ -228,6 +250,81 @@ impl GitSource {
         }
         self.note(&result);
         result
+    }
+
+    /// Verifies the served commit again once the file of signers has changed, or that of the last run. One whose key was
+    /// withdrawn is no longer served, even if the repository is away: the newest one before it with a valid signature is.
+    async fn verify_again(&self, worker: &mut Worker) -> Result<(), GitError> {
+        let repository = &self.0.repository;
+        if self.0.options.signers.is_none() {
+            return Ok(());
+        }
+        let served = worker.served.as_ref().map(|served| served.commit.clone());
+        let Some(commit) = served.or_else(|| repository.record().good) else { return Ok(()) };
+        let conditions = self.conditions(&commit)?;
+        if worker.served.as_ref() == Some(&conditions) || !repository.has(&commit).await {
+            return Ok(());
+        }
+        let lock = repository.lock().await?;
+        let mut record = repository.record();
+        match commit::read(repository, &lock, &commit, conditions.judge(&record)).await {
+            Ok(_) => {
+                if let Some(served) = &mut worker.served {
+                    *served = conditions;
+                }
+                Ok(())
+            }
+            Err(error @ GitError::Signature { .. }) => {
+                tracing::error!("{} goes back: {error}", self.0.options.address);
+                if !self.step_back(worker, &lock, &commit, &mut record).await? {
+                    self.serve_nothing(worker, &mut record)?;
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Serves the newest commit before another one that has a valid signature. Returns whether there is one.
+    async fn step_back(
+        &self,
+        worker: &mut Worker,
+        lock: &Locked,
+        from: &str,
+        record: &mut Record,
+    ) -> Result<bool, GitError> {
+        let repository = &self.0.repository;
+        let searched = self.conditions(from)?;
+        if worker.unsigned.as_ref() == Some(&searched) {
+            return Ok(false);
+        }
+        let deepened = repository.deepen(lock, from).await;
+        if let Err(error) = &deepened {
+            tracing::warn!("the history of {} cannot be fetched: {error}", self.0.options.address);
+        }
+        for commit in repository.history(from).await?.into_iter().skip(1) {
+            let conditions = self.conditions(&commit)?;
+            let verified = commit::read(repository, lock, &commit, conditions.judge(record)).await;
+            if verified.is_err() {
+                continue;
+            }
+            match self.serve(worker, lock, &commit, None, record, Way::Back).await {
+                Ok(()) => return Ok(true),
+                Err(error) => tracing::warn!("an earlier commit cannot be served: {error}"),
+            }
+        }
+        worker.unsigned = deepened.is_ok().then_some(searched);
+        Ok(false)
+    }
+
+    /// Ends what is served.
+    fn serve_nothing(&self, worker: &mut Worker, record: &mut Record) -> Result<(), GitError> {
+        record.good = None;
+        self.0.repository.write(record)?;
+        self.0.source.replace(MemoryTree::default());
+        (worker.served, worker.refused, worker.files) = (None, None, KnownFiles::default());
+        self.0.state.send_modify(|state| state.served = None);
+        Ok(())
     }
 
     /// Serves the newest commit, if it is another one than the served.
@@ -258,7 +355,8 @@ impl GitSource {
                 break (newest, name, conditions, lock, record);
             }
         };
-        let result = self.serve(worker, &lock, &newest, name.as_deref(), &mut record).await;
+        let way = if name.is_some() { Way::Followed } else { Way::Chosen };
+        let result = self.serve(worker, &lock, &newest, name.as_deref(), &mut record, way).await;
         if result.is_err() {
             repository.remove_partial_packs(&lock);
         }
@@ -291,16 +389,40 @@ impl GitSource {
         let mut record = repository.record();
         if let Some(good) = record.good.take()
             && repository.has(&format!("{good}^{{tree}}")).await
-            && self.serve(worker, &lock, &good, None, &mut record).await.is_ok()
+            && self.serve(worker, &lock, &good, None, &mut record, Way::Back).await.is_ok()
         {
             return;
         }
         record.good = None;
-        if let GitError::Refused { commit, .. } = failure
-            && let Err(error) = self.serve(worker, &lock, commit, None, &mut record).await
-        {
-            tracing::debug!("commit {commit} cannot be served in part: {error}");
+        let result = match failure {
+            GitError::Refused { commit, .. } => self.serve(worker, &lock, commit, None, &mut record, Way::Back).await,
+            GitError::Signature { commit, .. } => self.step_back(worker, &lock, commit, &mut record).await.map(drop),
+            _ => Ok(()),
+        };
+        if let Err(error) = result {
+            tracing::debug!("nothing can be served instead: {error}");
         }
+    }
+
+    /// With signers, the newest commit has to descend from the served one: an earlier one with a valid signature would
+    /// bring back what was corrected since.
+    async fn check_descent(&self, lock: &Locked, commit: &str, record: &Record) -> Result<(), GitError> {
+        let Some(good) = record.good.as_deref().filter(|good| *good != commit) else { return Ok(()) };
+        let repository = &self.0.repository;
+        if !repository.has(good).await {
+            return Ok(());
+        }
+        repository.deepen(lock, commit).await?;
+        if repository.history(commit).await?.iter().any(|before| before == good) {
+            return Ok(());
+        }
+        let name = self.0.options.name.as_deref().unwrap_or("NAME");
+        let reason = format!(
+            "it does not descend from the served commit {} within {MAX_HISTORY} commits, so that it may bring back an \
+             earlier state; `promptshelf source pin {name} {commit}` serves it nevertheless",
+            short(good)
+        );
+        Err(GitError::Refused { commit: commit.to_owned(), reason })
     }
 
     /// Fetches, verifies, reads and checks a commit, and replaces the tree.
@@ -311,6 +433,7 @@ impl GitSource {
         commit: &str,
         name: Option<&str>,
         record: &mut Record,
+        way: Way,
     ) -> Result<(), GitError> {
         let (repository, options) = (&self.0.repository, &self.0.options);
         let conditions = self.conditions(commit)?;
@@ -318,10 +441,16 @@ impl GitSource {
             true => commit.to_owned(),
             false => repository.fetch(lock, commit, name).await?,
         };
-        let served = commit::read(repository, &commit, options.signers.is_some()).await?;
-        let read = objects::read(repository, lock, &commit, options.address.folder(), &worker.files, &options.limits);
-        let CommitTree { tree, files } = read.await?;
-        self.check(&commit, &tree, record).await?;
+        // Of a commit in the history of another one, only the commit itself was fetched.
+        if !repository.has(&format!("{commit}^{{tree}}")).await {
+            repository.fetch_tree(lock, &commit).await?;
+        }
+        let served = commit::read(repository, lock, &commit, conditions.judge(record)).await?;
+        if way == Way::Followed && served.signer.is_some() {
+            self.check_descent(lock, &commit, record).await?;
+        }
+        let CommitTree { tree, files } = self.read(worker, lock, &commit).await?;
+        self.check(worker, lock, &commit, &tree, record, way).await?;
         let mut provenance = CommitProvenance::new(options.address.repository(), &commit)
             .folder(options.address.folder())
             .author(&served.author);
@@ -343,24 +472,57 @@ impl GitSource {
         Ok(())
     }
 
-    /// Checks the library of a tree before it is served.
-    async fn check(&self, commit: &str, tree: &MemoryTree, record: &Record) -> Result<(), GitError> {
-        let candidate = self.0.source.candidate(tree.clone());
-        let checked = spawn_blocking(move || errors_of(&candidate)).await;
-        let checked = checked.unwrap_or_else(|error| Err(SourceError::new(format!("the check has failed: {error}"))));
-        let errors = checked.map_err(|source| GitError::Load { commit: commit.to_owned(), source })?;
-        let has_earlier = record.good.as_deref().is_some_and(|good| good != commit);
-        if errors.is_empty() || self.0.options.on_errors == OnErrors::LeaveOut || !has_earlier {
-            return Ok(());
-        }
-        let first: BTreeSet<&str> = errors.iter().take(MAX_REASONS).map(String::as_str).collect();
-        let more = match errors.len().saturating_sub(MAX_REASONS) {
-            0 => String::new(),
-            more => format!("; and {more} more"),
+    /// Checks the library of a tree before it is served, against that of the last good commit.
+    async fn check(
+        &self,
+        worker: &Worker,
+        lock: &Locked,
+        commit: &str,
+        tree: &MemoryTree,
+        record: &Record,
+        way: Way,
+    ) -> Result<(), GitError> {
+        let now = self.condition(commit, tree).await?;
+        // An operator may return to a commit that was served before.
+        let is_return = match way {
+            Way::Followed => false,
+            Way::Chosen => record.served.iter().any(|served| served == commit),
+            Way::Back => true,
         };
-        let first = first.into_iter().collect::<Vec<_>>().join("; ");
-        let reason = format!("its library has errors: {first}{more}");
-        Err(GitError::Refused { commit: commit.to_owned(), reason })
+        let good = record.good.as_deref().filter(|good| *good != commit && !is_return);
+        let Some(good) = good.filter(|_| now.has_errors() && self.0.options.on_errors == OnErrors::Refuse) else {
+            return Ok(());
+        };
+        let served = worker.served.as_ref().filter(|served| served.commit == good);
+        let before = match served {
+            Some(_) => self.0.source.tree(),
+            // After a start, the last good commit is on disk. Without it nothing is served that could get worse.
+            None => match self.read(worker, lock, good).await {
+                Ok(read) => read.tree,
+                Err(error) => {
+                    tracing::debug!("the last good commit {good} cannot be read: {error}");
+                    return Ok(());
+                }
+            },
+        };
+        let Ok(before) = self.condition(good, &before).await else { return Ok(()) };
+        match now.worse_than(&before, tree) {
+            None => Ok(()),
+            Some(reason) => Err(GitError::Refused { commit: commit.to_owned(), reason }),
+        }
+    }
+
+    async fn condition(&self, commit: &str, tree: &MemoryTree) -> Result<Condition, GitError> {
+        let candidate = self.0.source.candidate(tree.clone());
+        let checked = spawn_blocking(move || Condition::of(&candidate)).await;
+        let checked = checked.unwrap_or_else(|error| Err(SourceError::new(format!("the check has failed: {error}"))));
+        checked.map_err(|source| GitError::Load { commit: commit.to_owned(), source })
+    }
+
+    async fn read(&self, worker: &Worker, lock: &Locked, commit: &str) -> Result<CommitTree, GitError> {
+        let options = &self.0.options;
+        let (folder, limits) = (options.address.folder(), &options.limits);
+        objects::read(&self.0.repository, lock, commit, folder, &worker.files, limits).await
     }
 
     fn set_served(&self, served: ServedCommit, record: &Record) {
@@ -379,7 +541,12 @@ impl GitSource {
                 state.compared = now();
             }
             Err(error) => {
-                state.problem = Some(error.to_string());
+                state.problem = Some(match (error, &state.served) {
+                    (GitError::Signature { .. }, None) => format!(
+                        "{error}; nothing is served, as no commit of the {MAX_HISTORY} before it has a valid signature"
+                    ),
+                    _ => error.to_string(),
+                });
                 state.behind_since = state.behind_since.or_else(now);
             }
         });
@@ -391,11 +558,4 @@ impl GitSource {
         let percent = 80 + RandomState::new().hash_one(0) % 21;
         self.0.options.interval * u32::try_from(percent).unwrap_or(100) / 100
     }
-}
-
-/// Checks a library, and returns its errors.
-fn errors_of(library: &TreeSource) -> Result<Vec<String>, SourceError> {
-    let Some(snapshot) = library.read(None)? else { return Ok(Vec::new()) };
-    let checked = check(snapshot.into_definitions()?, None);
-    Ok(checked.diagnostics.iter().filter(|found| found.is_error()).map(ToString::to_string).collect())
 }

@@ -59,7 +59,7 @@ pub use folder_tree::read_tree;
 pub use format::ForeignSyntax;
 pub use listing::{is_foreign_file, prompt_files};
 pub use loader::{LoadReport, Loader, ReloadTask};
-pub use memory_tree::{MemoryFile, MemoryTree};
+pub use memory_tree::{FileFault, MemoryFile, MemoryTree};
 pub use set::{
     Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus, wait_for,
 };

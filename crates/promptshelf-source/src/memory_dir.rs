@@ -1,4 +1,4 @@
-//! A folder of a [`MemoryTree`], with the same rules for paths as a folder on disk.
+//! A folder of a [`MemoryTree`], with the same rules for paths and links as a folder on disk.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use smol_str::SmolStr;
 use crate::{
     file_access::{FileBytes, FileError},
     file_state::FileState,
-    memory_tree::{MemoryFile, MemoryTree},
+    memory_tree::{FileFault, MemoryFile, MemoryTree},
 };
 
 /// The longest path of a file, in bytes: as on Linux.
 const MAX_PATH: usize = 4_096;
 
-/// A folder in memory. It has no links, and paths that lead out of it are refused.
+/// A folder in memory. Paths that lead out of it are refused.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryDir {
     tree: MemoryTree,
@@ -62,10 +62,19 @@ impl MemoryDir {
         Ok(resolved)
     }
 
-    /// Returns the path of a file or folder without `.` and `..`.
+    /// Returns the path of a file or folder without links, `.` and `..`.
     pub(crate) fn canonicalize(&self, path: &str) -> Result<String, FileError> {
         let path = self.resolve(path)?;
-        if self.get(&path).is_some() || self.is_folder(&path) { Ok(path) } else { Err(FileError::NotFound) }
+        match self.get(&path) {
+            Some(file) => Ok(self.link(file).map_or(path, str::to_owned)),
+            None if self.is_folder(&path) => Ok(path),
+            None => Err(FileError::NotFound),
+        }
+    }
+
+    /// Returns the path in this folder that a link leads to.
+    pub(crate) fn link<'f>(&self, file: &'f MemoryFile) -> Option<&'f str> {
+        file.link().and_then(|target| target.strip_prefix(&*self.prefix))
     }
 
     pub(crate) fn file(&self, path: &str) -> Result<&MemoryFile, FileError> {
@@ -83,8 +92,12 @@ impl MemoryDir {
 
     pub(crate) fn read(&self, path: &str, limit: u64) -> Result<FileBytes, FileError> {
         let file = self.file(path)?;
-        if let Some(fault) = file.fault() {
-            return Err(FileError::Io(io::Error::other(fault.to_owned())));
+        match file.fault() {
+            None => {}
+            Some(FileFault::Unreadable(reason)) => return Err(FileError::Io(io::Error::other(reason.to_string()))),
+            Some(FileFault::LinkOutside) => return Err(FileError::OutsideRoot),
+            Some(FileFault::LinkCycle) => return Err(FileError::LinkCycle),
+            Some(FileFault::NameNotUtf8 | FileFault::LinkWithoutTarget) => return Err(FileError::NotFound),
         }
         let len = file.bytes().len() as u64;
         if len > limit {

@@ -35,21 +35,50 @@ pub struct MemoryFile {
     number: u64,
     bytes: Arc<[u8]>,
     modified: Option<Timestamp>,
-    /// The reason why the file cannot be read.
-    fault: Option<Arc<str>>,
+    fault: Option<FileFault>,
+    /// The path in the tree that a symbolic link leads to.
+    link: Option<Arc<str>>,
+}
+
+/// The reason why a file of a tree has no content. A library reports it as it does for such a file on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileFault {
+    /// A file that cannot be kept in memory. The reason completes "cannot read this file: ".
+    Unreadable(Arc<str>),
+    /// A name that is not UTF-8; the path of the file is an approximation.
+    NameNotUtf8,
+    /// A symbolic link that leads out of the tree.
+    LinkOutside,
+    /// A symbolic link without a target.
+    LinkWithoutTarget,
+    /// A symbolic link that leads back to itself, or to a folder around it.
+    LinkCycle,
 }
 
 impl MemoryFile {
     /// Creates a file.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> MemoryFile {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        MemoryFile { number: NEXT.fetch_add(1, Ordering::Relaxed), bytes: bytes.into(), modified: None, fault: None }
+        MemoryFile {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            bytes: bytes.into(),
+            modified: None,
+            fault: None,
+            link: None,
+        }
     }
 
-    /// Creates a file that a library reports as unreadable, such as a symbolic link or a file that is too large to be
-    /// kept in memory. The reason completes "cannot read this file: ".
-    pub fn unreadable(reason: impl Into<Arc<str>>) -> MemoryFile {
-        MemoryFile { fault: Some(reason.into()), ..MemoryFile::new([]) }
+    /// Creates a file without content, which a library reports.
+    #[must_use]
+    pub fn faulty(fault: FileFault) -> MemoryFile {
+        MemoryFile { fault: Some(fault), ..MemoryFile::new([]) }
+    }
+
+    /// Marks the file as the target of a symbolic link: as on disk, access rules for one of the two paths apply to both.
+    #[must_use]
+    pub fn linked_to(self, target: impl Into<Arc<str>>) -> MemoryFile {
+        MemoryFile { link: Some(target.into()), ..self }
     }
 
     /// Sets the time of the last change.
@@ -76,10 +105,16 @@ impl MemoryFile {
         self.modified
     }
 
-    /// Returns the reason why the file cannot be read.
+    /// Returns the reason why the file has no content.
     #[must_use]
-    pub fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+    pub fn fault(&self) -> Option<&FileFault> {
+        self.fault.as_ref()
+    }
+
+    /// Returns the path that the file has without the symbolic link that leads to it.
+    #[must_use]
+    pub fn link(&self) -> Option<&str> {
+        self.link.as_deref()
     }
 
     /// Returns the number of the content, which is unique in this process.
@@ -88,11 +123,12 @@ impl MemoryFile {
     }
 }
 
-/// Compares content and time.
+/// Compares content, link and time.
 impl PartialEq for MemoryFile {
     fn eq(&self, other: &MemoryFile) -> bool {
         self.modified == other.modified
             && self.fault == other.fault
+            && self.link == other.link
             && (self.number == other.number || self.bytes == other.bytes)
     }
 }

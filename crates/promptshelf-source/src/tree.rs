@@ -45,7 +45,7 @@ impl Tree {
     pub(crate) fn is_plain_file(&self, path: &str) -> bool {
         match self {
             Tree::Folder(folder) => folder.dir().symlink_metadata(path).is_ok_and(|found| found.is_file()),
-            Tree::Memory(memory) => memory.state(path).is_ok(),
+            Tree::Memory(memory) => memory.file(path).is_ok_and(|file| file.link().is_none()),
         }
     }
 

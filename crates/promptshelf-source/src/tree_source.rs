@@ -211,14 +211,14 @@ impl Source for TreeSource {
     }
 }
 
-/// Returns the files whose content differs; anywhere if files were added or removed.
+/// Returns the files whose content differs; anywhere if files were added or removed, or links lead elsewhere.
 fn edited_paths(before: &MemoryTree, now: &MemoryTree) -> ChangeScope {
     if before.len() != now.len() {
         return ChangeScope::Anywhere;
     }
     let mut paths = BTreeSet::new();
     for ((path, file), (path_now, file_now)) in before.iter().zip(now.iter()) {
-        if path != path_now {
+        if path != path_now || file.link() != file_now.link() {
             return ChangeScope::Anywhere;
         }
         if file != file_now {

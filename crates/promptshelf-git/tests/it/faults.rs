@@ -68,7 +68,7 @@ async fn commit_with_errors_keeps_the_last_good_one() {
     sample.commit(&[("a.md", BROKEN), ("b.md", "B2")]);
     for _ in 0..2 {
         let error = source.refresh().await.unwrap_err();
-        assert!(error.to_string().contains("its library has errors: a.md"), "{error}");
+        assert!(error.to_string().contains("it brings new errors into the library: a.md:2:"), "{error}");
     }
     assert_eq!((served(&source), loaded(&source).0), (good.clone(), vec!["a".to_owned(), "b".to_owned()]));
     // After a restart too.
@@ -83,6 +83,48 @@ async fn commit_with_errors_keeps_the_last_good_one() {
     sample.commit(&[("promptshelf.toml", "nmae = \"x\"\n")]);
     assert!(matches!(lenient.refresh().await, Err(GitError::Load { .. })));
     assert_eq!(loaded(&lenient).0, ["b"]);
+}
+
+// req: S-260
+#[tokio::test]
+async fn commit_is_refused_for_what_it_makes_worse_only() {
+    let sample = Sample::new(&[("a.md", "One"), ("b.md", BROKEN), ("_c.md", "{% if %}")]);
+    let mut source = sample.source("#main");
+    source.refresh().await.unwrap();
+    // Whatever the commit does elsewhere, and also after a restart.
+    for (number, files) in [
+        [("a.md", "Two")].as_slice(),
+        &[("a.md", "Three"), ("b.md", "---\ndescription: Note: colon\n---\nT"), ("new.md", "New")],
+        &[("moved/a.md", "Moved")],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let commit = sample.commit(files);
+        if number == 1 {
+            source = sample.source("#main");
+        }
+        source.refresh().await.unwrap();
+        assert_eq!(served(&source), commit);
+    }
+    let good = served(&source);
+    // A new mistake is one, in a new file, in a served one, and in a shared part.
+    for (path, text, place) in [
+        ("worse.md", BROKEN, "worse.md:2:"),
+        ("a.md", "{{ nobody }}", "a.md:1:"),
+        ("promptshelf.toml", "[[resources]]\nuri = \"x://y\"\nfile = \"none.md\"\n", "promptshelf.toml:"),
+    ] {
+        sample.commit(&[(path, text)]);
+        for source in [source.clone(), sample.source("#main")] {
+            let error = source.refresh().await.unwrap_err().to_string();
+            assert!(error.contains(place) && !error.contains("b.md"), "{error}");
+            assert_eq!(served(&source), good);
+        }
+        sample.git(&["revert", "--no-edit", "HEAD"]);
+        sample.push("HEAD:refs/heads/main");
+    }
+    source.refresh().await.unwrap();
+    assert_eq!(loaded(&source).0, ["a", "moved-a", "new"]);
 }
 
 // req: S-143

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use promptshelf_git::{GitOptions, GitSource};
-use promptshelf_source::{Loader, MemoryFile};
+use promptshelf_source::{FileFault, Loader, MemoryFile};
 use promptshelf_testkit::git::Repository;
 
 /// A repository, and a folder for copies.
@@ -34,7 +34,8 @@ impl Sample {
 /// The paths of the served files, with their texts or faults.
 pub(crate) fn files(source: &GitSource) -> Vec<(String, String)> {
     let shown = |file: &MemoryFile| match file.fault() {
-        Some(fault) => format!("! {fault}"),
+        Some(FileFault::Unreadable(reason)) => format!("! {reason}"),
+        Some(fault) => format!("! {fault:?}"),
         None => String::from_utf8_lossy(file.bytes()).into_owned(),
     };
     source.source().tree().iter().map(|(path, file)| (path.to_owned(), shown(file))).collect()

@@ -66,6 +66,16 @@ pub(super) fn too_deep(prefix: &str) -> Diagnostic {
     at(display_path(prefix), Code::TooMany, true, message)
 }
 
+/// Returns the diagnostic for a name that is not UTF-8.
+pub(super) fn name_not_utf8(path: &str) -> Diagnostic {
+    at(path, Code::NotUtf8, false, "this file is left out: its name is not UTF-8").help("rename it")
+}
+
+/// Returns the diagnostic for a link that leads nowhere.
+pub(super) fn link_without_target(path: &str) -> Diagnostic {
+    at(path, Code::Outside, false, "the target of this symbolic link does not exist").help("remove it")
+}
+
 /// Adds the files that exist only as unsaved text in an editor.
 pub(super) fn add_unsaved<'p>(files: &mut Vec<FoundFile>, unsaved: impl Iterator<Item = &'p String>) {
     for path in unsaved.filter(|path| *path != MANIFEST) {

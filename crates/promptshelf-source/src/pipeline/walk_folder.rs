@@ -5,7 +5,8 @@ use promptshelf_core::Code;
 use smol_str::format_smolstr;
 
 use super::found_files::{
-    FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, display_path, is_left_out, too_deep, unread_file,
+    FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, display_path, is_left_out, link_without_target, name_not_utf8,
+    too_deep, unread_file,
 };
 use crate::{confined_dir::ConfinedDir, file_access::FileError, file_state::FileState};
 
@@ -67,9 +68,7 @@ impl Walker<'_> {
     fn entry(&mut self, entry: &DirEntry, prefix: &str) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
-            let path = format!("{prefix}{}", name.to_string_lossy());
-            let message = "this file is left out: its name is not UTF-8";
-            self.found.diagnostics.push(at(&path, Code::NotUtf8, false, message).help("rename it"));
+            self.found.diagnostics.push(name_not_utf8(&format!("{prefix}{}", name.to_string_lossy())));
             return;
         };
         let path = format_smolstr!("{prefix}{name}");
@@ -101,8 +100,7 @@ impl Walker<'_> {
                 self.found.files.push(FoundFile { path, state });
             }
             EntryKind::Rejected(FileError::NotFound) => {
-                let message = "the target of this symbolic link does not exist";
-                self.found.diagnostics.push(at(&path, Code::Outside, false, message).help("remove it"));
+                self.found.diagnostics.push(link_without_target(&path));
             }
             EntryKind::Rejected(error) => self.found.diagnostics.extend(unread_file(&path, &error, 0)),
         }

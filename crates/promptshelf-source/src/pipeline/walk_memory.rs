@@ -2,8 +2,10 @@
 
 use promptshelf_core::Code;
 
-use super::found_files::{FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, is_left_out, too_deep};
-use crate::{file_state::FileState, memory_dir::MemoryDir};
+use super::found_files::{
+    FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, is_left_out, link_without_target, name_not_utf8, too_deep,
+};
+use crate::{file_state::FileState, memory_dir::MemoryDir, memory_tree::FileFault};
 
 /// The longest path in a diagnostic, in characters.
 const MAX_SHOWN: usize = 200;
@@ -43,9 +45,21 @@ pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult
         if !is_last_listed || is_left_out(path, None, options) || is_left_out(path, Some(false), options) {
             continue;
         }
+        match file.fault() {
+            Some(FileFault::NameNotUtf8) => {
+                found.diagnostics.push(name_not_utf8(&shown(path)));
+                continue;
+            }
+            Some(FileFault::LinkWithoutTarget) => {
+                found.diagnostics.push(link_without_target(path));
+                continue;
+            }
+            _ => {}
+        }
         if found.files.len() >= options.files {
             return (found, true);
         }
+        found.links.extend(root.link(file).map(|target| (path.to_owned(), target.to_owned())));
         found.files.push(FoundFile { path: path.into(), state: Some(FileState::in_memory(file)) });
     }
     (found, false)
