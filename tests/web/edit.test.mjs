@@ -170,7 +170,7 @@ test('no way of naming or saving a file takes its prompt out of service without 
   await text(page).focus();
   await page.keyboard.press('Control+End');
   await page.keyboard.type('{{ oops');
-  await page.getByText('This is the last valid version. Correct line 5 to update it.').waitFor();
+  await page.getByText('This is the last valid version. Correct line 6 to update it.').waitFor();
   await isAccessible(page, 'an outdated preview');
   await page.keyboard.type(' }}');
   await page.keyboard.press('Control+s');
@@ -251,7 +251,7 @@ test('unsaved text survives a reload and a lost server, byte for byte', async ()
   await page.getByText('The server cannot be reached. Your text is kept in this browser.').first().waitFor();
   server = await serve(folder, port, EDIT);
   await page.keyboard.press('Control+s');
-  await page.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
+  await page.locator('.edit-status', { hasText: /^Saved, but not served/ }).waitFor();
   assert.equal(onDisk('strange.md'), `${strange}More.`);
   assert.deepEqual(wrong, []);
   await context.close();
