@@ -8,7 +8,7 @@ export const more = {
   'argument.list': 'Eins pro Zeile',
   'argument.no': 'Nein',
   'argument.none': 'Keine Angabe',
-  'argument.optional': 'freiwillig',
+  'argument.optional': 'optional',
   'argument.remove': 'Entfernen',
   'argument.required': 'nötig',
   'argument.unknown': 'Dieser Prompt hat kein solches Argument. Es wird nicht verwendet.',
