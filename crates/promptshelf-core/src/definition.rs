@@ -24,7 +24,7 @@ pub use access::{Access, AccessRule, AccessSet};
 pub use argument::{
     ArgumentDefinition, ArgumentType, Choice, CompletionFunction, CompletionSource, Constraints, RemoteCompletion,
 };
-pub use body::{AsyncPromptFunction, Body, BodyPiece, PromptFunction, SyncPromptFunction};
+pub use body::{AsyncPromptFunction, Body, BodyPiece, PromptFunction, Select, SyncPromptFunction, Words};
 pub use broken::{BrokenFile, Requirements};
 pub use deprecation::Deprecation;
 pub use file::{LIBRARY_SCHEME, LibraryFile};

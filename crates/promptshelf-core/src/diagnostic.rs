@@ -256,6 +256,10 @@ codes! {
     Syntax = "syntax",
     /// A key that is not defined here.
     UnknownKey = "unknown-key",
+    /// A placeholder for a word after a command that is probably not meant as written.
+    WordPosition = "word-position",
+    /// Files that are not read as prompts.
+    LeftOut = "left-out",
     /// An operator's setting in the settings of a library.
     OperatorSetting = "operator-setting",
     /// A part of an access rule that matches nothing.

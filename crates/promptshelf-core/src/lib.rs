@@ -62,7 +62,7 @@ pub use definition::{
     Definitions, Deprecation, Grouping, LIBRARY_SCHEME, LibraryFile, Links, Origin, Policy, PromptDefinition,
     PromptFunction, ReadBody, ReadError, ReadResource, RemoteAnswer, RemoteCompletion, RemoteForm, RemoteInput,
     RemoteOrigin, RemotePrompt, RemoteQuestion, RemoteResources, Requirements, ResourceContent, ResourceDefinition,
-    SkillSource, Spans, StepDefinition, SyncPromptFunction, TestDefinition,
+    Select, SkillSource, Spans, StepDefinition, SyncPromptFunction, TestDefinition, Words,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;

@@ -264,11 +264,11 @@ impl Walk<'_, '_> {
         self.outline.losses.extend(inner.losses);
         self.push(BodyPiece::Role(Role::User));
         for piece in inner.pieces {
-            let BodyPiece::Argument(argument) = &piece else {
+            let Some(argument) = piece.argument() else {
                 self.push(piece);
                 continue;
             };
-            match values.get(argument.as_str()) {
+            match values.get(argument) {
                 Some(Some(pieces)) => pieces.iter().cloned().for_each(|piece| self.push(piece)),
                 Some(None) => {
                     self.note_loss(span, format!("the computed value of the argument `{argument}` is left out"));

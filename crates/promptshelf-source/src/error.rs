@@ -52,19 +52,6 @@ impl SourceError {
         SourceError::of(Kind::PermissionDenied, message, Vec::new())
     }
 
-    /// Creates an error for a folder whose prompts have to be converted first.
-    pub(crate) fn only_importable(folder: &Path, program: &str) -> SourceError {
-        let folder = folder.display().to_string();
-        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | ':');
-        let quoted =
-            if folder.chars().all(is_plain) { folder.clone() } else { format!("'{}'", folder.replace('\'', r"'\''")) };
-        let message = format!(
-            "the folder {folder} holds prompts of {program}, which cannot be served as they are: convert them with \
-             `promptshelf import {quoted} --from claude --to prompts`, and serve the folder prompts"
-        );
-        SourceError::of(Kind::Other, message, Vec::new())
-    }
-
     /// Adds the underlying error, which [`source`](Error::source) returns. The message should describe it too: only the
     /// message is shown to operators.
     ///

@@ -18,7 +18,7 @@ impl FileRole {
     /// Returns the role of the file at a path. No file is a prompt if any part of its path begins with `_`.
     pub(crate) fn of(path: &str) -> FileRole {
         let name = path.rsplit('/').next().unwrap_or(path);
-        if name.eq_ignore_ascii_case("readme.md") || path.split('/').any(|part| part.starts_with('_')) {
+        if is_document_name(name) || path.split('/').any(|part| part.starts_with('_')) {
             return FileRole::Asset;
         }
         Format::for_path(path).map_or(FileRole::Asset, FileRole::Prompt)
@@ -29,6 +29,68 @@ impl FileRole {
     }
 }
 
+/// The names of files that describe a project, in capital letters.
+const DOCUMENTS: &[&str] = &[
+    "AGENTS",
+    "ARCHITECTURE",
+    "AUTHORS",
+    "CHANGELOG",
+    "CHANGES",
+    "CLAUDE",
+    "CODE_OF_CONDUCT",
+    "CONTRIBUTING",
+    "CONTRIBUTORS",
+    "COPYING",
+    "GEMINI",
+    "GOVERNANCE",
+    "HISTORY",
+    "INSTALL",
+    "ISSUE_TEMPLATE",
+    "LICENCE",
+    "LICENSE",
+    "MAINTAINERS",
+    "MIGRATION",
+    "NOTICE",
+    "PULL_REQUEST_TEMPLATE",
+    "RELEASES",
+    "RELEASE_NOTES",
+    "ROADMAP",
+    "SECURITY",
+    "SUPPORT",
+    "TODO",
+    "UPGRADING",
+];
+
+/// Whether a file's name is that of a text about a project: `README.md`, `AGENTS.md`, `LICENSE-MIT.md`.
+fn is_document_name(name: &str) -> bool {
+    if !has_ending(name, ".md") {
+        return false;
+    }
+    let stem = &name[..name.len() - 3];
+    // With a language or a variant: `README.de.md`, `LICENSE-MIT.md`.
+    let first = stem.split(['.', '-']).next().unwrap_or(stem);
+    stem.eq_ignore_ascii_case("readme")
+        || ["README", "LICENSE", "LICENCE", "CLAUDE", "CHANGELOG"].contains(&first)
+        || DOCUMENTS.contains(&stem)
+}
+
+/// Whether the file at a path is left out as a text about a project. Every library may have a `README.md`.
+pub(crate) fn is_project_document(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_private = path.starts_with('.') || path.split('/').any(|part| part.starts_with('_'));
+    is_document_name(name) && !is_private && !name.to_ascii_lowercase().starts_with("readme")
+}
+
+/// Endings of Markdown files that are not read as prompts.
+const OTHER_MARKDOWN: &[&str] = &["markdown", "mdown", "mdwn", "mkd", "mkdn", "mdx"];
+
+/// Whether the file at a path is Markdown with another ending than `.md`.
+pub(crate) fn is_other_markdown(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_private = path.starts_with('.') || path.split('/').any(|part| part.starts_with('_'));
+    !is_private && OTHER_MARKDOWN.iter().any(|known| ending.eq_ignore_ascii_case(known))
+}
+
 /// Returns the Markdown files inside the folders of skills: a skill's text refers to them, and they are not prompts.
 pub(crate) fn beside_skills<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> impl Iterator<Item = String> {
     let folder = |path: &'p str| path.strip_suffix(SKILL)?.strip_suffix('/');
@@ -36,7 +98,7 @@ pub(crate) fn beside_skills<'p>(paths: impl Iterator<Item = &'p str> + Clone) ->
     paths.filter_map(move |path| {
         let is_inside =
             folders.iter().any(|folder| foreign_folders::below(path, folder).is_some_and(|name| name != SKILL));
-        (is_inside && path.ends_with(".md")).then(|| path.to_owned())
+        (is_inside && has_ending(path, ".md")).then(|| path.to_owned())
     })
 }
 
@@ -50,7 +112,7 @@ pub(crate) fn is_prompt(path: &str) -> bool {
 pub(crate) fn is_skipped(name: &str, is_folder: bool) -> bool {
     name.starts_with('.')
         // Golden files hold the output of a test, including its argument values.
-        || (!is_folder && name.ends_with(GOLDEN))
+        || (!is_folder && has_ending(name, GOLDEN))
         || (is_folder && matches!(name, "node_modules" | "target"))
         || (!is_folder && is_temporary(name))
 }
@@ -76,6 +138,10 @@ pub(crate) fn is_ignored(path: &str, is_folder: bool) -> bool {
         }
         leads_to_foreign_folder => !leads_to_foreign_folder || is_skipped(name, true),
     }
+}
+
+fn has_ending(name: &str, ending: &str) -> bool {
+    name.get(name.len().saturating_sub(ending.len())..).is_some_and(|end| end.eq_ignore_ascii_case(ending))
 }
 
 fn is_temporary(name: &str) -> bool {
@@ -104,7 +170,7 @@ mod tests {
 
     #[test]
     fn role_depends_on_the_path() {
-        for path in ["a.md", "git/commit.md", "readme/a.md", "a_b.md"] {
+        for path in ["a.md", "git/commit.md", "readme/a.md", "a_b.md", "secret.MD", "changelog.md", "Security.md"] {
             assert!(FileRole::of(path).is_prompt(), "{path}");
         }
         for path in [".claude/commands/a/b.md", ".gemini/commands/a.toml", "x.prompt.yml", "a.prompt.md", "x/SKILL.md"]
@@ -115,7 +181,7 @@ mod tests {
             assert!(!FileRole::of(path).is_prompt(), "{path}");
         }
         for path in
-            ["README.md", "x/ReadMe.MD", "_a.md", "_shared/a.md", "a/_b/c.md", "a.txt", "md", ".md", "x.markdown"]
+            ["README.md", "x/ReadMe.MD", "AGENTS.md", "a/CHANGELOG.md", "LICENSE-MIT.md", "CLAUDE.local.md", "README.de.md", "_a.md", "_shared/a.md", "a/_b/c.md", "a.txt", "md", ".md", "x.markdown"]
         {
             assert!(!FileRole::of(path).is_prompt(), "{path}");
         }

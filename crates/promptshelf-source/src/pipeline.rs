@@ -14,6 +14,7 @@ mod found_files;
 mod globs;
 mod icons;
 mod parallel;
+mod partial;
 mod resources;
 mod walk;
 mod walk_folder;
@@ -27,13 +28,13 @@ use std::{
     time::SystemTime,
 };
 
-use promptshelf_core::{Code, Definitions, Diagnostic, Severity, SourceText};
+use promptshelf_core::{Code, Definitions, Diagnostic, Location, Severity, SourceText};
 
 use self::{
     cache::{PartialRead, ReadCache},
     cached_file::ReadContext,
     context::LibraryContext,
-    found_files::{add_unsaved, at, unread_file},
+    found_files::{FoundFile, add_unsaved, at, unread_file},
     globs::GlobIndex,
 };
 pub(crate) use self::{found_files::WalkOptions, walk::walk};
@@ -102,7 +103,7 @@ impl Pipeline {
 
         let limits = &manifest.limits;
         let now = SystemTime::now();
-        let home = home(roots, &manifest)?;
+        let home = home(roots, &root, &manifest);
         let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved, home };
         let is_known = known == Some(last.fingerprint());
         let reread = match new.scope {
@@ -125,7 +126,7 @@ impl Pipeline {
             Some(_) => globs(roots, &last, &manifest),
             None => read_files(roots, &mut last, &manifest, &reading),
         };
-        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links);
+        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, home);
         Ok(library.definitions(known, &mut last))
     }
 
@@ -135,7 +136,8 @@ impl Pipeline {
         let root = roots.open_library()?;
         let manifest = last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none()));
         let globs = globs(roots, &last, &manifest);
-        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links);
+        let home = home(roots, &root, &manifest);
+        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, home);
         library.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
     }
 
@@ -197,19 +199,15 @@ impl Pipeline {
     }
 }
 
-/// Returns the path of the folder inside a project, if the folder is one in which another program stores prompts. A
-/// folder with a manifest is a library like any other.
-///
-/// # Errors
-///
-/// If the prompts of the program can only be imported.
-fn home(roots: &RootGrants, manifest: &Manifest) -> Result<&'static str, SourceError> {
-    let Some(folder) = roots.library_folder().filter(|_| manifest.source.text.is_empty()) else { return Ok("") };
-    let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
-    match foreign_folders::only_importable(&path) {
-        Some(program) => Err(SourceError::only_importable(folder, program)),
-        None => Ok(foreign_folders::home(&path)),
+/// Returns the path of the folder inside a project, if the folder is one in which another program stores prompts, or the
+/// one whose formats it has as a plugin. A folder with a manifest is a library like any other.
+fn home(roots: &RootGrants, root: &Tree, manifest: &Manifest) -> &'static str {
+    if !manifest.source.text.is_empty() {
+        return "";
     }
+    let folder = roots.library_folder().map(|folder| fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf()));
+    let named = folder.map(|folder| foreign_folders::home(&folder)).filter(|home| !home.is_empty());
+    named.unwrap_or_else(|| foreign_folders::plugin_home(|manifest| root.state(manifest).is_ok()))
 }
 
 /// Returns an index over the files of the last read, for path patterns.
@@ -231,6 +229,7 @@ fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, rea
     let mut found = walk(reading.root, bounds);
     add_unsaved(&mut found.files, reading.unsaved.keys());
     last.diagnostics = found.diagnostics;
+    last.diagnostics.extend(left_out_names(&found.files));
     let globs = GlobIndex::new(roots, manifest, found.files.iter().map(|found| &found.path));
     let before = std::mem::take(&mut last.entries);
     let mut is_declared = resources::declared(manifest, &globs);
@@ -253,4 +252,43 @@ fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, rea
     last.is_plain = left_out == 0 && found.unread.is_empty() && found.links.is_empty();
     last.links = found.links;
     globs
+}
+
+/// The number of files that a message names.
+const MOST_NAMED: usize = 3;
+
+/// Returns the hints about files that look like prompts and are none by their names.
+fn left_out_names(files: &[FoundFile]) -> Vec<Diagnostic> {
+    let named = |is_meant: fn(&str) -> bool| {
+        let paths: Vec<&str> = files.iter().map(|found| &*found.path).filter(|path| is_meant(path)).collect();
+        let shown: Vec<String> = paths.iter().take(MOST_NAMED).map(|path| format!("`{path}`")).collect();
+        let more = paths.len().saturating_sub(MOST_NAMED);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (paths.len(), shown.join(", ") + &rest)
+    };
+    let hint = |message: String, help: &str| {
+        let location = Location::file(&SourceText::new(".", ""));
+        Diagnostic::hint(Code::LeftOut, location, message).help(help)
+    };
+    let verb = |count: usize| if count == 1 { "file is" } else { "files are" };
+    let mut hints = Vec::new();
+    let (documents, names) = named(file_role::is_project_document);
+    if documents > 0 {
+        let message = format!("{documents} {} not read as prompts, by their names: {names}", verb(documents));
+        hints.push(hint(message, "to serve one as a prompt, rename it in small letters, such as `changelog.md`"));
+    }
+    let (rules, names) = named(|path| path.ends_with(foreign_folders::RULE_ENDING));
+    if rules > 0 {
+        let message = match rules {
+            1 => format!("1 rule of Cursor is no prompt: {names}"),
+            _ => format!("{rules} rules of Cursor are no prompts: {names}"),
+        };
+        hints.push(hint(message, "rules are for Cursor alone; a prompt is a file such as `review.md`"));
+    }
+    let (others, names) = named(file_role::is_other_markdown);
+    if others > 0 {
+        let message = format!("{others} {} not read as prompts, by their endings: {names}", verb(others));
+        hints.push(hint(message, "rename a prompt so that it ends in `.md`"));
+    }
+    hints
 }

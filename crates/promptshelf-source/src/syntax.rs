@@ -12,6 +12,7 @@ use promptshelf_core::{Diagnostic, PromptDefinition, SourceText};
 
 pub use crate::format::{
     body_builder::{Pieces, argument_name},
+    client_rules::{CLAUDE_CODE, CODEX, CURSOR, CommandRules, OPENCODE, Placeholder, PlaceholderNames},
     keys::{Holds, Key, Keys},
     tree::{Entry, Node, Notes, Scalar, ScalarKind, Value},
 };
@@ -121,9 +122,3 @@ pub fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: 
     format::placeholders(text, span, pieces, notes);
 }
 
-/// Returns the parts of a text that Claude Code would expand or run when it reads a command, such as
-/// `$1` or `` !`ls` ``.
-#[must_use]
-pub fn command_expansions(text: &str) -> Vec<&str> {
-    format::command::special(text)
-}

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use promptshelf_core::{Argument, BodyPiece, Code, Diagnostic, Location, Prompt, Role, SourceText};
+use promptshelf_core::{Argument, BodyPiece, Code, Diagnostic, Location, Prompt, Role, SourceText, Words};
 
 use super::write::scalar;
-use promptshelf_source::syntax::command_expansions;
+use promptshelf_source::syntax::{CLAUDE_CODE, OPENCODE};
 
 /// A format to export prompts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn export(prompt: &Prompt, format: ExportFormat, rendered: Option<Vec<BodyPi
         None => prompt.outline(),
     };
     let used = |argument: &&Argument| {
-        outline.pieces.iter().any(|it| matches!(it, BodyPiece::Argument(name) if name == argument.name()))
+        outline.pieces.iter().any(|it| it.argument() == Some(argument.name()))
     };
     let arguments: Vec<&Argument> = prompt.arguments().iter().filter(used).collect();
     let source = Arc::clone(prompt.source());
@@ -169,7 +169,7 @@ impl Work<'_> {
                     }
                     out.push_str(if out.ends_with("\n\n") { text.trim_start_matches('\n') } else { text });
                 }
-                BodyPiece::Argument(name) => {
+                BodyPiece::Argument(name) | BodyPiece::Words(Words { argument: name, .. }) => {
                     let place = self.place(name);
                     out.push_str(&place);
                 }
@@ -204,7 +204,8 @@ impl Work<'_> {
         let index = self.arguments.iter().position(|argument| argument.name() == name).unwrap_or_default();
         match self.format {
             ExportFormat::Claude | ExportFormat::Opencode if self.arguments.len() == 1 => "$ARGUMENTS".to_owned(),
-            ExportFormat::Claude | ExportFormat::Opencode if index < MAX_POSITIONS => format!("${}", index + 1),
+            ExportFormat::Claude if index < MAX_POSITIONS => CLAUDE_CODE.word(index).unwrap_or_default(),
+            ExportFormat::Opencode if index < MAX_POSITIONS => OPENCODE.word(index).unwrap_or_default(),
             ExportFormat::Gemini if self.arguments.len() == 1 => "{{args}}".to_owned(),
             ExportFormat::Vscode if EDITOR.contains(&name) => format!("${{{name}}}"),
             ExportFormat::Vscode => {
@@ -286,9 +287,8 @@ impl Work<'_> {
         let of =
             |words: &[&str]| words.iter().filter(|word| text.contains(**word)).map(|word| (*word).to_owned()).collect();
         match self.format {
-            ExportFormat::Claude | ExportFormat::Opencode => {
-                command_expansions(text).into_iter().map(str::to_owned).collect()
-            }
+            ExportFormat::Claude => CLAUDE_CODE.special(text, &[]).into_iter().map(str::to_owned).collect(),
+            ExportFormat::Opencode => OPENCODE.special(text, &[]).into_iter().map(str::to_owned).collect(),
             ExportFormat::Gemini => of(&["{{args}}", "!{", "@{"]),
             ExportFormat::Vscode => {
                 let mut found: Vec<String> = of(&["${input:"]);

@@ -1,6 +1,6 @@
 //! Writes text and pieces in our template language. Text that looks like template syntax is escaped.
 
-use promptshelf_core::{BodyPiece, Role};
+use promptshelf_core::{BodyPiece, Role, Select, Words};
 
 /// The delimiters that open a tag or a comment.
 const OPENINGS: &[&str] = &["{{", "{%", "{#"];
@@ -42,6 +42,23 @@ pub(super) fn role(role: Role) -> String {
     format!("{{{{ role(\"{}\") }}}}\n", role.as_str())
 }
 
+/// Returns words of an argument as a template. Quotation marks in the argument do not join words there.
+fn of_words(Words { argument, select, before, otherwise }: &Words) -> String {
+    let (condition, value) = match select {
+        Select::All => (argument.clone(), argument.clone()),
+        Select::Word(index) => {
+            let words = format!("({argument} | split)");
+            (format!("{argument} and {words} | length > {index}"), format!("{words}[{index}]"))
+        }
+        Select::From(index) => {
+            let words = format!("({argument} | split)");
+            (format!("{argument} and {words} | length > {index}"), format!("{words}[{index}:] | join(\" \")"))
+        }
+    };
+    let otherwise = if otherwise.is_empty() { String::new() } else { format!("{{% else %}}{}", literal(otherwise)) };
+    format!("{{% if {condition} %}}{}{{{{ {value} }}}}{otherwise}{{% endif %}}", literal(before))
+}
+
 /// Returns a body without a template language as a template.
 pub(super) fn of(pieces: &[BodyPiece]) -> String {
     let mut out = String::new();
@@ -50,6 +67,7 @@ pub(super) fn of(pieces: &[BodyPiece]) -> String {
         match piece {
             BodyPiece::Text(text) => out.push_str(&literal(text)),
             BodyPiece::Argument(name) => out.push_str(&format!("{{{{ {name} }}}}")),
+            BodyPiece::Words(words) => out.push_str(&of_words(words)),
             BodyPiece::Role(next) => {
                 // A prompt begins with a message of the user by default.
                 if !out.is_empty() || *next != speaker {

@@ -34,7 +34,13 @@ const PLACEHOLDERS: &[&str] = &[
     "{{",
     "<",
     "*",
+    "$(",
+    "${",
 ];
+
+/// Passwords of databases for development, which are none for those who can reach the machine.
+const LOCAL_PASSWORDS: &[&str] =
+    &["password", "passwd", "secret", "postgres", "mysql", "mongo", "redis", "root", "admin", "guest", "test", "develop"];
 
 pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     let text = &source.text;
@@ -45,7 +51,8 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
         for captures in pattern.captures_iter(text) {
             let Some(secret) = captures.name("secret").or_else(|| captures.get(0)) else { continue };
             let overlaps = |known: &Range<usize>| known.start < secret.end() && secret.start() < known.end;
-            if !is_placeholder(secret.as_str()) && !secrets.iter().any(|(known, _)| overlaps(known)) {
+            let is_known = is_placeholder(secret.as_str()) || is_default(text, &secret.range());
+            if !is_known && !secrets.iter().any(|(known, _)| overlaps(known)) {
                 secrets.push((secret.range(), rule.what));
             }
         }
@@ -66,6 +73,16 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
         let message = format!("this looks like {what}");
         found.push(Diagnostic::warning(Code::LikelySecret, Location::new(&shown, span), message).help(help));
     }
+}
+
+/// Whether the password of an address is the user's name, a variable, or one that developers use on their own machine.
+fn is_default(text: &str, secret: &Range<usize>) -> bool {
+    let (before, password, after) = (&text[..secret.start], &text[secret.clone()], &text[secret.end..]);
+    let Some((_, user)) = before.strip_suffix(':').and_then(|before| before.rsplit_once("://")) else { return false };
+    let is_variable = password.strip_prefix('$').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));
+    let is_local = ["@localhost", "@127.0.0.1", "@db:", "@postgres:", "@host.docker.internal"];
+    let is_common = LOCAL_PASSWORDS.iter().any(|known| password.to_ascii_lowercase().starts_with(known));
+    user.eq_ignore_ascii_case(password) || is_variable || is_common && is_local.iter().any(|host| after.starts_with(host))
 }
 
 fn is_placeholder(secret: &str) -> bool {
@@ -115,6 +132,9 @@ mod tests {
             "password: \"{{ password }}\"",
             "postgres://localhost/db and https://example.com/path",
             "sk-ip the tests, task-force-of-the-company-and-others",
+            "postgres://postgres:postgres@localhost:5432/app",
+            "postgresql://app:password123@localhost/app",
+            "https://oauth:$(TOKEN_OF_CI)@git.example.org and redis://u:$REDIS_PASSWORD@cache",
             "the commit 3f786850e387550fdab836ed7e6dc881de23001b",
             "api_key = \"xxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
         ] {

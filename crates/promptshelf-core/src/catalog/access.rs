@@ -81,11 +81,16 @@ impl AccessTable {
         table.rules = rules;
 
         let by_file = table.prompt_requirements(input, prompts, files);
+        let by_name = rivals(input, prompts, files);
         for prompt in prompts.iter() {
-            let set = match file_of(&prompt.definition, files) {
+            let mut set = match file_of(&prompt.definition, files) {
                 Some(file) => by_file.get(&file).cloned().unwrap_or_default(),
                 None => table.requirements(&prompt.definition, &[]),
             };
+            // A rule that closes one definition of a name closes the prompt: which one is served may change.
+            for rival in by_name.get(prompt.definition.name.as_str()).into_iter().flatten() {
+                extend(&mut set, by_file.get(rival).cloned().unwrap_or_default());
+            }
             let place = table.add(set);
             table.prompts.push(place);
         }
@@ -277,6 +282,26 @@ fn has_requirements(input: &AccessInput<'_>, prompts: &PromptList) -> bool {
 fn file_of(definition: &PromptDefinition, files: &LibraryFiles) -> Option<PromptFile> {
     let path = &definition.origin.source.path;
     (!path.starts_with('<')).then(|| (definition.origin.from, files.links.place(path).into_owned()))
+}
+
+/// Returns the files that define a prompt of each name, if some of them are not served.
+fn rivals<'a>(
+    input: &'a AccessInput<'_>,
+    prompts: &PromptList,
+    files: &LibraryFiles,
+) -> HashMap<&'a str, Vec<PromptFile>> {
+    let mut by_name: HashMap<&str, Vec<PromptFile>> = HashMap::new();
+    if input.broken.is_empty() && input.definitions.len() <= prompts.len() {
+        return by_name;
+    }
+    let definitions = input.definitions.iter().filter_map(|it| Some((it.name.as_str(), file_of(it, files)?)));
+    let place = |file: &BrokenFile| (file.from, files.links.place(&file.path).into_owned());
+    let broken = input.broken.iter().filter(|file| !file.name.is_empty()).map(|file| (&*file.name, place(file)));
+    for (name, file) in definitions.chain(broken) {
+        by_name.entry(name).or_default().push(file);
+    }
+    by_name.retain(|_, files| files.len() > 1);
+    by_name
 }
 
 /// Adds requirements that a set lacks.

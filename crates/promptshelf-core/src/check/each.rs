@@ -29,6 +29,8 @@ pub(super) struct Prompts<'a> {
     /// Prompts under check: each includes the next one.
     open: RefCell<Vec<usize>>,
     duplicates: HashSet<String>,
+    /// The name that each file defines, of those that exclude each other.
+    excluded: HashMap<(usize, String), &'a str>,
     /// The access requirements of each broken file, by source and path.
     broken: RefCell<HashMap<(usize, String), Vec<Requirements>>>,
     drafts: &'a [BrokenFile],
@@ -65,6 +67,7 @@ impl<'a> Prompts<'a> {
             slots: RefCell::new(vec![Slot::Waiting; definitions.len()]),
             open: RefCell::default(),
             duplicates,
+            excluded: HashMap::new(),
             broken: RefCell::new(broken),
             drafts,
             previous,
@@ -72,6 +75,17 @@ impl<'a> Prompts<'a> {
             is_rest_settled: false,
             found: RefCell::default(),
         }
+    }
+
+    /// Treats definitions that exclude each other like broken files: what was served of them before stays.
+    pub(super) fn with_excluded(mut self, excluded: &'a [Arc<PromptDefinition>]) -> Prompts<'a> {
+        for definition in excluded {
+            let key = (definition.origin.from, definition.origin.source.path.clone());
+            let requirements = Requirements::Known(definition.access.as_deref().cloned());
+            self.broken.borrow_mut().entry(key.clone()).or_default().push(requirements);
+            self.excluded.insert(key, &definition.name);
+        }
+        self
     }
 
     /// Leaves broken prompts out, whatever there was before.
@@ -87,7 +101,7 @@ impl<'a> Prompts<'a> {
     /// Checks every prompt and returns those that can be served.
     pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
         let uris = Uris::Checked(&catalog.resources.fixed);
-        let unread = about_files(diagnostics, &[Code::TooLarge, Code::Unreadable, Code::Outside]);
+        let unread = about_files(diagnostics, &[Code::TooLarge, Code::Unreadable, Code::Outside, Code::NotUtf8]);
         let mismatched = about_files(diagnostics, &[Code::ContentMismatch, Code::InvalidMedia]);
         let budget = Arc::new(catalog.policy.budget);
         let (prompts, unread, mismatched) = (Some(self as _), &unread, &mismatched);
@@ -112,18 +126,19 @@ impl<'a> Prompts<'a> {
     }
 
     /// Whether a prompt of the previous catalog stays without a definition: its file is broken, requires no more of
-    /// callers than before, and no other prompt has its name.
+    /// callers than before.
     pub(super) fn keeps(&self, prompt: &Prompt) -> bool {
         let Prompt { definition, .. } = prompt;
         let broken = self.broken.borrow();
         if broken.is_empty() || !self.keeps_previous {
             return false;
         }
-        let Some(requirements) = broken.get(&(definition.origin.from, prompt.source().path.clone())) else {
+        let file = (definition.origin.from, prompt.source().path.clone());
+        let Some(requirements) = broken.get(&file) else { return false };
+        if self.excluded.get(&file).is_some_and(|name| *name != prompt.name().as_str()) {
             return false;
-        };
-        !self.duplicates.contains(prompt.name().as_str())
-            && requirements.iter().all(|one| one.leave(definition.access.as_deref()))
+        }
+        requirements.iter().all(|one| one.leave(definition.access.as_deref()))
     }
 
     /// Returns the prompt of the previous catalog with the same file and name.
@@ -173,6 +188,12 @@ impl<'a> Prompts<'a> {
 }
 
 impl FindPrompt for Prompts<'_> {
+    fn name_in(&self, path: &str) -> Option<&str> {
+        let is_of = |definition: &&Arc<PromptDefinition>| definition.origin.source.path == path;
+        let broken = || self.drafts.iter().find(|file| file.path == path).map(|file| &*file.name);
+        self.definitions.iter().find(is_of).map(|definition| &*definition.name).or_else(broken)
+    }
+
     fn find(&self, name: &str, scope: &Scope<'_>) -> Result<Arc<Prompt>, Missing> {
         let index = self.by_name.get(name).copied();
         if let Some(start) = self.open.borrow().iter().position(|open| Some(*open) == index) {

@@ -102,12 +102,25 @@ impl Walk<'_> {
     }
 
     fn missing(&mut self, own: &Including, include: &Use) {
+        let place = own.at(&include.span);
+        if let Some((message, help)) = self.scope.prompt_file(&include.name) {
+            return self.found.push(Diagnostic::error(Code::MissingPartial, place, message).help(help));
+        }
+        if let Some(reason) = self.scope.unread.get(&include.name) {
+            let message = format!("`{}` cannot be included: {}", include.name, reason.message);
+            let found = Diagnostic::error(reason.code, place, message);
+            return self.found.push(Diagnostic { help: reason.help.clone(), ..found });
+        }
+        if self.scope.files.by_path.contains_key(&include.name) {
+            let message = format!("`{}` cannot be included: it is not text in UTF-8", include.name);
+            return self.found.push(Diagnostic::error(Code::NotUtf8, place, message).help("save it as UTF-8"));
+        }
         let message = format!("partial `{}` not found in the library", include.name);
         let near = nearest(&include.name, self.scope.files.partials.keys().map(String::as_str));
         let help = near.map_or_else(
             || "paths begin at the library's folder, with `/` between their parts".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        self.found.push(Diagnostic::error(Code::MissingPartial, own.at(&include.span), message).help(help));
+        self.found.push(Diagnostic::error(Code::MissingPartial, place, message).help(help));
     }
 }

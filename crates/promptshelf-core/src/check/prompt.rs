@@ -279,6 +279,8 @@ fn target_exists(
             );
             found.push(Diagnostic::error(Code::UnknownResource, location, message).help(help));
         }
+    } else if let Some((message, help)) = scope.prompt_file(&target.name) {
+        found.push(Diagnostic::error(Code::MissingFile, location, message).help(help));
     } else {
         let message = format!("file `{}` not found in the library", target.name);
         let known = scope.files.by_path.keys().map(String::as_str);

@@ -46,6 +46,9 @@ impl Uris<'_> {
 pub(super) trait FindPrompt {
     /// Returns a prompt, checked.
     fn find(&self, name: &str, scope: &Scope<'_>) -> Result<Arc<Prompt>, Missing>;
+
+    /// Returns the name of the prompt that a file defines.
+    fn name_in(&self, path: &str) -> Option<&str>;
 }
 
 /// The reason why a prompt cannot be included.
@@ -73,6 +76,21 @@ impl Scope<'_> {
         };
         let diagnostic = diagnostic.also(known.location.clone(), "the file");
         found.push(Diagnostic { help: known.help.clone(), ..diagnostic });
+    }
+
+    /// Returns the message and the help for a file that cannot be used as text because it defines a prompt.
+    pub(super) fn prompt_file(&self, path: &str) -> Option<(String, String)> {
+        let name = self.prompts?.name_in(path)?;
+        let hidden = match path.rsplit_once('/') {
+            Some((folder, file)) => format!("{folder}/_{file}"),
+            None => format!("_{path}"),
+        };
+        let message = format!("`{path}` is the file of the prompt `{name}`, and only other files can be used here");
+        let help = format!(
+            "rename it to `{hidden}` if it is a text for other prompts: files whose names start with `_` are no \
+             prompts; or insert the prompt with `{{{{ prompt(\"{name}\") }}}}`"
+        );
+        Some((message, help))
     }
 
     /// Returns another prompt of the library, checked.

@@ -40,6 +40,7 @@ pub(super) fn of(prompt: &Prompt, name: &str, found: &mut Vec<Diagnostic>) -> Re
         match piece {
             BodyPiece::Text(text) => body.push_str(text),
             BodyPiece::Argument(argument) => body.push_str(&format!("<{argument}>")),
+            BodyPiece::Words(words) => body.push_str(&format!("{}<{}>", words.before, words.argument)),
             BodyPiece::Role(Role::User) => {}
             BodyPiece::Role(_) => {
                 let message = "it has messages of several roles, and a skill is one text".to_owned();
@@ -60,7 +61,7 @@ pub(super) fn of(prompt: &Prompt, name: &str, found: &mut Vec<Diagnostic>) -> Re
     // JSON strings are strings of YAML 1.2 too.
     let mut text = format!("---\nname: {name}\ndescription: {}\n---\n\n{}\n", Value::from(description), body.trim());
     let is_printed = |argument: &&Argument| {
-        outline.pieces.iter().any(|piece| matches!(piece, BodyPiece::Argument(name) if name == argument.name()))
+        outline.pieces.iter().any(|piece| piece.argument() == Some(argument.name()))
     };
     let lines: String = prompt.arguments().iter().filter(is_printed).map(line).collect();
     if !lines.is_empty() {

@@ -10,6 +10,10 @@ use super::{access::Access, prompt::PromptDefinition};
 pub struct BrokenFile {
     /// Its path inside the library.
     pub path: String,
+    /// The name of the prompt, as far as it is known; empty otherwise.
+    pub name: String,
+    /// The precedence among definitions of this name; see [`Origin::rank`](crate::Origin::rank).
+    pub rank: u8,
     /// The access requirements of the file.
     pub requirements: Requirements,
     /// The source of the file, if there are several; see [`Definitions::of_source`](crate::Definitions::of_source).
@@ -32,7 +36,7 @@ pub enum Requirements {
 impl BrokenFile {
     /// Creates a broken file of the only source.
     pub fn new(path: impl Into<String>, requirements: Requirements) -> BrokenFile {
-        BrokenFile { path: path.into(), requirements, from: 0, draft: None, has_all_arguments: false }
+        BrokenFile { path: path.into(), name: String::new(), rank: 0, requirements, from: 0, draft: None, has_all_arguments: false }
     }
 }
 

@@ -14,6 +14,9 @@ pub struct Origin {
     pub source: Arc<SourceText>,
     /// The number of the source that the file belongs to.
     pub from: usize,
+    /// The precedence among definitions of one name: the smallest number is served. Definitions with the same number
+    /// exclude each other.
+    pub rank: u8,
     /// The file's time of last change, if known.
     pub modified: Option<Timestamp>,
     /// Byte ranges for parts of the definition, by a path such as
@@ -26,7 +29,7 @@ impl Origin {
     /// Creates an origin without spans.
     #[must_use]
     pub fn new(source: Arc<SourceText>) -> Origin {
-        Origin { source, from: 0, modified: None, spans: Spans::default() }
+        Origin { source, from: 0, rank: 0, modified: None, spans: Spans::default() }
     }
 
     /// Returns the location of a part of the definition.

@@ -285,6 +285,7 @@ fn filled_in(pieces: &[BodyPiece], bindings: &Bindings, left: &mut Remaining) ->
         let text = match piece {
             BodyPiece::Text(text) => std::borrow::Cow::Borrowed(text.as_str()),
             BodyPiece::Argument(name) => bindings.text(name),
+            BodyPiece::Words(words) => words.of(bindings.text(&words.argument)),
             BodyPiece::Role(role) => {
                 filled.push(Piece::Directive(Directive::Role { role: *role, annotations: Annotations::default() }));
                 continue;

@@ -183,15 +183,20 @@ fn good_prompt_takes_the_name_of_a_broken_one() {
 
 // req: B3, X28
 #[test]
-fn duplicate_names_hide_both_prompts_even_if_one_was_served() {
+fn duplicate_names_keep_only_what_was_served() {
     let good = Library::default().with("a.md", "A.");
     let (first, _) = good.check(None);
     let twice = good.with("b.md", "B.").edit("b.md", |prompt| prompt.name = "a".into());
     let (second, found) = twice.check(Some(&first));
     assert_eq!(found, [Code::DuplicateName, Code::DuplicateName]);
-    assert!(names(&second).is_empty());
-    let (third, _) = good.check(Some(&second));
-    assert_eq!(names(&third), ["a"]);
+    assert_eq!(names(&second), ["a"]);
+    assert_eq!(second.find("a").expect("it is there").source().path, "a.md");
+    assert!(names(&twice.check(None).0).is_empty());
+    // Neither of the files has the name any longer.
+    let moved = twice.edit("a.md", |prompt| prompt.name = "x".into()).with("c.md", "C.");
+    let moved = moved.edit("b.md", |prompt| prompt.name = "x".into());
+    let (third, _) = moved.check(Some(&second));
+    assert_eq!(names(&third), ["c"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use promptshelf_core::{ArgumentDefinition, BodyPiece, Code, Role};
+use promptshelf_core::{ArgumentDefinition, BodyPiece, Code, Role, Select, Words};
 
 use super::tree::Notes;
 
@@ -34,6 +34,21 @@ impl Pieces {
             self.arguments.push(declare(ArgumentDefinition::new(name)));
         }
         self.pieces.push(BodyPiece::Argument(name.to_owned()));
+    }
+
+    /// Words of an argument, which is declared when it is first used.
+    pub(crate) fn words(
+        &mut self,
+        words: Words,
+        declare: impl FnOnce(ArgumentDefinition) -> ArgumentDefinition,
+    ) {
+        if words.select == Select::All && words.before.is_empty() && words.otherwise.is_empty() {
+            return self.argument(&words.argument, declare);
+        }
+        if !self.arguments.iter().any(|known| known.name == words.argument) {
+            self.arguments.push(declare(ArgumentDefinition::new(&*words.argument)));
+        }
+        self.pieces.push(BodyPiece::Words(words));
     }
 
     /// Starts a message of this role.

@@ -1,13 +1,10 @@
-//! Claude Code's commands: `.claude/commands/**/*.md`.
-//!
-//! Facts: Claude Code's documentation, *Slash commands* and *Skills*. Commands
-//! are the older form of skills and are still read. Folders group commands.
+//! Claude Code's commands: `.claude/commands/**/*.md`. Folders group commands.
 
-use super::{command, file_format::Format, foreign_folders};
+use super::{client_rules::CLAUDE_CODE, command, file_format::Format, foreign_folders};
 
 pub(super) const FORMAT: Format = Format {
     matches: |path| foreign_folders::below(path, ".claude/commands").is_some() && path.ends_with(".md"),
     name: |path| foreign_folders::name_from_path(path, ".md"),
-    read: command::read,
+    read: |source, name| command::read(source, name, &CLAUDE_CODE),
     syntax: command::SYNTAX,
 };

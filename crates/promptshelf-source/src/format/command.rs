@@ -1,17 +1,19 @@
-//! Commands in Markdown, in the form that two coding agents share: `$ARGUMENTS`, `$1` to `$9`, `@file` and ``
-//! !`command` `` below YAML front matter.
+//! Commands in Markdown: text with placeholders for the words after the command, below YAML front matter. The rules
+//! of each program are those of its [`CommandRules`].
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{ArgumentDefinition, BodyPiece, Severity, SourceText};
+use promptshelf_core::{ArgumentDefinition, Code, Select, Severity, SourceText, Words};
 
 use super::{
     body_builder::{Pieces, SpanFinder, argument_name, not_run},
+    client_rules::{CommandRules, Placeholder, PlaceholderNames},
     draft::{Draft, Parsed},
     file_format::ForeignSyntax,
+    foreign_folders::NameOrTitle,
     markdown,
     table::Table,
-    tree::Notes,
+    tree::{Node, Notes},
 };
 
 /// Keys that control the program which runs the command. Most of them have no effect here.
@@ -26,11 +28,15 @@ const KEYS: &[&str] = &[
     "tools",
     "model",
     "agent",
+    "mode",
     "subtask",
     "effort",
     "context",
     "hooks",
     "paths",
+    "shell",
+    "skills",
+    "temperature",
     "disable-model-invocation",
     "user-invocable",
     "when_to_use",
@@ -39,13 +45,18 @@ const KEYS: &[&str] = &[
     "metadata",
     "version",
     "tags",
+    "category",
+    "author",
+    "id",
+    "globs",
+    "alwaysApply",
 ];
 
 pub(super) const SYNTAX: ForeignSyntax = ForeignSyntax {
     keys: KEYS,
     placeholders: &[
         ("$ARGUMENTS", "The text after the command."),
-        ("$1", "The first word after the command; up to `$9`."),
+        ("$1", "A word after the command: the second one in Claude Code, the first one in OpenCode and Codex."),
         ("@", "A file of the project, by its path."),
     ],
 };
@@ -53,100 +64,77 @@ pub(super) const SYNTAX: ForeignSyntax = ForeignSyntax {
 /// The largest length of a substitute for a missing description, in characters.
 const MAX_DESCRIPTION: usize = 120;
 
-/// Parses a command. Its arguments are named after `argument-hint`.
-pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
-    let mut notes = Notes::new(source);
-    // Most authors write `[one] [two]` here, which is invalid YAML.
-    let mut hint_line = None;
-    let (keys, body) = markdown::parts(&mut notes, |keys| {
-        hint_line = self::hint_line(&source.text, keys);
-        hint_line.clone()
-    });
-    let hint = hint_line.map(|line| {
-        let written = source.text[line].split_once(':').map_or("", |(_, hint)| hint).trim();
-        written.trim_matches(|c| c == '"' || c == '\'').to_owned()
-    });
+/// The argument that holds the text after the command.
+const TEXT: &str = "arguments";
 
+/// Parses a command. Its arguments are named after `arguments` or `argument-hint`.
+pub(super) fn read(source: &Arc<SourceText>, name: &str, rules: &CommandRules) -> Parsed {
+    let mut notes = Notes::new(source);
+    let (keys, body) = markdown::lenient_parts(&mut notes);
     let mut draft = Draft::without_template(name, &mut notes);
     let definition = draft.edit();
+    let (mut hint, mut declared) = (None, Vec::new());
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a command", &mut notes);
-        definition.title = table.text("title", &mut notes);
-        definition.version = table.text("version", &mut notes);
-        definition.description = table.text("description", &mut notes).map(|text| text.trim_end().into());
+        definition.title = table.written("title", &mut notes);
+        if let Some(NameOrTitle::Title(title)) = table.written("name", &mut notes).map(NameOrTitle::of) {
+            definition.title = definition.title.take().or(Some(title));
+        }
+        definition.version = table.written("version", &mut notes);
+        definition.description = table.written("description", &mut notes).map(|text| text.trim_end().into());
+        hint = table.written("argument-hint", &mut notes);
+        if rules.names == PlaceholderNames::Declared {
+            declared = table.node("arguments", &mut notes).map(declared_names).unwrap_or_default();
+        }
     }
     let text = &source.text[body.clone()];
     if definition.description.is_none() {
         definition.description = first_line(text);
     }
-    let pieces = scan(text, body, hint.as_deref(), &mut notes);
-    let (pieces, arguments) = pieces.into_parts();
+    let (pieces, arguments) = scan(text, body, hint.as_deref(), &declared, rules, &mut notes).into_parts();
     definition.arguments = arguments;
     let draft = draft.with_body(pieces, &mut notes);
     Parsed::of(draft, notes)
 }
 
-/// Returns the line of the front matter with the hint about arguments, without its line break.
-pub(super) fn hint_line(text: &str, keys: Range<usize>) -> Option<Range<usize>> {
-    let mut start = keys.start;
-    for line in text[keys].split_inclusive('\n') {
-        if line.starts_with("argument-hint:") {
-            return Some(start..start + line.trim_end_matches(['\n', '\r']).len());
-        }
-        start += line.len();
+/// Returns the names that a command declares for its words.
+fn declared_names(node: &Node) -> Vec<String> {
+    let names = node.items().iter().filter_map(Node::text);
+    match node.text() {
+        Some(text) => text.split_whitespace().map(str::to_owned).collect(),
+        None => names.map(str::to_owned).collect(),
     }
-    None
 }
 
-/// Returns the parts of a text that a command would not treat as text.
-pub(crate) fn special(text: &str) -> Vec<&str> {
-    placeholders_in(text).into_iter().map(|(span, _)| &text[span]).collect()
-}
-
-/// Returns the first line, which the agents show instead of a missing description.
+/// Returns the first line, which the programs show instead of a missing description.
 fn first_line(text: &str) -> Option<String> {
     let line = text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty())?;
     Some(line.chars().take(MAX_DESCRIPTION).collect())
 }
 
-/// A part of the body that is not text.
-#[derive(Debug, PartialEq)]
-enum Placeholder<'t> {
-    All,
-    /// Starts at one.
-    Position(usize),
-    Shell,
-    File(&'t str),
-}
-
-fn scan(text: &str, body: Range<usize>, hint: Option<&str>, notes: &mut Notes<'_>) -> Pieces {
-    let placeholder = placeholders_in(text);
+fn scan(
+    text: &str,
+    body: Range<usize>,
+    hint: Option<&str>,
+    declared: &[String],
+    rules: &CommandRules,
+    notes: &mut Notes<'_>,
+) -> Pieces {
+    let names: Vec<&str> = declared.iter().map(String::as_str).collect();
+    let placeholders = rules.placeholders(text, &names);
+    let inputs = Inputs::new(&placeholders, hint, declared, rules);
+    inputs.review(text, body.start, &placeholders, rules, notes);
     let source = Arc::clone(notes.source);
     let mut spans = SpanFinder::new(&source.text, body);
-    let highest = placeholder.iter().filter_map(|(_, placeholder)| match placeholder {
-        Placeholder::Position(position) => Some(*position),
-        _ => None,
-    });
-    let names = names(hint, highest.max().unwrap_or(0));
     let mut pieces = Pieces::default();
-    let mut files: Vec<(&str, &str, Range<usize>)> = Vec::new();
+    let mut files: Vec<(&str, Range<usize>)> = Vec::new();
     let mut done = 0;
-    for (span, placeholder) in &placeholder {
+    for (span, placeholder) in &placeholders {
         pieces.text(&text[done..span.start]);
         done = span.end;
         let written = &text[span.clone()];
         match placeholder {
-            Placeholder::All if names.is_empty() => pieces.argument("arguments", |argument| described(argument, hint)),
-            Placeholder::All => {
-                for (index, named) in names.iter().enumerate() {
-                    pieces.text(if index > 0 { " " } else { "" });
-                    pieces.argument(&named.name, |_| named.clone());
-                }
-            }
-            Placeholder::Position(position) => {
-                let named = &names[position - 1];
-                pieces.argument(&named.name, |_| named.clone());
-            }
+            Placeholder::Escaped(mark) => pieces.text(&written[*mark..]),
             Placeholder::Shell => {
                 not_run(written, &mut spans, notes);
                 pieces.text(written);
@@ -154,29 +142,201 @@ fn scan(text: &str, body: Range<usize>, hint: Option<&str>, notes: &mut Notes<'_
             Placeholder::File(path) => {
                 // The path stays in its sentence, and the file follows after the text.
                 pieces.text(written);
-                files.push((path, "", spans.next(written)));
+                files.push((path, spans.next(written)));
+            }
+            Placeholder::All | Placeholder::Word(_) | Placeholder::Named(_) => {
+                inputs.add(placeholder, written, &mut pieces);
             }
         }
     }
     pieces.text(&text[done..]);
-    for (path, otherwise, span) in files {
-        pieces.attach(path, otherwise, span);
+    for (path, span) in files {
+        pieces.attach(path, "", span);
     }
-    let (pieces, mut arguments) = pieces.into_parts();
-    // Forms ask for arguments in the order of their numbers.
-    arguments.sort_by_key(|argument| names.iter().position(|named| named.name == argument.name));
-    if arguments.is_empty() && hint.is_some() {
-        return with_appendix(pieces, hint);
+    let (body, mut arguments) = pieces.into_parts();
+    // Forms ask for arguments in the order of the words.
+    arguments.sort_by_key(|argument| inputs.words.iter().position(|(_, named)| named.name == argument.name));
+    let mut pieces = Pieces::of(body, arguments);
+    if hint.is_some() && inputs.is_empty() {
+        // The programs add the text to a command that does not use it.
+        let before = rules.appended.to_owned();
+        let words = Words { argument: TEXT.to_owned(), select: Select::All, before, otherwise: String::new() };
+        pieces.words(words, |argument| described(argument, hint));
     }
-    Pieces::of(pieces, arguments)
+    pieces
 }
 
-/// Adds a placeholder at the end, for a command that announces arguments and does not use them.
-fn with_appendix(pieces: Vec<BodyPiece>, hint: Option<&str>) -> Pieces {
-    let mut pieces = Pieces::of(pieces, Vec::new());
-    pieces.text("\n\n");
-    pieces.argument("arguments", |argument| described(argument, hint));
-    pieces
+/// The arguments of a command.
+struct Inputs<'h> {
+    /// Those for single words, with the index of each. Empty if one argument holds the whole text.
+    words: Vec<(usize, ArgumentDefinition)>,
+    /// Whether one argument holds the whole text.
+    is_text: bool,
+    /// Those that are passed by their names alone.
+    keyed: Vec<String>,
+    /// The index of the placeholder that takes all further words.
+    last: Option<usize>,
+    hint: Option<&'h str>,
+    keeps_missing: bool,
+}
+
+impl<'h> Inputs<'h> {
+    fn new(
+        placeholders: &[(Range<usize>, Placeholder)],
+        hint: Option<&'h str>,
+        declared: &[String],
+        rules: &CommandRules,
+    ) -> Inputs<'h> {
+        let used = || placeholders.iter().map(|(_, placeholder)| placeholder);
+        let mut positions: Vec<usize> = used().filter_map(word).collect();
+        positions.sort_unstable();
+        positions.dedup();
+        let is_named = |it: &Placeholder| matches!(it, Placeholder::Named(_));
+        let mut keyed: Vec<String> = Vec::new();
+        if rules.names == PlaceholderNames::Capitals {
+            for name in used().filter_map(named).filter_map(argument_name) {
+                if !keyed.contains(&name) {
+                    keyed.push(name);
+                }
+            }
+        }
+        let uses_names = rules.names == PlaceholderNames::Declared && used().any(is_named);
+        let is_text = keyed.is_empty() && !uses_names && used().any(|it| *it == Placeholder::All);
+        let last = positions.last().copied().filter(|_| rules.last_takes_rest);
+        let mut inputs = Inputs { words: Vec::new(), is_text, keyed, last, hint, keeps_missing: rules.keeps_missing };
+        if is_text || !inputs.keyed.is_empty() {
+            return inputs;
+        }
+        let indexes: Vec<usize> = match uses_names {
+            // Every declared name takes a word, whether or not the text uses it.
+            true => (0..declared.len()).collect(),
+            false => run(&positions).to_vec(),
+        };
+        let count = indexes.last().map_or(0, |last| last + 1);
+        let names = names(hint, declared, count);
+        inputs.words = indexes.into_iter().filter_map(|index| Some((index, names.get(index)?.clone()))).collect();
+        inputs
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.is_text && self.words.is_empty() && self.keyed.is_empty()
+    }
+
+    fn argument(&self, index: usize) -> Option<&ArgumentDefinition> {
+        self.words.iter().find(|(word, _)| *word == index).map(|(_, argument)| argument)
+    }
+
+    /// Adds the value of a placeholder.
+    fn add(&self, placeholder: &Placeholder, written: &str, pieces: &mut Pieces) {
+        let otherwise = if self.keeps_missing { written } else { "" };
+        match placeholder {
+            Placeholder::Word(index) if self.is_text => {
+                let select = if self.last == Some(*index) { Select::From(*index) } else { Select::Word(*index) };
+                let (argument, before) = (TEXT.to_owned(), String::new());
+                let words = Words { argument, select, before, otherwise: otherwise.to_owned() };
+                pieces.words(words, |argument| described(argument, self.hint));
+            }
+            Placeholder::Word(index) => match self.argument(*index) {
+                Some(named) => pieces.words(whole(&named.name, "", otherwise), |_| named.clone()),
+                None if !self.keyed.is_empty() => pieces.text(written),
+                None => pieces.text(otherwise),
+            },
+            Placeholder::All if self.is_text => pieces.argument(TEXT, |argument| described(argument, self.hint)),
+            Placeholder::All if self.keyed.is_empty() => {
+                for (number, (_, named)) in self.words.iter().enumerate() {
+                    let space = if number > 0 { " " } else { "" };
+                    pieces.words(whole(&named.name, space, ""), |_| named.clone());
+                }
+            }
+            Placeholder::Named(name) if self.keyed.is_empty() => {
+                let argument = argument_name(name).and_then(|name| self.words.iter().find(|(_, it)| it.name == name));
+                match argument {
+                    Some((_, named)) => pieces.argument(&named.name, |_| named.clone()),
+                    None => pieces.text(written),
+                }
+            }
+            Placeholder::Named(name) => match argument_name(name).filter(|name| self.keyed.contains(name)) {
+                Some(name) => pieces.argument(&name, ArgumentDefinition::required),
+                None => pieces.text(written),
+            },
+            _ => pieces.text(written),
+        }
+    }
+
+    /// Reports placeholders that probably are not meant as such.
+    fn review(
+        &self,
+        text: &str,
+        base: usize,
+        placeholders: &[(Range<usize>, Placeholder)],
+        rules: &CommandRules,
+        notes: &mut Notes<'_>,
+    ) {
+        let Some(first) = rules.first.filter(|_| self.keyed.is_empty()) else { return };
+        let indexes: Vec<usize> = placeholders.iter().filter_map(|(_, it)| word(it)).collect();
+        let starts_late = first == 0 && !indexes.contains(&0) && indexes.contains(&1);
+        let mut reported: Vec<usize> = Vec::new();
+        for (span, placeholder) in placeholders {
+            let Some(index) = word(placeholder).filter(|index| !reported.contains(index)) else { continue };
+            let (written, at) = (&text[span.clone()], base + span.start..base + span.end);
+            let nth = format!("the {} word after the command", ordinal(index));
+            let program = rules.program;
+            let escaped = format!("write `\\{written}` if it is plain text");
+            if starts_late && index == 1 {
+                let message =
+                    format!("`{written}` is {nth}: {program} counts from `$0`, and nothing uses the first one");
+                let help = format!("write `$0` for the first word; {escaped}");
+                notes.warning(Code::WordPosition, &at, message).help = Some(help);
+            } else if index > 0 && !indexes.contains(&(index - 1)) {
+                let fate = if rules.keeps_missing { "stays as it is written" } else { "is removed" };
+                let message = format!("`{written}` is {nth}, and nothing uses the one before it; without it, `{written}` {fate}");
+                let found = notes.warning(Code::WordPosition, &at, message);
+                found.help = Some(if rules.has_escapes { escaped } else { "count the words without a gap".to_owned() });
+                if rules.keeps_missing && !self.is_text {
+                    found.severity = Severity::Hint;
+                }
+            } else {
+                continue;
+            }
+            reported.push(index);
+        }
+    }
+}
+
+/// Returns the positions without a gap, from the first or the second word on. Others are most likely no placeholders:
+/// `$5.00`.
+fn run(positions: &[usize]) -> &[usize] {
+    let start = positions.first().copied().filter(|first| *first < 2);
+    let length = start.map_or(0, |start| (start..).zip(positions).take_while(|(index, found)| index == *found).count());
+    &positions[..length]
+}
+
+fn word(placeholder: &Placeholder) -> Option<usize> {
+    match placeholder {
+        Placeholder::Word(index) => Some(*index),
+        _ => None,
+    }
+}
+
+fn named(placeholder: &Placeholder) -> Option<&str> {
+    match placeholder {
+        Placeholder::Named(name) => Some(name),
+        _ => None,
+    }
+}
+
+fn whole(argument: &str, before: &str, otherwise: &str) -> Words {
+    Words {
+        argument: argument.to_owned(),
+        select: Select::All,
+        before: before.to_owned(),
+        otherwise: otherwise.to_owned(),
+    }
+}
+
+fn ordinal(index: usize) -> String {
+    const WORDS: &[&str] = &["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"];
+    WORDS.get(index).map_or_else(|| format!("{}th", index + 1), |word| (*word).to_owned())
 }
 
 fn described(argument: ArgumentDefinition, hint: Option<&str>) -> ArgumentDefinition {
@@ -186,25 +346,27 @@ fn described(argument: ArgumentDefinition, hint: Option<&str>) -> ArgumentDefini
     }
 }
 
-/// Returns the arguments for `$1` and so on. They are named after the hint if it has a word for each; `<word>` is
-/// required, and `[word]` is optional.
-fn names(hint: Option<&str>, count: usize) -> Vec<ArgumentDefinition> {
+/// Returns the arguments for the first words. They have the declared names, or those of the hint if it has a word for
+/// each; `<word>` is required, and `[word]` is optional.
+fn names(hint: Option<&str>, declared: &[String], count: usize) -> Vec<ArgumentDefinition> {
     let words = words(hint.unwrap_or_default());
-    let by_number = |number: usize| {
-        let argument = ArgumentDefinition::new(format!("arg{number}"));
-        argument.description(format!("Word {number} after the command"))
-    };
     let mut named: Vec<ArgumentDefinition> = Vec::new();
-    for number in 1..=count {
-        let word = words.get(number - 1);
-        let name = word.and_then(|(word, _)| argument_name(word)).filter(|_| words.len() >= count);
+    for index in 0..count {
+        let hinted = words.get(index);
+        let own = declared.get(index).and_then(|name| argument_name(name));
+        let name = own.or_else(|| argument_name(hinted?.0).filter(|_| words.len() >= count));
         let name = name.filter(|name| !named.iter().any(|known| known.name == *name));
-        named.push(match (name, word) {
-            (Some(name), Some((word, required))) => ArgumentDefinition {
-                required: *required,
-                ..ArgumentDefinition::new(name).description(word.replace(['-', '_'], " "))
-            },
-            _ => by_number(number),
+        let number = index + 1;
+        named.push(match name {
+            Some(name) => {
+                let described = hinted.map_or(&*name, |(word, _)| word).replace(['-', '_'], " ");
+                let required = hinted.is_some_and(|(_, required)| *required);
+                ArgumentDefinition { required, ..ArgumentDefinition::new(name).description(described) }
+            }
+            None => {
+                let argument = ArgumentDefinition::new(format!("arg{number}"));
+                argument.description(format!("Word {number} after the command"))
+            }
         });
     }
     named
@@ -223,77 +385,28 @@ fn words(hint: &str) -> Vec<(&str, bool)> {
     words
 }
 
-fn placeholders_in(text: &str) -> Vec<(Range<usize>, Placeholder<'_>)> {
-    let mut all = Vec::new();
-    let mut at = 0;
-    while let Some(offset) = text[at..].find(['$', '!', '@']) {
-        let start = at + offset;
-        match one(text, start) {
-            Some((end, placeholder)) => {
-                all.push((start..end, placeholder));
-                at = end;
-            }
-            None => at = start + 1,
-        }
-    }
-    all
-}
-
-fn one(text: &str, start: usize) -> Option<(usize, Placeholder<'_>)> {
-    let rest = &text[start..];
-    if let Some(after) = rest.strip_prefix("$ARGUMENTS") {
-        let end = start + "$ARGUMENTS".len();
-        // `$ARGUMENTS[0]` is the first one.
-        let index = after.strip_prefix('[').and_then(|after| after.split_once(']')).map(|(index, _)| index);
-        return match index.and_then(|index| Some((index.len(), index.parse::<usize>().ok()?))) {
-            Some((length, index)) if index < 9 => Some((end + length + 2, Placeholder::Position(index + 1))),
-            _ => Some((end, Placeholder::All)),
-        };
-    }
-    if let Some(after) = rest.strip_prefix('$') {
-        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        // `$10` is an amount of money.
-        let position = after[..digits].parse().ok().filter(|position| digits == 1 && *position > 0)?;
-        return Some((start + 2, Placeholder::Position(position)));
-    }
-    if let Some(after) = rest.strip_prefix("!`") {
-        let command = after.lines().next().unwrap_or_default();
-        let end = command.find('`').filter(|length| *length > 0)?;
-        return Some((start + 2 + end + 1, Placeholder::Shell));
-    }
-    let before = text[..start].chars().next_back();
-    if !rest.starts_with('@') || before.is_some_and(|c| !c.is_whitespace() && c != '(') {
-        return None;
-    }
-    let path = rest[1..].split(|c: char| c.is_whitespace() || "`'\"<>|".contains(c)).next().unwrap_or_default();
-    let path = path.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
-    // `@name` mentions a person, and the file of `@$1` is only known at the time of the call.
-    let is_path = path.contains(['/', '.']) && !path.contains('$') && !path.ends_with('/');
-    is_path.then(|| (start + 1 + path.len(), Placeholder::File(path.strip_prefix("./").unwrap_or(path))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_distinguished_from_prose() {
-        let placeholder =
-            |text| placeholders_in(text).into_iter().map(|(_, placeholder)| placeholder).collect::<Vec<_>>();
-        assert_eq!(placeholder("a $ARGUMENTS b $1 $10 $x $0"), [Placeholder::All, Placeholder::Position(1)]);
-        assert_eq!(placeholder("$ARGUMENTS[0] $ARGUMENTS[x]"), [Placeholder::Position(1), Placeholder::All]);
-        assert_eq!(placeholder("!`git diff` wow! `x`"), [Placeholder::Shell]);
-        assert_eq!(
-            placeholder("see @src/a.rs, (@b.md) me@c.de @team @$x.y"),
-            [Placeholder::File("src/a.rs"), Placeholder::File("b.md")]
-        );
+    fn hint_and_declaration_name_arguments() {
+        let names = |hint, declared: &[&str], count| {
+            let declared: Vec<String> = declared.iter().map(|name| (*name).to_owned()).collect();
+            names(Some(hint), &declared, count).into_iter().map(|it| (it.name, it.required)).collect::<Vec<_>>()
+        };
+        let named = |name: &str, required| (name.to_owned(), required);
+        assert_eq!(names("<pr-number> [priority]", &[], 2), [named("pr_number", true), named("priority", false)]);
+        assert_eq!(names("[a]", &[], 2), [named("arg1", false), named("arg2", false)]);
+        assert_eq!(names("<a>", &["x-y", "z"], 2), [named("x_y", true), named("z", false)]);
     }
 
     #[test]
-    fn hint_names_arguments() {
-        let names =
-            |hint, count| names(Some(hint), count).into_iter().map(|it| (it.name, it.required)).collect::<Vec<_>>();
-        assert_eq!(names("<pr-number> [priority]", 2), [("pr_number".into(), true), ("priority".into(), false)]);
-        assert_eq!(names("[a]", 2), [("arg1".into(), false), ("arg2".into(), false)]);
+    fn positions_after_a_gap_are_no_arguments() {
+        for (positions, expected) in
+            [(&[0, 1, 2, 4][..], &[0, 1, 2][..]), (&[1, 2], &[1, 2]), (&[4], &[]), (&[], &[]), (&[1, 5], &[1])]
+        {
+            assert_eq!(run(positions), expected);
+        }
     }
 }

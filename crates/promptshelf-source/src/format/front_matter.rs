@@ -2,13 +2,14 @@
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{Body, Code, Grouping, Meta, Origin, PromptDefinition, Severity, SkillSource, nearest};
+use promptshelf_core::{Body, Code, Grouping, Meta, Origin, PromptDefinition, PromptName, Severity, SkillSource, nearest};
 
 use super::{
     access::access,
     arguments::arguments,
     deprecation::deprecation,
     draft::Draft,
+    foreign_folders::warn_of_title,
     icons::icons,
     keys::{Holds, Keys, key, keys},
     prompt_tests::tests,
@@ -70,10 +71,16 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
                 notes.error(Code::UnknownKey, &entry.key_span, message);
             }
         }
-        if let Some(name) = table.text("name", notes) {
-            definition.name = name;
-        }
+        let written = table.text("name", notes);
         definition.title = table.text("title", notes);
+        match written {
+            Some(written) if !written.trim().is_empty() && PromptName::new(&written).is_err() => {
+                warn_of_title("name", name, notes);
+                definition.title = definition.title.take().or(Some(written));
+            }
+            Some(written) => definition.name = written,
+            None => {}
+        }
         definition.description = table.text("description", notes).map(|text| text.trim_end().into());
         definition.version = table.text("version", notes);
         definition.tags = table.texts("tags", notes);

@@ -64,10 +64,17 @@ fn scan(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'
         let end = if rest.starts_with(ARGS) {
             start + ARGS.len()
         } else if rest.starts_with("!{") || rest.starts_with("@{") {
-            match closing_brace(text, start + 2) {
-                Some(close) => close + 1,
-                None => break,
-            }
+            let Some(close) = closing_brace(text, start + 2) else {
+                let written = &rest[..2];
+                let span = spans.next(written);
+                let message = format!("this `{written}` is not closed, so Gemini CLI refuses the command; it is plain text");
+                notes.warning(Code::Syntax, &span, message).help = Some(format!(
+                    "add the closing `}}`; opening and closing braces inside `{written}…}}` have to match"
+                ));
+                at = start + 2;
+                continue;
+            };
+            close + 1
         } else {
             at = start + 1;
             continue;

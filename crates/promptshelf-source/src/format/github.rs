@@ -40,6 +40,7 @@ const SYNTAX: ForeignSyntax = ForeignSyntax { keys: KEYS, placeholders: &[("{{na
 pub(super) const FORMAT: Format = Format {
     matches: |path| ENDINGS.iter().any(|ending| path.ends_with(ending) && path.len() > ending.len()),
     name: |path| {
+        let path = &*foreign_folders::with_small_ending(path);
         let ending = ENDINGS.iter().find(|ending| path.ends_with(*ending)).copied().unwrap_or_default();
         foreign_folders::name_from_path(path, ending)
     },

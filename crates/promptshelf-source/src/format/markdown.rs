@@ -7,7 +7,7 @@ use promptshelf_core::{Code, SourceText};
 use super::{
     draft::Parsed,
     file_format::{ForeignSyntax, Format},
-    front_matter,
+    foreign_folders, front_matter, lenient,
     tree::{Node, Notes},
     yaml,
 };
@@ -18,42 +18,30 @@ const MAX_FRONT_MATTER: usize = 1 << 20;
 pub(super) const FORMAT: Format = Format {
     // Hidden files belong to other programs, which have formats of their own.
     matches: |path| path.ends_with(".md") && path.len() > 3 && !path.starts_with('.'),
-    name: |path| path.strip_suffix(".md").unwrap_or(path).replace('/', "-"),
+    name: |path| foreign_folders::without_ending(path, ".md").replace('/', "-"),
     read,
     syntax: ForeignSyntax::NONE,
 };
 
 pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut notes = Notes::new(source);
-    let (keys, body) = parts(&mut notes, |_| None);
+    let (keys, body) = parts(&mut notes);
     let draft = front_matter::draft(keys.as_ref(), body, name, &mut notes);
     Parsed::of(draft, notes)
 }
 
-/// Returns the front matter and the range of the body. `odd` finds a line of the front matter that is ignored because
-/// it is invalid YAML.
-pub(super) fn parts(
-    notes: &mut Notes<'_>,
-    odd: impl FnOnce(Range<usize>) -> Option<Range<usize>>,
-) -> (Option<Node>, Range<usize>) {
+/// Returns the front matter and the range of the body.
+pub(crate) fn parts(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
     let source = Arc::clone(notes.source);
     match split(&source.text) {
-        Split::Body(body) => {
-            if let Some(late) = late(&source.text[body.clone()]) {
-                let span = body.start + late..body.start + late + 3;
-                let message = "these keys are read as text: front matter starts in the first line";
-                notes.warning(Code::NoEffect, &span, message).help =
-                    Some("remove the empty lines above this one".to_owned());
-            }
-            (None, body)
-        }
+        Split::Body(body) => (None, body),
         Split::Both { keys, .. } if keys.len() > MAX_FRONT_MATTER => {
             notes.error(Code::TooLarge, &(keys.start..keys.start), "the front matter is larger than 1 MiB");
             (None, 0..0)
         }
         Split::Both { keys, body } => {
-            let line = odd(keys.clone());
-            (yaml::parse_without(keys, line, notes), body)
+            review_start(&keys, notes);
+            (yaml::parse(keys, notes), body)
         }
         Split::Unterminated(first) => {
             notes.error(Code::Syntax, &first, "the front matter is not closed").help =
@@ -63,9 +51,40 @@ pub(super) fn parts(
     }
 }
 
-/// Returns the front matter and the range of the body of a Markdown file.
-pub(crate) fn front_matter_and_body(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
-    parts(notes, |_| None)
+/// Returns the front matter and the range of the body of another program's file. Front matter that is not closed ends at
+/// the first line of text.
+pub(super) fn lenient_parts(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
+    let source = Arc::clone(notes.source);
+    let text = &source.text;
+    let (keys, body) = match split(text) {
+        Split::Body(body) => return (None, body),
+        Split::Both { keys, .. } if keys.len() > MAX_FRONT_MATTER => return parts(notes),
+        Split::Both { keys, body } => {
+            review_start(&keys, notes);
+            (keys, body)
+        }
+        Split::Unterminated(first) => {
+            let start = first.end + text[first.end..].find('\n').map_or(text.len() - first.end, |end| end + 1);
+            let Some((end, body)) = lenient::unclosed(text, start) else { return (None, first.start..text.len()) };
+            let message = "the front matter is not closed; it is taken to end at the first line that is no key";
+            notes.warning(Code::Syntax, &first, message).help =
+                Some("add a line `---` between the keys and the text".to_owned());
+            (start..end, body..text.len())
+        }
+    };
+    (lenient::parse(keys, notes), body)
+}
+
+/// Reports empty lines above front matter.
+fn review_start(keys: &Range<usize>, notes: &mut Notes<'_>) {
+    let text = Arc::clone(notes.source);
+    let above = text.text[..keys.start].trim_start_matches('\u{feff}');
+    let blank = above.len() - above.trim_start().len();
+    if blank > 0 {
+        let start = keys.start - above.trim_start().len();
+        notes.warning(Code::NoEffect, &(start..start + 3), "front matter starts in the first line of a file").help =
+            Some("remove the empty lines above this one".to_owned());
+    }
 }
 
 /// The bytes of a Markdown file's keys and of the text below them.
@@ -88,9 +107,18 @@ pub(super) enum Split {
     Unterminated(Range<usize>),
 }
 
-/// Finds the front matter. Accepts a byte order mark before it, and carriage returns at line ends.
+/// Finds the front matter. Accepts a byte order mark before it, empty lines above keys, and carriage returns at line
+/// ends: what is meant as keys must not become part of a prompt.
 pub(super) fn split(text: &str) -> Split {
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    let late = start + late(&text[start..]).unwrap_or_default();
+    match split_at(text, late) {
+        Split::Body(_) => Split::Body(start..text.len()),
+        found => found,
+    }
+}
+
+fn split_at(text: &str, start: usize) -> Split {
     let is_fence = |line: &str| line.trim_end() == "---";
     let mut lines = text[start..].split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| is_fence(line)) else {
@@ -107,10 +135,10 @@ pub(super) fn split(text: &str) -> Split {
     Split::Unterminated(start..start + 3)
 }
 
-/// Returns the position of front matter that is not recognised because of empty lines above it.
+/// Returns the position of front matter below empty lines.
 fn late(text: &str) -> Option<usize> {
     let start = text.len() - text.trim_start().len();
-    let Split::Both { keys, .. } = split(&text[start..]) else { return None };
+    let Split::Both { keys, .. } = split_at(&text[start..], 0) else { return None };
     let is_key = |line: &str| line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(' '));
     let keys = &text[start..][keys];
     (start > 0 && keys.lines().any(is_key)).then_some(start)
@@ -128,7 +156,8 @@ mod tests {
         assert_eq!(split("---\n---"), Split::Both { keys: 4..4, body: 7..7 });
         assert_eq!(split("---\na: b\n----\n"), Split::Unterminated(0..3));
         assert_eq!(split("----\nhello"), Split::Body(0..10));
-        assert_eq!(split("\n---\na: b\n---\n"), Split::Body(0..14));
+        assert_eq!(split("\n---\na: b\n---\n"), Split::Both { keys: 5..10, body: 14..14 });
+        assert_eq!(split("\n---\nA line.\n---\n"), Split::Body(0..17));
         assert_eq!(split("\u{feff}hello"), Split::Body(3..8));
         assert_eq!(split(""), Split::Body(0..0));
     }

@@ -8,7 +8,9 @@ pub(crate) mod access;
 pub(crate) mod arguments;
 pub(crate) mod body_builder;
 mod claude;
-pub(crate) mod command;
+pub(crate) mod client_rules;
+mod codex;
+mod command;
 mod deprecation;
 mod draft;
 mod file_format;
@@ -18,6 +20,7 @@ mod gemini;
 mod github;
 mod icons;
 pub(crate) mod keys;
+mod lenient;
 mod markdown;
 mod opencode;
 mod prompt_tests;
@@ -39,7 +42,7 @@ pub(crate) use self::{
     front_matter::KEYS as PROMPT,
     github::placeholders,
     icons::{KEYS as ICON, icons},
-    markdown::{front_matter_and_body as parts, front_matter_range},
+    markdown::{front_matter_range, parts},
     prompt_tests::GOLDEN,
     registry::keys,
     requirements::requirements,

@@ -1,9 +1,6 @@
 //! OpenCode's commands: `.opencode/command/**/*.md` and, under the newer name, `.opencode/commands/**/*.md`.
-//!
-//! Facts: OpenCode's documentation, *Commands*: the placeholders of Claude Code, with `agent`, `model` and `subtask`
-//! among the keys.
 
-use super::{command, file_format::Format, foreign_folders};
+use super::{client_rules::OPENCODE, command, file_format::Format, foreign_folders};
 
 pub(super) const FORMAT: Format = Format {
     matches: |path| {
@@ -11,6 +8,6 @@ pub(super) const FORMAT: Format = Format {
         path.ends_with(".md") && (is_home(".opencode/command") || is_home(".opencode/commands"))
     },
     name: |path| foreign_folders::name_from_path(path, ".md"),
-    read: command::read,
+    read: |source, name| command::read(source, name, &OPENCODE),
     syntax: command::SYNTAX,
 };

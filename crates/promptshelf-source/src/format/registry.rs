@@ -1,38 +1,48 @@
 //! The list of file formats, and the selection of one by a file's path.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use promptshelf_core::SourceText;
+use promptshelf_core::{Code, Diagnostic, Location, SourceText};
 
 use super::{
-    claude, command,
+    claude, codex,
     draft::Parsed,
     file_format::{ForeignSyntax, Format},
-    gemini, github, markdown, opencode, skill, toml,
+    foreign_folders, gemini, github, markdown, opencode, skill, toml,
     tree::{Node, Notes},
     vscode, yaml,
 };
 
 /// In order of precedence: the first format that matches a path is used.
 const FORMATS: &[Format] = &[
+    skill::CLAUDE_FORMAT,
     skill::FORMAT,
     vscode::FORMAT,
     github::FORMAT,
     claude::FORMAT,
     opencode::FORMAT,
     gemini::FORMAT,
+    codex::FORMAT,
+    codex::CURSOR_FORMAT,
     markdown::FORMAT,
 ];
 
 impl Format {
     /// Returns the format of the file at a path; `None` if it is not a prompt file.
     pub(crate) fn for_path(path: &str) -> Option<&'static Format> {
-        FORMATS.iter().find(|format| (format.matches)(path))
+        let path = foreign_folders::with_small_ending(path);
+        FORMATS.iter().find(|format| (format.matches)(&path))
     }
 
     /// Whether the file at a path has the native format.
     pub(crate) fn is_native(path: &str) -> bool {
-        FORMATS.iter().position(|format| (format.matches)(path)) == Some(FORMATS.len() - 1)
+        let path = foreign_folders::with_small_ending(path);
+        FORMATS.iter().position(|format| (format.matches)(&path)) == Some(FORMATS.len() - 1)
+    }
+
+    /// Returns the name that follows from the path of a file.
+    pub(crate) fn name_of(&self, path: &str) -> String {
+        foreign_folders::valid_name(&(self.name)(path)).into_owned()
     }
 
     /// Returns the name of the prompt in the file at a path, if the file does not set one.
@@ -47,11 +57,24 @@ impl Format {
 
     /// Parses the text of a file in a library that is a folder of another program, at this path.
     pub(crate) fn read_in(&self, home: &str, source: &Arc<SourceText>) -> Parsed {
-        let name = match home {
-            "" => (self.name)(&source.path),
-            home => (self.name)(&format!("{home}/{}", source.path)),
+        let path = match home {
+            "" => Cow::Borrowed(&*source.path),
+            home => Cow::Owned(format!("{home}/{}", source.path)),
         };
-        (self.read)(source, &name)
+        let own = (self.name)(&path);
+        let name = foreign_folders::valid_name(&own);
+        let mut parsed = (self.read)(source, &name);
+        let Some(draft) = &mut parsed.draft else { return parsed };
+        let rank = foreign_folders::rank(&path);
+        if draft.definition.origin.rank != rank {
+            draft.edit().origin.rank = rank;
+        }
+        if name != own && *draft.definition.name == *name {
+            let message = format!("the name of this file cannot be that of a prompt, which is called `{name}` instead");
+            let found = Diagnostic::warning(Code::InvalidName, Location::file(source), message);
+            parsed.diagnostics.push(found.help("rename the file without spaces, or write a `name`"));
+        }
+        parsed
     }
 }
 
@@ -76,15 +99,16 @@ pub(crate) fn keys(source: &Arc<SourceText>) -> Option<Node> {
     match source.path.rsplit('.').next() {
         Some("toml") => Some(toml::parse(&mut notes)),
         Some("yml" | "yaml") => yaml::parse(0..source.text.len(), &mut notes),
-        _ => markdown::parts(&mut notes, |keys| command::hint_line(&source.text, keys)).0,
+        _ if Format::for_path(&source.path).is_some() && !Format::is_native(&source.path) => {
+            markdown::lenient_parts(&mut notes).0
+        }
+        _ => markdown::parts(&mut notes).0,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-
-    use promptshelf_core::Diagnostic;
 
     use super::*;
 
@@ -147,6 +171,9 @@ mod tests {
         "a.prompt.md",
         "a.prompt.yml",
         "a/SKILL.md",
+        ".codex/prompts/a.md",
+        ".cursor/commands/a.md",
+        ".agents/skills/a/SKILL.md",
     ];
 
     proptest! {

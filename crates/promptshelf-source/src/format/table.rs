@@ -85,6 +85,12 @@ impl<'n, 'p> Table<'n, 'p> {
         text(node, format_args!("`{key}`"), notes)
     }
 
+    /// Returns the text of a key in another program's file: a list or a mapping as it is written.
+    pub(crate) fn written(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
+        let node = self.node(key, notes)?;
+        node.text().map_or_else(|| notes.source.text.get(node.span.clone()).map(str::to_owned), |text| Some(text.to_owned()))
+    }
+
     /// Returns a list of texts; a single text is a list of one.
     pub(crate) fn texts(&self, key: &str, notes: &mut Notes<'_>) -> Vec<String> {
         let Some(node) = self.node(key, notes) else { return Vec::new() };

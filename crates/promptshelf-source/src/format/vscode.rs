@@ -20,7 +20,23 @@ use super::{
 
 const SUFFIX: &str = ".prompt.md";
 
-const KEYS: &[&str] = &["name", "description", "argument-hint", "agent", "mode", "model", "tools", "title"];
+const KEYS: &[&str] = &[
+    "name",
+    "description",
+    "argument-hint",
+    "agent",
+    "mode",
+    "model",
+    "tools",
+    "title",
+    "handoffs",
+    "target",
+    "mcp-servers",
+    "version",
+    "author",
+    "tags",
+    "category",
+];
 
 /// Variables that the editor fills in, with a description.
 const VARIABLES: &[(&str, &str)] = &[
@@ -52,7 +68,7 @@ pub(super) const FORMAT: Format = Format {
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut notes = Notes::new(source);
-    let (keys, body) = markdown::parts(&mut notes, |_| None);
+    let (keys, body) = markdown::lenient_parts(&mut notes);
     let is_ours = keys.as_ref().is_some_and(|node| match &node.value {
         Value::Mapping(entries) => entries.iter().any(|entry| entry.key == "arguments"),
         _ => false,
@@ -64,9 +80,9 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a prompt file of VS Code", &mut notes);
         let definition = draft.edit();
-        definition.title = table.text("title", &mut notes);
-        definition.description = table.text("description", &mut notes);
-        match table.text("name", &mut notes).map(NameOrTitle::of) {
+        definition.title = table.written("title", &mut notes);
+        definition.description = table.written("description", &mut notes).map(|text| text.trim_end().into());
+        match table.written("name", &mut notes).map(NameOrTitle::of) {
             Some(NameOrTitle::Name(name)) => definition.name = name,
             Some(NameOrTitle::Title(title)) => definition.title = definition.title.take().or(Some(title)),
             None => {}

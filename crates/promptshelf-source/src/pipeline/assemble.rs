@@ -2,6 +2,7 @@
 //! them.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
@@ -22,7 +23,7 @@ use super::{
     resources,
 };
 use crate::{
-    format::Draft,
+    format::{Draft, Format, foreign_folders},
     source::{Fingerprint, Snapshot},
     tree::Tree,
 };
@@ -50,22 +51,33 @@ impl LibraryContext<'_> {
         for (path, entry) in &last.entries {
             diagnostics.extend(entry.content.diagnostics.iter().cloned());
             let kind = &entry.content.kind;
-            let broken_file = || kind.requirements().map(|requirements| BrokenFile::new(&**path, requirements));
+            if self.is_other_name(path, &last.entries) {
+                continue;
+            }
+            let broken_file = || {
+                let (name, rank) = self.name_and_rank(path);
+                kind.requirements().map(|it| BrokenFile { name, rank, ..BrokenFile::new(&**path, it) })
+            };
             match kind {
                 ContentKind::Prompt { draft: Some(draft), .. } => {
                     let (definition, is_good) = self.prompt(draft, &icons, &mut diagnostics);
                     if is_good {
                         prompts.push(definition);
                     } else {
-                        let draft = Some(definition);
-                        broken.extend(broken_file().map(|file| BrokenFile { draft, has_all_arguments: true, ..file }));
+                        let (name, draft) = (definition.name.to_string(), Some(definition));
+                        broken.extend(broken_file().map(|file| BrokenFile {
+                            name,
+                            draft,
+                            has_all_arguments: true,
+                            ..file
+                        }));
                     }
                 }
                 ContentKind::Prompt { broken: Some(found), .. } => {
                     let (definition, _) = self.prompt(&found.draft, &icons, &mut diagnostics);
                     let has_all_arguments = found.has_all_arguments;
-                    let draft = Some(definition);
-                    broken.extend(broken_file().map(|file| BrokenFile { draft, has_all_arguments, ..file }));
+                    let (name, draft) = (definition.name.to_string(), Some(definition));
+                    broken.extend(broken_file().map(|file| BrokenFile { name, draft, has_all_arguments, ..file }));
                 }
                 ContentKind::Prompt { .. } | ContentKind::UnreadablePrompt(_) => broken.extend(broken_file()),
                 ContentKind::Asset { partial, .. } => {
@@ -104,6 +116,37 @@ impl LibraryContext<'_> {
             is_revision: matches!(self.root, Tree::Memory(_)),
         };
         Some(Snapshot::new(fingerprint, definitions))
+    }
+
+    /// Whether the file at a path is read under another path: one file is one prompt, however many links lead to it. The
+    /// file's own path is used, or else the first link in the order of precedence.
+    fn is_other_name(&self, path: &str, entries: &[(SmolStr, CachedFile)]) -> bool {
+        let place = self.places.links.place(path);
+        if place == path {
+            return false;
+        }
+        let is_prompt = |path: &str| {
+            let entry = entries.binary_search_by(|(known, _)| known.as_str().cmp(path));
+            entry.is_ok_and(|index| entries[index].1.content.kind.requirements().is_some())
+        };
+        if !is_prompt(path) {
+            return false;
+        }
+        let names = self.places.links.names(&place);
+        let key = |path: &str| (path != place, foreign_folders::rank(&self.joined(path)), path.to_owned());
+        let own = key(path);
+        names.iter().any(|other| other != path && key(other) < own && is_prompt(other))
+    }
+
+    /// Returns the name and the precedence of the prompt at a path, as far as they follow from the path.
+    fn name_and_rank(&self, path: &str) -> (String, u8) {
+        let path = self.joined(path);
+        let name = Format::for_path(&path).map(|format| format.name_of(&path)).unwrap_or_default();
+        (name, foreign_folders::rank(&path))
+    }
+
+    fn joined<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        if self.home.is_empty() { Cow::Borrowed(path) } else { Cow::Owned(format!("{}/{path}", self.home)) }
     }
 
     /// Returns a hash of everything but the files that the definitions depend on.

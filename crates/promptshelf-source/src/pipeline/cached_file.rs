@@ -7,21 +7,24 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    string::FromUtf8Error,
     time::SystemTime,
 };
 
-use promptshelf_core::{Code, Diagnostic, Icon, LibraryFile, PromptDefinition, Requirements, ResourceBody, SourceText};
+use promptshelf_core::{
+    Code, Diagnostic, Icon, LibraryFile, Location, PromptDefinition, Requirements, ResourceBody, Severity, SourceText,
+};
 use smol_str::SmolStr;
 
 use super::{
     found_files::{FoundFile, at, unread_file},
-    icons,
+    icons, partial,
 };
 use crate::{
     file_access::{FileBytes, FileError},
     file_role::FileRole,
     file_state::{FileState, FileStateHash},
-    format::{BrokenDraft, Draft, requirements},
+    format::{BrokenDraft, Draft, Format, requirements},
     media_type,
     tree::Tree,
 };
@@ -232,13 +235,12 @@ impl FileContent {
                     }
                 }
                 Err(error) => {
-                    let message =
-                        format!("this file is not UTF-8: invalid byte at offset {}", error.utf8_error().valid_up_to());
-                    let diagnostic = at(path, Code::NotUtf8, true, message).help("save it as UTF-8");
-                    // The invalid bytes are most often outside the front matter.
-                    let readable = String::from_utf8_lossy(error.as_bytes()).into_owned();
-                    let kind =
-                        ContentKind::UnreadablePrompt(Box::new(requirements(&SourceText::new(path.clone(), readable))));
+                    let (source, diagnostic) = not_utf8(path, &error);
+                    let requirements = match Format::is_native(&joined(home, path)) {
+                        true => requirements(&source),
+                        false => Requirements::Known(None),
+                    };
+                    let kind = ContentKind::UnreadablePrompt(Box::new(requirements));
                     FileContent { kind, diagnostics: vec![diagnostic], len, number: next_number() }
                 }
             },
@@ -261,10 +263,25 @@ impl FileContent {
             mime_type = found;
         }
         let body = media_type::body(&mime_type, bytes);
-        let partial = match &body {
-            ResourceBody::Text(text) => Some(SourceText::new(path.clone(), &**text)),
-            ResourceBody::Blob(_) => None,
-        };
+        let mut partial = None;
+        match &body {
+            ResourceBody::Text(text) => {
+                let (source, faults) = partial::of(path, text);
+                if faults.iter().any(Diagnostic::is_error) {
+                    return FileContent::unreadable(ContentKind::Absent, faults);
+                }
+                diagnostics.extend(faults);
+                partial = Some(source);
+            }
+            ResourceBody::Blob(blob) => {
+                if mime_type.as_str() == "text/markdown"
+                    && let Err(error) = String::from_utf8(blob.bytes().to_vec())
+                {
+                    let (_, found) = not_utf8(path, &error);
+                    diagnostics.push(Diagnostic { severity: Severity::Warning, ..found });
+                }
+            }
+        }
         let file = LibraryFile { path: path.to_string(), mime_type, body, modified: state.modified() };
         FileContent {
             kind: ContentKind::Asset { file: Arc::new(file), partial },
@@ -291,4 +308,34 @@ impl FileContent {
             ContentKind::UnreadablePrompt(_) | ContentKind::Absent => false,
         }
     }
+}
+
+/// Returns the path of a file inside of a project.
+fn joined(home: &str, path: &str) -> String {
+    if home.is_empty() { path.to_owned() } else { format!("{home}/{path}") }
+}
+
+/// Returns the text of a file in another encoding, as far as it can be read, and the diagnostic at the first character
+/// that shows it.
+fn not_utf8(path: &SmolStr, error: &FromUtf8Error) -> (Arc<SourceText>, Diagnostic) {
+    let bytes = error.as_bytes();
+    let units = |of: fn([u8; 2]) -> u16| -> String {
+        let units = bytes[2..].chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
+        char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    let (text, encoding) = match bytes {
+        [0xff, 0xfe, ..] => (units(u16::from_le_bytes), "UTF-16"),
+        [0xfe, 0xff, ..] => (units(u16::from_be_bytes), "UTF-16"),
+        _ => (String::from_utf8_lossy(bytes).into_owned(), "Windows-1252 or another encoding of one byte a character"),
+    };
+    let at = match encoding {
+        "UTF-16" => 0,
+        _ => error.utf8_error().valid_up_to(),
+    };
+    let source = SourceText::new(path.clone(), text);
+    let end = source.text.ceil_char_boundary(at + 1);
+    let message = format!("this file is not UTF-8, but {encoding}");
+    let help = "save it as UTF-8: editors offer the encoding under *Save As* or in the status bar";
+    let found = Diagnostic::error(Code::NotUtf8, Location::new(&source, at..end), message).help(help);
+    (source, found)
 }

@@ -5,6 +5,7 @@ mod bulk_changes;
 mod confinement;
 mod editor_saves;
 mod folder_tree;
+mod foreign;
 mod formats;
 mod front_matter;
 mod incremental_reads;

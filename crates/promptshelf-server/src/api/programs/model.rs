@@ -1,6 +1,6 @@
 //! The bodies of answers.
 
-use promptshelf_core::{Argument, Body, BodyPiece, Prompt};
+use promptshelf_core::{Argument, Body, BodyPiece, Prompt, Words};
 use promptshelf_service::{DeprecationNotice, View};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -159,7 +159,7 @@ fn piece(piece: &BodyPiece) -> String {
             format!("{{{{ {} }}}}", serde_json::Value::from(text.as_str()))
         }
         BodyPiece::Text(text) => text.clone(),
-        BodyPiece::Argument(name) => format!("{{{{ {name} }}}}"),
+        BodyPiece::Argument(name) | BodyPiece::Words(Words { argument: name, .. }) => format!("{{{{ {name} }}}}"),
         BodyPiece::Role(role) => format!("{{{{ role({:?}) }}}}", role.as_str()),
         BodyPiece::Attach { path, .. } => format!("{{{{ attach({}) }}}}", serde_json::Value::from(path.as_str())),
     }

@@ -3,7 +3,7 @@
 //! Clients insert the values, so everything else of the template language is refused: a condition that is dropped would
 //! be another prompt, and a fence that a client does not apply would protect nothing.
 
-use promptshelf_core::{BodyPiece, Outline, Prompt, Role};
+use promptshelf_core::{BodyPiece, Outline, Prompt, Role, Words};
 
 /// The most reasons of a refusal.
 const MAX_REASONS: usize = 5;
@@ -59,7 +59,7 @@ fn messages(pieces: Vec<BodyPiece>) -> Result<Converted, String> {
                 return Err("its text contains `{{`, which begins a variable for Langfuse's clients".to_owned());
             }
             BodyPiece::Text(piece) => text.push_str(&piece),
-            BodyPiece::Argument(name) => {
+            BodyPiece::Argument(name) | BodyPiece::Words(Words { argument: name, .. }) => {
                 if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') || text.ends_with('{') {
                     return Err(format!("the argument `{name}` cannot be written as a variable there"));
                 }
