@@ -180,9 +180,22 @@ mod tests {
         for path in [".claude/agents/a.md", ".x.md", "commands/a.toml", ".gemini/commands/a.md", "SKILL.txt"] {
             assert!(!FileRole::of(path).is_prompt(), "{path}");
         }
-        for path in
-            ["README.md", "x/ReadMe.MD", "AGENTS.md", "a/CHANGELOG.md", "LICENSE-MIT.md", "CLAUDE.local.md", "README.de.md", "_a.md", "_shared/a.md", "a/_b/c.md", "a.txt", "md", ".md", "x.markdown"]
-        {
+        for path in [
+            "README.md",
+            "x/ReadMe.MD",
+            "AGENTS.md",
+            "a/CHANGELOG.md",
+            "LICENSE-MIT.md",
+            "CLAUDE.local.md",
+            "README.de.md",
+            "_a.md",
+            "_shared/a.md",
+            "a/_b/c.md",
+            "a.txt",
+            "md",
+            ".md",
+            "x.markdown",
+        ] {
             assert!(!FileRole::of(path).is_prompt(), "{path}");
         }
     }

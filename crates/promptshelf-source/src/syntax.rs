@@ -121,4 +121,3 @@ pub fn front_matter(text: &str) -> Option<(Range<usize>, Range<usize>)> {
 pub fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
     format::placeholders(text, span, pieces, notes);
 }
-

@@ -73,9 +73,7 @@ pub fn export(prompt: &Prompt, format: ExportFormat, rendered: Option<Vec<BodyPi
         Some(pieces) => promptshelf_core::Outline { pieces, losses: Vec::new() },
         None => prompt.outline(),
     };
-    let used = |argument: &&Argument| {
-        outline.pieces.iter().any(|it| it.argument() == Some(argument.name()))
-    };
+    let used = |argument: &&Argument| outline.pieces.iter().any(|it| it.argument() == Some(argument.name()));
     let arguments: Vec<&Argument> = prompt.arguments().iter().filter(used).collect();
     let source = Arc::clone(prompt.source());
     let mut work = Work { format, source, arguments, losses: outline.losses };

@@ -39,8 +39,9 @@ const PLACEHOLDERS: &[&str] = &[
 ];
 
 /// Passwords of databases for development, which are none for those who can reach the machine.
-const LOCAL_PASSWORDS: &[&str] =
-    &["password", "passwd", "secret", "postgres", "mysql", "mongo", "redis", "root", "admin", "guest", "test", "develop"];
+const LOCAL_PASSWORDS: &[&str] = &[
+    "password", "passwd", "secret", "postgres", "mysql", "mongo", "redis", "root", "admin", "guest", "test", "develop",
+];
 
 pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     let text = &source.text;
@@ -82,7 +83,9 @@ fn is_default(text: &str, secret: &Range<usize>) -> bool {
     let is_variable = password.strip_prefix('$').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));
     let is_local = ["@localhost", "@127.0.0.1", "@db:", "@postgres:", "@host.docker.internal"];
     let is_common = LOCAL_PASSWORDS.iter().any(|known| password.to_ascii_lowercase().starts_with(known));
-    user.eq_ignore_ascii_case(password) || is_variable || is_common && is_local.iter().any(|host| after.starts_with(host))
+    user.eq_ignore_ascii_case(password)
+        || is_variable
+        || is_common && is_local.iter().any(|host| after.starts_with(host))
 }
 
 fn is_placeholder(secret: &str) -> bool {

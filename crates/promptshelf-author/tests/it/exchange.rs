@@ -176,7 +176,7 @@ fn a_recipe_that_is_no_recipe_is_an_error_and_no_file() {
 const NATIVE: &[(&str, &str)] = &[
     (
         ".claude/commands/fix.md",
-        "---\ndescription: Fixes\nargument-hint: <issue> [how fast]\nmodel: opus\n---\nFix #$1 {{ $2 }} {% raw %} @notes.txt\n",
+        "---\ndescription: Fixes\nargument-hint: <issue> [how fast]\nmodel: opus\n---\nFix #$0 {{ $1 }} {% raw %} @notes.txt\n",
     ),
     (".opencode/command/audit.md", "---\ndescription: Audits\nagent: plan\n---\nAudit {$ARGUMENTS}\n"),
     (

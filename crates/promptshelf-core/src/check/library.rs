@@ -56,7 +56,8 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
     catalog.files = Arc::new(files);
 
-    let selected = without_duplicates(definitions.clone(), &broken, previous.filter(|_| !is_revision), &mut diagnostics);
+    let selected =
+        without_duplicates(definitions.clone(), &broken, previous.filter(|_| !is_revision), &mut diagnostics);
     let none = PromptList::default();
     let previous_skills = previous.map(|previous| &*previous.skills);
     let previous = previous.map_or(&none, |previous| &previous.prompts);
@@ -182,7 +183,8 @@ fn without_duplicates(
         if let [served] = *firsts {
             for index in places.into_iter().filter(|index| *index != served) {
                 let path = &prompts[served].origin.source.path;
-                let message = format!("the prompt `{name}` is also defined in `{path}`, which is served; this one is not");
+                let message =
+                    format!("the prompt `{name}` is also defined in `{path}`, which is served; this one is not");
                 diagnostics.push(hide(index, message, at(served)));
                 left_out.insert(index);
             }

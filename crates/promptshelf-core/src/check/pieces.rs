@@ -65,8 +65,8 @@ pub(super) fn check(
 /// Endings of names that are files without a folder before them.
 const ENDINGS: &[&str] = &[
     "c", "cfg", "conf", "cpp", "cs", "css", "csv", "go", "h", "html", "ini", "java", "js", "json", "jsx", "kt", "lock",
-    "md", "mdc", "mdx", "php", "png", "pdf", "py", "rb", "rs", "scss", "sh", "sql", "svelte", "svg", "swift", "toml", "ts",
-    "tsx", "txt", "vue", "xml", "yaml", "yml",
+    "md", "mdc", "mdx", "php", "png", "pdf", "py", "rb", "rs", "scss", "sh", "sql", "svelte", "svg", "swift", "toml",
+    "ts", "tsx", "txt", "vue", "xml", "yaml", "yml",
 ];
 
 /// Whether a word after `@` is meant as a file, and not as a decorator (`@app.route`), a package (`@scope/name`) or the end
@@ -86,10 +86,13 @@ mod tests {
 
     #[test]
     fn files_are_distinguished_from_decorators_packages_and_addresses() {
-        for path in ["src/a.rs", "README.md", "docs/x.adoc", "../secret.txt", "a/b/Makefile", ".github/CODEOWNERS", "a.TS"] {
+        for path in
+            ["src/a.rs", "README.md", "docs/x.adoc", "../secret.txt", "a/b/Makefile", ".github/CODEOWNERS", "a.TS"]
+        {
             assert!(is_file_like(path), "{path}");
         }
-        for path in ["app.route", "scope/name", "example.com", "pytest.mark.skip", "types/node@1.2", "mail.example.org"] {
+        for path in ["app.route", "scope/name", "example.com", "pytest.mark.skip", "types/node@1.2", "mail.example.org"]
+        {
             assert!(!is_file_like(path), "{path}");
         }
     }

@@ -60,9 +60,8 @@ pub(super) fn of(prompt: &Prompt, name: &str, found: &mut Vec<Diagnostic>) -> Re
     ]);
     // JSON strings are strings of YAML 1.2 too.
     let mut text = format!("---\nname: {name}\ndescription: {}\n---\n\n{}\n", Value::from(description), body.trim());
-    let is_printed = |argument: &&Argument| {
-        outline.pieces.iter().any(|piece| piece.argument() == Some(argument.name()))
-    };
+    let is_printed =
+        |argument: &&Argument| outline.pieces.iter().any(|piece| piece.argument() == Some(argument.name()));
     let lines: String = prompt.arguments().iter().filter(is_printed).map(line).collect();
     if !lines.is_empty() {
         text.push_str(

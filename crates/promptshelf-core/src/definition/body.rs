@@ -191,12 +191,8 @@ mod tests {
 
     #[test]
     fn missing_words_leave_the_other_text() {
-        let words = |select| Words {
-            argument: "a".to_owned(),
-            select,
-            before: "+".to_owned(),
-            otherwise: "$1".to_owned(),
-        };
+        let words =
+            |select| Words { argument: "a".to_owned(), select, before: "+".to_owned(), otherwise: "$1".to_owned() };
         for (select, expected) in [
             (Select::All, "+x 'y z' w"),
             (Select::Word(1), "+y z"),

@@ -36,7 +36,15 @@ pub enum Requirements {
 impl BrokenFile {
     /// Creates a broken file of the only source.
     pub fn new(path: impl Into<String>, requirements: Requirements) -> BrokenFile {
-        BrokenFile { path: path.into(), name: String::new(), rank: 0, requirements, from: 0, draft: None, has_all_arguments: false }
+        BrokenFile {
+            path: path.into(),
+            name: String::new(),
+            rank: 0,
+            requirements,
+            from: 0,
+            draft: None,
+            has_all_arguments: false,
+        }
     }
 }
 

@@ -37,11 +37,7 @@ impl Pieces {
     }
 
     /// Words of an argument, which is declared when it is first used.
-    pub(crate) fn words(
-        &mut self,
-        words: Words,
-        declare: impl FnOnce(ArgumentDefinition) -> ArgumentDefinition,
-    ) {
+    pub(crate) fn words(&mut self, words: Words, declare: impl FnOnce(ArgumentDefinition) -> ArgumentDefinition) {
         if words.select == Select::All && words.before.is_empty() && words.otherwise.is_empty() {
             return self.argument(&words.argument, declare);
         }

@@ -279,7 +279,10 @@ mod tests {
             ("$5.00 $1,500 $2M $0abc $0_x x$0y ${0}", vec![Word(5), Word(1)]),
             ("awk '{print $1}' $$0 $0-x $00 $01", vec![Word(1), Word(0), Word(0), Word(0), Word(1)]),
             (r"\$1 \$ARGUMENTS \$ARGUMENTS[0] \\$1 \$0abc", vec![Escaped(1), Escaped(1), Escaped(1), Word(1)]),
-            ("$file $filex $file_x $file[0] $file-name $file-x", vec![named("file"), named("file-name"), named("file")]),
+            (
+                "$file $filex $file_x $file[0] $file-name $file-x",
+                vec![named("file"), named("file-name"), named("file")],
+            ),
         ] {
             assert_eq!(read(&CLAUDE_CODE, text), expected, "{text}");
         }

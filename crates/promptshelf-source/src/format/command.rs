@@ -289,7 +289,8 @@ impl<'h> Inputs<'h> {
                 notes.warning(Code::WordPosition, &at, message).help = Some(help);
             } else if index > 0 && !indexes.contains(&(index - 1)) {
                 let fate = if rules.keeps_missing { "stays as it is written" } else { "is removed" };
-                let message = format!("`{written}` is {nth}, and nothing uses the one before it; without it, `{written}` {fate}");
+                let message =
+                    format!("`{written}` is {nth}, and nothing uses the one before it; without it, `{written}` {fate}");
                 let found = notes.warning(Code::WordPosition, &at, message);
                 found.help = Some(if rules.has_escapes { escaped } else { "count the words without a gap".to_owned() });
                 if rules.keeps_missing && !self.is_text {

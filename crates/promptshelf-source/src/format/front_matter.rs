@@ -2,7 +2,9 @@
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{Body, Code, Grouping, Meta, Origin, PromptDefinition, PromptName, Severity, SkillSource, nearest};
+use promptshelf_core::{
+    Body, Code, Grouping, Meta, Origin, PromptDefinition, PromptName, Severity, SkillSource, nearest,
+};
 
 use super::{
     access::access,

@@ -67,7 +67,8 @@ fn scan(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'
             let Some(close) = closing_brace(text, start + 2) else {
                 let written = &rest[..2];
                 let span = spans.next(written);
-                let message = format!("this `{written}` is not closed, so Gemini CLI refuses the command; it is plain text");
+                let message =
+                    format!("this `{written}` is not closed, so Gemini CLI refuses the command; it is plain text");
                 notes.warning(Code::Syntax, &span, message).help = Some(format!(
                     "add the closing `}}`; opening and closing braces inside `{written}…}}` have to match"
                 ));

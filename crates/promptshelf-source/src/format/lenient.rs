@@ -195,7 +195,11 @@ mod tests {
             ("# only\n", &[], &[]),
         ] {
             let (keys, found) = read(text);
-            assert_eq!((&keys[..], &found[..]), (&expected.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>()[..], lines), "{text}");
+            assert_eq!(
+                (&keys[..], &found[..]),
+                (&expected.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>()[..], lines),
+                "{text}"
+            );
         }
     }
 

@@ -88,7 +88,8 @@ impl<'n, 'p> Table<'n, 'p> {
     /// Returns the text of a key in another program's file: a list or a mapping as it is written.
     pub(crate) fn written(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
         let node = self.node(key, notes)?;
-        node.text().map_or_else(|| notes.source.text.get(node.span.clone()).map(str::to_owned), |text| Some(text.to_owned()))
+        node.text()
+            .map_or_else(|| notes.source.text.get(node.span.clone()).map(str::to_owned), |text| Some(text.to_owned()))
     }
 
     /// Returns a list of texts; a single text is a list of one.

@@ -3,11 +3,11 @@
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    string::FromUtf8Error,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    string::FromUtf8Error,
     time::SystemTime,
 };
 

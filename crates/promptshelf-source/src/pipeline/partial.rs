@@ -11,8 +11,11 @@ use crate::{file_role, format};
 /// read the file: its front matter demands an access rule that would not apply.
 pub(super) fn of(path: &SmolStr, text: &Arc<str>) -> (Arc<SourceText>, Vec<Diagnostic>) {
     let whole = || SourceText::new(path.clone(), Arc::clone(text));
-    let is_markdown = path.len() > 3 && path.to_ascii_lowercase().ends_with(".md") || file_role::is_other_markdown(path);
-    if !(is_markdown || path.split('/').any(|part| part.starts_with('_'))) || !text.trim_start_matches('\u{feff}').trim_start().starts_with("---") {
+    let is_markdown =
+        path.len() > 3 && path.to_ascii_lowercase().ends_with(".md") || file_role::is_other_markdown(path);
+    if !(is_markdown || path.split('/').any(|part| part.starts_with('_')))
+        || !text.trim_start_matches('\u{feff}').trim_start().starts_with("---")
+    {
         return (whole(), Vec::new());
     }
     let Some((keys, body)) = format::front_matter_range(text) else { return (whole(), Vec::new()) };
@@ -22,7 +25,10 @@ pub(super) fn of(path: &SmolStr, text: &Arc<str>) -> (Arc<SourceText>, Vec<Diagn
         let message = "`access` protects prompts only, and this file is none, so that the rule would not apply";
         let help = "write the rule in promptshelf.toml, under [[access]] with `folders`; or rename the file so that it ends \
                     in `.md` and is a prompt";
-        return (source.clone(), vec![Diagnostic::error(Code::NoEffect, Location::new(&source, rule), message).help(help)]);
+        return (
+            source.clone(),
+            vec![Diagnostic::error(Code::NoEffect, Location::new(&source, rule), message).help(help)],
+        );
     }
     if !path.split('/').any(|part| part.starts_with('_')) {
         return (source, Vec::new());
@@ -81,8 +87,15 @@ mod tests {
         let text = "---\ntitle: Tone\n---\nWrite {{ kindly }}.\n";
         let (source, found) = of(&"_shared/tone.md".into(), &text.into());
         assert_eq!(&*source.text, "{# \n           \n  #}Write {{ kindly }}.\n");
-        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["_shared/tone.md:2:1: warning[no-effect]: front matter has no effect in a file that is no prompt, and is left out where templates include it (remove it; arguments are declared in the prompts that include this file)"]);
-        for (path, text) in [("_a.md", "---\nA line.\n---\n"), ("_a.md", "---\na: b\n"), ("note.md", text), ("_a.txt", "x")] {
+        assert_eq!(
+            found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [
+                "_shared/tone.md:2:1: warning[no-effect]: front matter has no effect in a file that is no prompt, and is left out where templates include it (remove it; arguments are declared in the prompts that include this file)"
+            ]
+        );
+        for (path, text) in
+            [("_a.md", "---\nA line.\n---\n"), ("_a.md", "---\na: b\n"), ("note.md", text), ("_a.txt", "x")]
+        {
             let (source, found) = of(&path.into(), &text.into());
             assert!(*source.text == *text && found.is_empty(), "{path} {text}");
         }

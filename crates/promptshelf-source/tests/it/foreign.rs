@@ -89,7 +89,11 @@ fn front_matter_of_other_programs_never_costs_the_prompt() {
             for text in [text.replace('\n', "\r\n"), text] {
                 let (catalog, found) = served(path, &text);
                 let rendered = catalog.find("it").map(|_| messages_of(&catalog, "it", &[]));
-                assert_eq!(rendered.as_deref(), Some(&["user: Body text".to_owned()][..]), "{path}: {keys}\n{found:#?}");
+                assert_eq!(
+                    rendered.as_deref(),
+                    Some(&["user: Body text".to_owned()][..]),
+                    "{path}: {keys}\n{found:#?}"
+                );
                 assert!(!found.iter().any(Diagnostic::is_error), "{path}: {keys}\n{found:#?}");
                 let at_line = |found: &Diagnostic| found.code == Code::Syntax && found.location.line_column().0 > 1;
                 assert!(*is_yaml || found.iter().any(at_line), "{path}: {keys}\n{found:#?}");
@@ -308,8 +312,19 @@ fn first_of_several_definitions_is_served() {
         (".cursor/commands/plan.md", "---\ndescription: Plan\n---\ncursor\n"),
         (".codex/prompts/plan.md", "---\ndescription: Plan\n---\ncodex\n"),
     ];
-    let texts =
-        ["own", "skill", "agents", "claude skill", "claude", "github", "models", "gemini", "opencode", "cursor", "codex"];
+    let texts = [
+        "own",
+        "skill",
+        "agents",
+        "claude skill",
+        "claude",
+        "github",
+        "models",
+        "gemini",
+        "opencode",
+        "cursor",
+        "codex",
+    ];
     for (first, text) in texts.iter().enumerate() {
         let library = Library::of(&all[first..]);
         let checked = check(library.read(), None);
@@ -478,10 +493,7 @@ fn documents_and_rules_of_a_repository_are_counted() {
         ("LICENSE-MIT.md", text),
         ("rules/style.mdc", text),
         ("changelog.md", "---\ndescription: d\n---\nA prompt\n"),
-        (
-            ".claude/commands/at.md",
-            "---\ndescription: d\n---\nSee @AGENTS.md, @app.route, @scope/name and @x.com\n",
-        ),
+        (".claude/commands/at.md", "---\ndescription: d\n---\nSee @AGENTS.md, @app.route, @scope/name and @x.com\n"),
     ]);
     let checked = check(library.read(), None);
     let names: Vec<_> = checked.catalog.prompts().iter().map(|prompt| prompt.name().as_str()).collect();
