@@ -35,3 +35,21 @@ CREATE TABLE ps_policy_change (
     by_operator BIGINT NOT NULL
 );
 CREATE INDEX ps_policy_change_channel ON ps_policy_change (channel);
+
+-- Tokens for the sign-in of servers. A revoked one stays, so that records with its name can be explained.
+CREATE TABLE ps_token (
+    id {ID},
+    name TEXT NOT NULL,
+    -- The SHA-256 of the whole token, which is stored nowhere.
+    digest {BYTES} NOT NULL UNIQUE,
+    -- JSON lists of texts.
+    scopes TEXT NOT NULL,
+    roles TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    creator TEXT NOT NULL,
+    expires BIGINT,
+    revoked BIGINT,
+    revoker TEXT,
+    -- The time of the last use, exact to a minute.
+    used BIGINT
+);

@@ -136,12 +136,22 @@ fn sqlite(path: &str) -> Result<PathBuf, StoreError> {
     Ok(PathBuf::from(path))
 }
 
+/// The characters that separate the parts of a URL, with the form that they have within a part.
+const ENCODED: &str = "in a user name or a password `#` is written `%23`, `/` is `%2F`, `?` is `%3F` and `@` is `%40`";
+
+/// Parses a URL of PostgreSQL. No part of the text is ever repeated in an error: a separator within the password makes each
+/// part of the URL a part of the password.
 fn postgres(text: &str) -> Result<PostgresUrl, StoreError> {
-    const FORM: &str = "expected `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; special characters are percent-encoded";
-    let parsed =
-        Url::parse(text).map_err(|error| invalid(format!("the URL of the store is invalid ({error}): {FORM}")))?;
+    const FORM: &str = "expected `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
+    let bad = |reason: &str| invalid(format!("the URL of the store is invalid ({reason}): {FORM}; {ENCODED}"));
+    let (_, rest) = text.split_once("://").ok_or_else(|| bad("`//` is missing"))?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    if rest[authority.len()..].contains('@') {
+        return Err(bad("an `@` after the host"));
+    }
+    let parsed = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
     if parsed.cannot_be_a_base() || parsed.fragment().is_some() {
-        return Err(invalid(format!("the URL of the store is invalid: {FORM}")));
+        return Err(bad("a `#` at the wrong place"));
     }
     if parsed.host_str().is_some_and(|host| host.contains(',')) {
         return Err(invalid("the URL of a store names one host"));
@@ -150,12 +160,14 @@ fn postgres(text: &str) -> Result<PostgresUrl, StoreError> {
     url.set_query(None);
     let mut connect_timeout = None;
     let mut has_notifications = true;
-    for (name, value) in parsed.query_pairs() {
-        if !PARAMETERS.contains(&&*name) {
-            let known = PARAMETERS.join(", ");
-            return Err(invalid(format!("unknown parameter `{name}` in the URL of the store; known ones: {known}")));
-        }
-        let is_good = match &*name {
+    for (index, (name, value)) in parsed.query_pairs().enumerate() {
+        let Some(name) = PARAMETERS.iter().find(|known| **known == name) else {
+            let (number, known) = (index + 1, PARAMETERS.join(", "));
+            return Err(invalid(format!(
+                "parameter {number} after the `?` in the URL of the store is unknown; known ones: {known}; {ENCODED}"
+            )));
+        };
+        let is_good = match *name {
             "sslmode" => SSL_MODES.contains(&&*value),
             "port" => value.parse::<u16>().is_ok(),
             "hostaddr" => value.parse::<IpAddr>().is_ok(),
@@ -177,7 +189,7 @@ fn postgres(text: &str) -> Result<PostgresUrl, StoreError> {
         if !is_good {
             return Err(invalid(format!("the parameter `{name}` of the store's URL has an invalid value")));
         }
-        url.query_pairs_mut().append_pair(&name, &value);
+        url.query_pairs_mut().append_pair(name, &value);
     }
     Ok(PostgresUrl { url, connect_timeout, has_notifications })
 }
@@ -295,17 +307,34 @@ impl FromStr for ChannelAddress {
 
     fn from_str(text: &str) -> Result<ChannelAddress, StoreError> {
         let (store, rest) = text.split_once('#').map_or((text, None), |(store, rest)| (store, Some(rest)));
-        let (channel, revision) = match rest {
+        let is_secret = !text.starts_with("sqlite:");
+        let (channel, revision) = match rest.map(channel_and_revision) {
             None => (ChannelName::production(), None),
-            Some(rest) => {
-                let (name, revision) = rest.split_once('@').map_or((rest, None), |(name, number)| (name, Some(number)));
-                let number =
-                    |text: &str| text.parse().map_err(|_| StoreError::InvalidRevision { revision: text.to_owned() });
-                (name.parse()?, revision.map(number).transpose()?)
+            // Everything after the `#` may be part of a password.
+            Some(Err(_)) if is_secret => {
+                let form = "expected `#CHANNEL` or `#CHANNEL@REVISION`";
+                return Err(invalid(format!("the URL of the store does not end with a channel: {form}; {ENCODED}")));
             }
+            // Without an `@`, the part before the `#` can be the begin of a user name and a password.
+            Some(Ok((_, Some(_)))) if is_secret && !store.contains('@') && !has_path(store) => {
+                let form = "write a `/` before the `#` if it is the URL of a host and a port";
+                return Err(invalid(format!("the URL of the store is ambiguous: {form}; {ENCODED}")));
+            }
+            Some(parsed) => parsed?,
         };
         Ok(ChannelAddress { store: store.parse()?, channel, revision })
     }
+}
+
+/// Parses `CHANNEL[@REVISION]`.
+fn channel_and_revision(text: &str) -> Result<(ChannelName, Option<u64>), StoreError> {
+    let (name, revision) = text.split_once('@').map_or((text, None), |(name, number)| (name, Some(number)));
+    let number = |text: &str| text.parse().map_err(|_| StoreError::InvalidRevision { revision: text.to_owned() });
+    Ok((name.parse()?, revision.map(number).transpose()?))
+}
+
+fn has_path(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(_, rest)| rest.contains('/'))
 }
 
 #[cfg(test)]
@@ -370,6 +399,50 @@ mod tests {
             let error = url.parse::<StoreUrl>().unwrap_err();
             assert!(matches!(error, StoreError::InvalidUrl { .. }), "{url}");
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+        }
+    }
+
+    // req: S-327
+    #[test]
+    fn separators_in_a_password_are_explained_and_never_repeated() {
+        for text in [
+            "postgres://promptshelf:Hunter#Tail99secret@127.0.0.1/prompts",
+            "postgres://u:Hunter?Tail99secret=Tail99secret@h/x",
+            "postgres://u:Hunter/Tail99secret@h/x",
+            "postgres://u:12/Tail99secret@h/x",
+            "postgres://u:12#Tail99secret",
+            "postgres://u:12#tail99secret@7",
+            "postgres:u:Tail99secret@h/x",
+        ] {
+            let error = text.parse::<ChannelAddress>().unwrap_err();
+            assert!(error.to_string().contains("`#` is written `%23`"), "{text}: {error}");
+            assert!(!format!("{error} {error:?}").to_lowercase().contains("tail99"), "{error}");
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever a password is, and however it is written: neither an error nor the shown address has a part of it.
+        // req: S-327
+        #[test]
+        fn no_part_of_a_password_is_shown(
+            secret in "[A-Z]{6}[#?@/:%&= a-z0-9;,\\\\\\[\\]]{0,6}[A-Z]{6}",
+            encode in proptest::bool::ANY,
+            tail in proptest::sample::select(vec!["@h/x", "@h:5432/x#staging", "@h/x#staging@7", "", "@", "@h/x?sslmode=z", "@h,i/x"]),
+            before in proptest::sample::select(vec!["postgres://u:", "postgresql://u:", "postgres://:", "mysql://u:", "postgres://h/x?password="]),
+        ) {
+            // With the host left out, an `@` in the password is that before the host.
+            proptest::prop_assume!(encode || !tail.is_empty() || !secret.contains('@'));
+            let written = if encode { url::form_urlencoded::byte_serialize(secret.as_bytes()).collect() } else { secret.clone() };
+            let text = format!("{before}{written}{tail}");
+            let shown = match text.parse::<ChannelAddress>() {
+                Ok(address) => format!("{address:?} {}", address.store),
+                Err(error) => format!("{error} {error:?}"),
+            };
+            // Any six capitals in a row are a part of the password.
+            let longest = shown.split(|c: char| !c.is_ascii_uppercase()).map(str::len).max();
+            let allowed = ["PASSWORD", "DATABASE", "REVISION", "CHANNEL"].iter().fold(shown.clone(), |text, word| text.replace(word, ""));
+            let longest = longest.filter(|_| allowed.split(|c: char| !c.is_ascii_uppercase()).any(|word| word.len() >= 6));
+            proptest::prop_assert!(longest.is_none(), "{text}: {shown}");
         }
     }
 

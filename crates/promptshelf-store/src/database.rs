@@ -7,6 +7,7 @@ mod bulk;
 mod failure;
 mod guard;
 mod migrate;
+mod older;
 mod open_file;
 mod pool;
 mod transaction;
@@ -14,7 +15,7 @@ mod value;
 
 pub(crate) use bulk::{insert, list};
 pub(crate) use guard::Guard;
-pub(crate) use migrate::{KNOWN_MAJOR, migrate, version};
+pub(crate) use migrate::{KNOWN_MAJOR, Migrated, NEWEST, migrate, version};
 pub(crate) use pool::{Database, Mode, listener_pool};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};
 pub(crate) use value::{Row, Value, json, malformed};

@@ -20,6 +20,9 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 /// The payload of notifications for sources, which is not the name of a channel.
 pub(crate) const ALL_SOURCES: &str = "*sources";
 
+/// The same for tokens.
+pub(crate) const ALL_TOKENS: &str = "*tokens";
+
 impl Store {
     /// Listens to hints that a channel may have changed. A hint can be lost, and a pooler may deliver none: a follower
     /// also compares heads every second. Each use has a connection of its own until it is dropped.
@@ -29,13 +32,13 @@ impl Store {
 
     pub(crate) fn hints_of(&self, payload: &str) -> ChangeHints {
         match self.database() {
-            Database::Postgres(pool) if self.url().has_notifications() => {
+            Database::Postgres(pool, _) if self.url().has_notifications() => {
                 // One waiting hint is as good as many.
                 let (sender, hints) = mpsc::channel(1);
                 let task = tokio::spawn(listen(listener_pool(pool), payload.to_owned(), sender));
                 ChangeHints { hints: Some(hints), task: Some(task) }
             }
-            Database::Postgres(_) | Database::Sqlite { .. } => ChangeHints { hints: None, task: None },
+            Database::Postgres(..) | Database::Sqlite { .. } => ChangeHints { hints: None, task: None },
         }
     }
 }

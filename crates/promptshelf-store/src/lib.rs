@@ -41,6 +41,7 @@ mod source_signals;
 mod standing;
 mod store;
 mod tables;
+mod tokens;
 mod upload;
 mod usage;
 mod versions;
@@ -67,5 +68,6 @@ pub use rollout::{GroupCounts, RolloutCounts, RolloutPlan, RolloutProgress, Roll
 pub use rollout_report::{RolloutChange, RolloutChangeKind, RolloutReport, RolloutStep};
 pub use standing::{PromptStanding, Standing, StandingQuery, Standings};
 pub use store::Store;
+pub use tokens::{NewToken, TokenInfo, TokenState};
 pub use usage::UsageQuery;
 pub use webhook::{DeadLetter, Delivery, DeliveryAttempt, Webhook, WebhookEvent, WebhookQueue};

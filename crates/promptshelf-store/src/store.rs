@@ -9,7 +9,7 @@ use std::{
 use crate::{
     StoreError,
     address::{ChannelName, StoreUrl},
-    database::{Database, migrate, version},
+    database::{Database, Migrated, NEWEST, migrate, version},
     snapshot::Snapshots,
 };
 
@@ -24,6 +24,7 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     url: StoreUrl,
     database: Database,
+    migrated_from: Option<u64>,
     snapshots: Snapshots,
     turns: Mutex<HashMap<ChannelName, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -47,6 +48,37 @@ impl Store {
         Store::connect(url, false).await
     }
 
+    /// Opens a store for reading, and leaves its schema as it is: a store of an older release shows what it has. Changes
+    /// fail if the schema is not up to date.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub async fn open_unmigrated(url: &StoreUrl) -> Result<Store, StoreError> {
+        let mut database = Database::connect(url, false).await?;
+        let (present, newest) = version(&database).await?;
+        if present == 0 {
+            return Err(StoreError::not_found(format!("a store in {url}")));
+        }
+        if present < newest {
+            database.read_older(present);
+        }
+        Ok(Store::of(url, database, None))
+    }
+
+    /// Returns the number of the newest migration that this release knows.
+    #[must_use]
+    pub fn newest_schema() -> u64 {
+        NEWEST
+    }
+
+    /// Returns the number of the newest migration that the store had before it was opened, if its schema was brought up to
+    /// date then.
+    #[must_use]
+    pub fn migrated_from(&self) -> Option<u64> {
+        self.0.migrated_from
+    }
+
     /// Returns the number of the newest migration that the store has, and of the newest one that this release knows.
     /// Applies none. The first number is 0 for a database without a store.
     ///
@@ -59,12 +91,16 @@ impl Store {
 
     async fn connect(url: &StoreUrl, create: bool) -> Result<Store, StoreError> {
         let database = Database::connect(url, create).await?;
-        if !migrate(&database, create).await? {
-            let what = format!("a store in {url}");
-            return Err(StoreError::not_found(what));
+        match migrate(&database, create).await? {
+            Migrated::NoStore => Err(StoreError::not_found(format!("a store in {url}"))),
+            Migrated::Current => Ok(Store::of(url, database, None)),
+            Migrated::From(before) => Ok(Store::of(url, database, Some(before).filter(|before| *before > 0))),
         }
+    }
+
+    fn of(url: &StoreUrl, database: Database, migrated_from: Option<u64>) -> Store {
         let (snapshots, turns) = (Snapshots::default(), Mutex::default());
-        Ok(Store(Arc::new(Inner { url: url.clone(), database, snapshots, turns })))
+        Store(Arc::new(Inner { url: url.clone(), database, migrated_from, snapshots, turns }))
     }
 
     /// Returns the place of the store.

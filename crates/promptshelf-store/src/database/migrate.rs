@@ -49,18 +49,36 @@ pub(crate) async fn version(database: &Database) -> Result<(u64, u64), StoreErro
     Ok((transaction.finish(result).await?, MIGRATIONS.len() as u64))
 }
 
+/// The number of the newest migration.
+pub(crate) const NEWEST: u64 = MIGRATIONS.len() as u64;
+
+/// Returns the migrations after a number.
+pub(super) fn after(number: u64) -> impl Iterator<Item = &'static str> {
+    MIGRATIONS.iter().skip(usize::try_from(number).unwrap_or(usize::MAX)).map(|migration| migration.sql)
+}
+
+/// What [`migrate`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Migrated {
+    NoStore,
+    Current,
+    /// The number of the newest migration before.
+    From(u64),
+}
+
 /// Brings the schema up to date. Only `create` makes the first tables.
-pub(crate) async fn migrate(database: &Database, create: bool) -> Result<bool, StoreError> {
+pub(crate) async fn migrate(database: &Database, create: bool) -> Result<Migrated, StoreError> {
     if !create {
-        let (present, known) = version(database).await?;
-        if present == 0 || present >= known {
-            return Ok(present > 0);
+        match version(database).await? {
+            (0, _) => return Ok(Migrated::NoStore),
+            (present, known) if present >= known => return Ok(Migrated::Current),
+            _ => {}
         }
     }
     let mut transaction = database.begin(Mode::Exclusive).await?;
     let result = apply(&mut transaction).await;
-    transaction.finish(result).await?;
-    Ok(true)
+    let before = transaction.finish(result).await?;
+    Ok(if before >= MIGRATIONS.len() as u64 { Migrated::Current } else { Migrated::From(before) })
 }
 
 async fn present(transaction: &mut Transaction) -> Result<u64, StoreError> {
@@ -82,7 +100,8 @@ async fn present(transaction: &mut Transaction) -> Result<u64, StoreError> {
     Ok(present)
 }
 
-async fn apply(transaction: &mut Transaction) -> Result<(), StoreError> {
+/// Applies the missing migrations, and returns the number of the newest one before.
+async fn apply(transaction: &mut Transaction) -> Result<u64, StoreError> {
     // Another process may have migrated while this one waited for the lock.
     let present = present(transaction).await?;
     let (bytes, id) = if transaction.is_postgres() {
@@ -105,5 +124,6 @@ async fn apply(transaction: &mut Transaction) -> Result<(), StoreError> {
         let record = format!("INSERT INTO ps_migration (number, at) VALUES ($1, {now})");
         transaction.run(record, vec![number.into()]).await?;
     }
-    transaction.run("UPDATE ps_library SET major = $1 WHERE id = 1 AND major < $1", vec![KNOWN_MAJOR.into()]).await
+    transaction.run("UPDATE ps_library SET major = $1 WHERE id = 1 AND major < $1", vec![KNOWN_MAJOR.into()]).await?;
+    Ok(present)
 }

@@ -10,6 +10,7 @@ use sqlx::{
 
 use super::{
     failure::{failure, timed_out},
+    older::OlderSchema,
     open_file::OpenFile,
     transaction::{Connection, Transaction},
 };
@@ -51,7 +52,7 @@ pub(crate) enum Mode {
 #[derive(Clone)]
 pub(crate) enum Database {
     /// PostgreSQL.
-    Postgres(PgPool),
+    Postgres(PgPool, Option<Arc<OlderSchema>>),
     /// SQLite. The writing connection is one of its own, so that writers wait in line instead of competing for the lock.
     Sqlite {
         /// Connections that read.
@@ -60,6 +61,7 @@ pub(crate) enum Database {
         writer: SqlitePool,
         /// The file of both.
         file: Arc<OpenFile>,
+        older: Option<Arc<OlderSchema>>,
     },
 }
 
@@ -89,7 +91,7 @@ impl Database {
                 let pool = || SqlitePoolOptions::new().idle_timeout(None).max_lifetime(None);
                 let writer = pool().max_connections(1).acquire_timeout(WRITER).connect_lazy_with(write);
                 let readers = pool().max_connections(READERS).acquire_timeout(WRITER).connect_lazy_with(options);
-                Ok(Database::Sqlite { readers, writer, file })
+                Ok(Database::Sqlite { readers, writer, file, older: None })
             }
             Place::Postgres(url) => {
                 let options = postgres_options(url)?;
@@ -98,7 +100,7 @@ impl Database {
                 let connection = tokio::time::timeout(limit, PgConnection::connect_with(&options)).await;
                 connection.map_err(|_| timed_out())?.map_err(failure)?.close().await.ok();
                 let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(limit);
-                Ok(Database::Postgres(pool.connect_lazy_with(options)))
+                Ok(Database::Postgres(pool.connect_lazy_with(options), None))
             }
         }
     }
@@ -106,7 +108,7 @@ impl Database {
     /// Closes all connections. SQLite then writes its log into the file.
     pub(crate) async fn close(&self) {
         match self {
-            Database::Postgres(pool) => pool.close().await,
+            Database::Postgres(pool, _) => pool.close().await,
             Database::Sqlite { readers, writer, .. } => {
                 readers.close().await;
                 writer.close().await;
@@ -118,7 +120,7 @@ impl Database {
     pub(crate) fn is_replaced(&self) -> Result<bool, StoreError> {
         match self {
             Database::Sqlite { file, .. } => file.is_replaced(),
-            Database::Postgres(_) => Ok(false),
+            Database::Postgres(..) => Ok(false),
         }
     }
 
@@ -130,20 +132,41 @@ impl Database {
         }
     }
 
+    /// Only reads from now on, from a store whose newest migration is `present`.
+    pub(crate) fn read_older(&mut self, present: u64) {
+        let (Database::Postgres(_, older) | Database::Sqlite { older, .. }) = self;
+        *older = Some(Arc::new(OlderSchema::new(present)));
+    }
+
     /// Begins a transaction.
     pub(crate) async fn begin(&self, mode: Mode) -> Result<Transaction, StoreError> {
+        let (Database::Postgres(_, older) | Database::Sqlite { older, .. }) = self;
+        if let (Some(older), true) = (older, mode != Mode::Read) {
+            return Err(older.refuse_changes());
+        }
         match self {
-            Database::Postgres(pool) => {
+            Database::Postgres(pool, older) => {
                 let connection = Connection::Postgres(pool.acquire().await.map_err(failure)?);
-                Transaction::begin(connection, postgres_begin(mode)).await
+                match older {
+                    Some(older) => older.begin(connection, POSTGRES_READ_OLDER).await,
+                    None => Transaction::begin(connection, postgres_begin(mode)).await,
+                }
             }
-            Database::Sqlite { readers, writer, .. } => {
+            Database::Sqlite { readers, writer, older, .. } => {
                 let (pool, begin) = if mode == Mode::Read { (readers, "BEGIN") } else { (writer, "BEGIN IMMEDIATE") };
-                Transaction::begin(Connection::Sqlite(pool.acquire().await.map_err(failure)?), begin).await
+                let connection = Connection::Sqlite(pool.acquire().await.map_err(failure)?);
+                match older {
+                    Some(older) => older.begin(connection, begin).await,
+                    None => Transaction::begin(connection, begin).await,
+                }
             }
         }
     }
 }
+
+/// As for [`Mode::Read`], but temporary views are made first, which a read-only transaction could not do.
+const POSTGRES_READ_OLDER: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '8s'; \
+                                   SET LOCAL statement_timeout = '60s'";
 
 /// Returns a pool of its own for a listener: it holds a connection as long as it listens, and compares two at the start.
 pub(crate) fn listener_pool(pool: &PgPool) -> PgPool {

@@ -25,6 +25,8 @@ pub(crate) const CHANNEL_OF_HINTS: &str = "promptshelf";
 pub(crate) struct Transaction {
     connection: Connection,
     is_finished: bool,
+    /// Whether nothing that it does is kept.
+    is_discarded: bool,
 }
 
 pub(super) enum Connection {
@@ -54,9 +56,16 @@ macro_rules! fetch {
 impl Transaction {
     /// Begins a transaction with statements that take no parameters.
     pub(super) async fn begin(connection: Connection, statements: &'static str) -> Result<Transaction, StoreError> {
-        let mut transaction = Transaction { connection, is_finished: false };
+        let mut transaction = Transaction { connection, is_finished: false, is_discarded: false };
         transaction.script(statements).await?;
         Ok(transaction)
+    }
+
+    /// Returns a transaction that is always rolled back.
+    pub(super) fn discarded(self) -> Transaction {
+        let mut transaction = self;
+        transaction.is_discarded = true;
+        transaction
     }
 
     /// Returns the rows of a statement.
@@ -109,6 +118,11 @@ impl Transaction {
     /// Commits if the result is a success, and rolls back otherwise.
     pub(crate) async fn finish<T>(mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         match result {
+            Ok(value) if self.is_discarded => {
+                self.script("ROLLBACK").await?;
+                self.is_finished = true;
+                Ok(value)
+            }
             Ok(value) => {
                 self.script("COMMIT").await.map_err(|error| match error {
                     StoreError::Unreachable { reason, source } => StoreError::Unreachable {

@@ -120,6 +120,13 @@ impl Row {
         Timestamp::from_microsecond(self.int(column)?).map_err(|_| malformed("a time out of range"))
     }
 
+    /// Returns a time or `None` for NULL.
+    pub(crate) fn optional_time(&self, column: usize) -> Result<Option<Timestamp>, StoreError> {
+        let number: Option<i64> = column!(self, column)?;
+        let time = |number| Timestamp::from_microsecond(number).map_err(|_| malformed("a time out of range"));
+        number.map(time).transpose()
+    }
+
     /// Returns a text.
     pub(crate) fn text(&self, column: usize) -> Result<String, StoreError> {
         column!(self, column)

@@ -8,6 +8,7 @@ pub(crate) mod reading;
 pub(crate) mod reviewing;
 pub(crate) mod rollouts;
 pub(crate) mod source_signals;
+pub(crate) mod tokens;
 pub(crate) mod usage;
 pub(crate) mod webhooks;
 
@@ -31,6 +32,8 @@ macro_rules! all {
             reading::every_revision_stays_readable,
             reading::contents_are_read_by_digest,
             reading::hundred_thousand_files_fit,
+            tokens::created_tokens_are_valid_until_they_are_revoked,
+            tokens::tokens_with_unusable_names_are_refused,
             source_signals::requests_for_sources_are_counted_once_each,
             reviewing::approvals_of_the_policy_publish,
             reviewing::revision_has_the_policy_that_it_met,

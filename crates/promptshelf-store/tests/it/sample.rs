@@ -143,11 +143,11 @@ pub(crate) fn summary(errors: u64, warnings: u64) -> CheckSummary {
 }
 
 /// Runs a statement on a store, past the interface.
-pub(crate) async fn tamper(url: &str, statement: &'static str) {
+pub(crate) async fn tamper(url: &str, statement: &str) {
     if let Some(path) = url.strip_prefix("sqlite:") {
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
         let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
-        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned())).execute(&mut connection).await.unwrap();
     } else {
         Postgres::shared().sql(url.rsplit('/').next().unwrap(), statement);
     }
