@@ -3,6 +3,7 @@
 //! Elsewhere: authentication (`promptshelf-server`), and access decisions (`access`).
 
 use std::{
+    collections::HashSet,
     hash::{Hash, Hasher},
     net::IpAddr,
     sync::Arc,
@@ -37,31 +38,83 @@ pub struct Caller {
 /// The revocation state of a token: it can be revoked while a stream that was opened with it is open. Clones share the
 /// state.
 #[derive(Clone, Debug)]
-pub struct Revocation(watch::Sender<bool>);
+pub struct Revocation {
+    is_valid: watch::Sender<bool>,
+    /// The names that end it too, once one of them is blocked.
+    names: Option<(BlockedNames, Arc<[String]>)>,
+}
 
 impl Revocation {
     /// Creates a state that is not revoked.
     #[must_use]
     pub fn new() -> Revocation {
-        Revocation(watch::Sender::new(true))
+        Revocation { is_valid: watch::Sender::new(true), names: None }
+    }
+
+    /// Returns the same state for a caller with names that can be blocked.
+    #[must_use]
+    pub fn unless_blocked(self, blocked: &BlockedNames, names: Arc<[String]>) -> Revocation {
+        Revocation { names: Some((blocked.clone(), names)), ..self }
     }
 
     /// Revokes the token.
     pub fn revoke(&self) {
-        self.0.send_replace(false);
+        self.is_valid.send_replace(false);
     }
 
     /// Returns whether the two share one state.
     #[must_use]
     pub fn same_as(&self, other: &Revocation) -> bool {
-        self.0.same_channel(&other.0)
+        self.is_valid.same_channel(&other.is_valid)
     }
 
-    /// Waits until the token is revoked.
+    /// Waits until the token is revoked, or one of its names is blocked.
     pub async fn revoked(&self) {
-        // Fails only when the sender is dropped, and `self` is a sender.
-        self.0.subscribe().wait_for(|is_valid| !is_valid).await.ok();
+        let mut is_valid = self.is_valid.subscribe();
+        let revoked = is_valid.wait_for(|is_valid| !is_valid);
+        // Waiting fails only when the sender is dropped, and `self` has it.
+        match &self.names {
+            None => drop(revoked.await),
+            Some((blocked, names)) => {
+                let mut blocked = blocked.0.subscribe();
+                tokio::select! {
+                    _ = revoked => {}
+                    _ = blocked.wait_for(|blocked| is_blocked(blocked, names)) => {}
+                }
+            }
+        }
     }
+}
+
+/// Names of callers who are refused, compared without regard to case. Clones share them.
+#[derive(Clone, Debug)]
+pub struct BlockedNames(watch::Sender<Arc<HashSet<String>>>);
+
+impl BlockedNames {
+    /// Creates a list.
+    #[must_use]
+    pub fn new(names: &[String]) -> BlockedNames {
+        BlockedNames(watch::Sender::new(folded(names)))
+    }
+
+    /// Replaces the list.
+    pub fn replace(&self, names: &[String]) {
+        self.0.send_replace(folded(names));
+    }
+
+    /// Returns whether one of the names is blocked.
+    #[must_use]
+    pub fn contains_any(&self, names: &[String]) -> bool {
+        is_blocked(&self.0.borrow(), names)
+    }
+}
+
+fn folded(names: &[String]) -> Arc<HashSet<String>> {
+    Arc::new(names.iter().map(|name| name.trim().to_lowercase()).collect())
+}
+
+fn is_blocked(blocked: &HashSet<String>, names: &[String]) -> bool {
+    !blocked.is_empty() && names.iter().any(|name| blocked.contains(&name.trim().to_lowercase()))
 }
 
 impl Default for Revocation {

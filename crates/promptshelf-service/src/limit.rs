@@ -225,7 +225,8 @@ impl Buckets {
             buckets.shrink_to_fit();
         }
         buckets.check_key(key).map_err(|until| {
-            self.refusals.add(key);
+            // The key of a signed-in caller begins with the issuer.
+            self.refusals.add(key.rsplit_once('\n').map_or(key.as_str(), |(_, name)| name));
             let wait = until.wait_time_from(governor::clock::DefaultClock::default().now());
             Rejection::TooManyRequests { retry_after: wait.max(Duration::from_millis(1)) }
         })

@@ -7,6 +7,7 @@ mod limits;
 mod remote;
 
 use std::{
+    net::IpAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -204,6 +205,24 @@ impl Service {
         if let Some(log) = &self.audit {
             log.record_refusals(all);
         }
+    }
+
+    /// Records a request that was refused before its caller was known. `claimed` is the name in an unverified token.
+    /// Repetitions from one address are counted, as other refusals are.
+    pub fn record_refused_sign_in(
+        &self,
+        address: Option<IpAddr>,
+        claimed: Option<&str>,
+        code: &'static str,
+        reason: &'static str,
+    ) {
+        let caller = address.into_iter().fold(Caller::anonymous(), Caller::with_address);
+        let mut call = Call::begin(self.audit.as_ref(), &caller, "sign-in");
+        if let Some(claimed) = claimed {
+            call.note_text("claimed", claimed);
+        }
+        call.note("reason", || reason.into());
+        call.set_outcome(code);
     }
 
     /// Counts a subscription of a caller as open until the slot is dropped.

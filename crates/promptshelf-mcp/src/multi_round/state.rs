@@ -33,6 +33,8 @@ const ENGINE: base64::engine::GeneralPurpose = base64::engine::general_purpose::
 #[derive(Clone)]
 pub struct StateKey {
     key: [u8; 32],
+    /// Keys that only verify.
+    others: Vec<[u8; 32]>,
     lifetime: Duration,
 }
 
@@ -50,7 +52,7 @@ impl StateKey {
     #[must_use]
     pub fn from_secret(secret: &[u8]) -> StateKey {
         use sha2::Digest as _;
-        StateKey { key: Sha256::digest(secret).into(), lifetime: LIFETIME }
+        StateKey { key: Sha256::digest(secret).into(), others: Vec::new(), lifetime: LIFETIME }
     }
 
     /// Generates a random key.
@@ -62,7 +64,7 @@ impl StateKey {
     pub fn random() -> StateKey {
         let mut key = [0; 32];
         getrandom::fill(&mut key).expect("the operating system has random numbers");
-        StateKey { key, lifetime: LIFETIME }
+        StateKey { key, others: Vec::new(), lifetime: LIFETIME }
     }
 
     /// Sets the lifetime of states; one hour by default.
@@ -71,12 +73,20 @@ impl StateKey {
         StateKey { lifetime, ..self }
     }
 
+    /// Also accepts states that are signed with another key: during a rotation, of servers that still have the old key, or
+    /// have the new one already.
+    #[must_use]
+    pub fn with_previous(mut self, other: StateKey) -> StateKey {
+        self.others.push(other.key);
+        self
+    }
+
     /// Signs a state that belongs to `bound`.
     pub(super) fn seal(&self, bound: &Bound<'_>, progress: &Progress) -> String {
         let expires = since_epoch().saturating_add(self.lifetime).as_secs();
         let version = ENGINE.encode(bound.digest);
         let payload = serde_json::to_vec(&Sealed { expires, version, progress }).unwrap_or_default();
-        let signature = self.mac(bound, &payload).finalize().into_bytes();
+        let signature = mac(&self.key, bound, &payload).finalize().into_bytes();
         format!("{}.{}", ENGINE.encode(payload), ENGINE.encode(signature))
     }
 
@@ -99,21 +109,22 @@ impl StateKey {
         let (payload, signature) = state.split_once('.')?;
         let (payload, signature) = (ENGINE.decode(payload).ok()?, ENGINE.decode(signature).ok()?);
         // Compared in constant time, before any part of the payload is parsed.
-        self.mac(bound, &payload).verify_slice(&signature).ok()?;
+        let is_signed = |key: &[u8; 32]| mac(key, bound, &payload).verify_slice(&signature).is_ok();
+        std::iter::once(&self.key).chain(&self.others).any(is_signed).then_some(())?;
         let opened: Opened = serde_json::from_slice(&payload).ok()?;
         (Duration::from_secs(opened.expires) > since_epoch()).then_some(opened)
     }
+}
 
-    fn mac(&self, bound: &Bound<'_>, payload: &[u8]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
-        mac.update(PURPOSE);
-        for part in [bound.caller.as_bytes(), bound.prompt.as_bytes(), bound.arguments, payload] {
-            // Prefixed with their lengths, so that no byte can move from one part to the next.
-            mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part);
-        }
-        mac
+fn mac(key: &[u8; 32], bound: &Bound<'_>, payload: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
+    mac.update(PURPOSE);
+    for part in [bound.caller.as_bytes(), bound.prompt.as_bytes(), bound.arguments, payload] {
+        // Prefixed with their lengths, so that no byte can move from one part to the next.
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part);
     }
+    mac
 }
 
 fn since_epoch() -> Duration {
@@ -176,6 +187,20 @@ mod tests {
     use super::*;
 
     const BOUND: Bound<'static> = Bound { caller: "local", prompt: "setup", digest: b"1", arguments: b"{\"a\":\"1\"}" };
+
+    // req: S-330
+    #[test]
+    fn states_of_both_keys_are_accepted_during_a_rotation() {
+        let key = |secret: &str| StateKey::from_secret(secret.as_bytes());
+        let (old, new) = (key("the old secret"), key("the new secret"));
+        let of_old = old.seal(&BOUND, &progress());
+        let of_new = new.seal(&BOUND, &progress());
+        for server in [old.clone().with_previous(new.clone()), new.clone().with_previous(old.clone())] {
+            assert!(server.open(&BOUND, &of_old).is_ok() && server.open(&BOUND, &of_new).is_ok());
+            assert_eq!(server.open(&BOUND, &key("another one").seal(&BOUND, &progress())), Err(Refusal::Invalid));
+        }
+        assert_eq!(new.with_previous(old).seal(&BOUND, &progress()), of_new, "the first one signs");
+    }
 
     fn progress() -> Progress {
         Progress { answers: [("language".into(), "rust".into())].into(), passed: [1].into(), rounds: 1, remote: None }

@@ -10,6 +10,7 @@
 //!   `rename` finds references for both.
 //! - `channels`, `files`, `bulk`, `history`, `proposals`, `comments`, `transfer`, `check`, `compare`, `browse`, `overview`,
 //!   `permissions` and `webhooks` have the handlers; `model` and `compare_model` have bodies.
+//! - `tokens` has those with which callers sign in.
 //! - `impact` joins differences with figures of usage.
 //! - `analyzers` keeps the analyzers of channels that are being edited.
 //! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones.
@@ -46,6 +47,7 @@ mod request;
 mod rollouts;
 mod routes;
 mod sides;
+mod tokens;
 mod transfer;
 mod webhooks;
 

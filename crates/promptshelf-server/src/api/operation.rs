@@ -211,10 +211,20 @@ impl Operation {
         Err(StoreError::NotFound { what: format!("the channel `{channel}`") }.into())
     }
 
+    /// Returns whether callers sign in.
+    pub(super) fn has_sign_in(&self) -> bool {
+        self.has_sign_in
+    }
+
     /// Returns whether the caller has a scope.
     pub(super) fn has(&self, scope: Scope) -> bool {
+        self.has_word(scope.as_str())
+    }
+
+    /// Returns whether the caller has a scope, which need not be one of the API.
+    pub(super) fn has_word(&self, scope: &str) -> bool {
         !self.has_sign_in
-            || self.caller.identity().is_some_and(|identity| identity.scopes.iter().any(|own| own == scope.as_str()))
+            || self.caller.identity().is_some_and(|identity| identity.scopes.iter().any(|own| own == scope))
     }
 
     /// Checks that the caller has all scopes.

@@ -22,7 +22,7 @@ use super::{
     overview, permissions,
     problem::{not_allowed, unknown},
     programs::{self, ProgramState},
-    proposals, rename, rollouts, transfer, webhooks,
+    proposals, rename, rollouts, tokens, transfer, webhooks,
 };
 use crate::{http::Options, library::Library};
 
@@ -182,6 +182,8 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(webhooks::list_webhooks))
         .routes(routes!(webhooks::list_dead_letters))
         .routes(routes!(webhooks::redeliver))
+        .routes(routes!(tokens::list_tokens, tokens::create_token))
+        .routes(routes!(tokens::revoke_token))
         .routes(routes!(check::check))
         .routes(routes!(compare::compare))
         .routes(routes!(compare::compare_renderings))

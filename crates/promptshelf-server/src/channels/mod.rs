@@ -10,6 +10,7 @@ mod follower;
 mod prompt_files;
 mod source_signals;
 mod store_handle;
+mod token_follower;
 mod versions;
 
 pub(crate) use self::versions::provenance_at;
@@ -18,4 +19,5 @@ pub use self::{
     follower::{FollowError, FollowOptions, Follower},
     source_signals::SourceSignals,
     store_handle::StoreHandle,
+    token_follower::TokenFollower,
 };

@@ -119,7 +119,7 @@ impl SourceSignals {
 }
 
 /// Waits for a hint, which never comes without a store that sends them.
-async fn next(hints: &mut Option<ChangeHints>) {
+pub(super) async fn next(hints: &mut Option<ChangeHints>) {
     match hints {
         Some(hints) => hints.next().await,
         None => std::future::pending().await,

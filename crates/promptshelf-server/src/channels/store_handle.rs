@@ -49,7 +49,12 @@ impl StoreHandle {
             present.discard().await;
             *store = None;
         }
-        Ok(store.insert(Store::open(&self.0.url).await?).clone())
+        let opened = Store::open(&self.0.url).await?;
+        if let Some(before) = opened.migrated_from() {
+            let (url, now) = (&self.0.url, Store::newest_schema());
+            tracing::info!("the schema of the store {url} was version {before}, and is version {now} now");
+        }
+        Ok(store.insert(opened).clone())
     }
 
     /// Drops the store, so that the next call of [`get`](StoreHandle::get) connects anew: a connection that was cut

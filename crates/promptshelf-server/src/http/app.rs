@@ -12,6 +12,7 @@ use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, Request},
+    http::StatusCode,
     response::Response,
 };
 use hyper::body::Incoming;
@@ -21,7 +22,7 @@ use super::{
     around::around,
     budget::{Budget, Connection, Exchange, RequestBody, ResponseBody, Usage},
     options::Options,
-    routes::routes,
+    routes::{SignInReadiness, readiness, routes},
     site::{Channel, Site},
 };
 use crate::library::Library;
@@ -81,6 +82,21 @@ impl App {
     #[must_use]
     pub fn options(&self) -> Options {
         self.0.current.load().options.clone()
+    }
+
+    /// Returns the sign-in in use.
+    #[cfg(feature = "sign-in")]
+    #[must_use]
+    pub fn sign_in(&self) -> Option<super::auth::SignIn> {
+        self.0.current.load().options.sign_in.clone()
+    }
+
+    /// Returns whether requests are accepted, as a response to a readiness probe for operators: that of `/readyz`, with all
+    /// channels, and the reason why callers cannot sign in.
+    #[must_use]
+    pub fn readiness(&self) -> (StatusCode, String) {
+        let missing = SignInReadiness::of(&self.0.current.load().options).missing();
+        readiness(self.0.site.library.server(), &self.0.site.monitors(), missing)
     }
 
     /// Returns the open connections, and the refusals by [`Options::limits`].

@@ -34,6 +34,31 @@ struct AuthState {
     service: Service,
     #[cfg(feature = "sign-in")]
     sign_in: Option<super::auth::SignIn>,
+    #[cfg(feature = "sign-in")]
+    refusals: RefusalLog,
+}
+
+/// Bounds the lines of the log about refused sign-ins: ten a minute. The next line has the number of those left out.
+#[cfg(feature = "sign-in")]
+#[derive(Default)]
+struct RefusalLog(std::sync::Mutex<(Option<std::time::Instant>, u32, u64)>);
+
+#[cfg(feature = "sign-in")]
+impl RefusalLog {
+    /// Returns the number of refusals without a line before this one, or `None` if this one gets no line either.
+    fn admit(&self) -> Option<u64> {
+        let mut state = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (begun, lines, left_out) = &mut *state;
+        if begun.is_none_or(|begun| begun.elapsed() >= Duration::from_secs(60)) {
+            (*begun, *lines) = (Some(std::time::Instant::now()), 0);
+        }
+        *lines += 1;
+        if *lines > 10 {
+            *left_out += 1;
+            return None;
+        }
+        Some(std::mem::take(left_out))
+    }
 }
 
 impl Authentication {
@@ -44,6 +69,8 @@ impl Authentication {
             service: service.clone(),
             #[cfg(feature = "sign-in")]
             sign_in: options.sign_in.clone(),
+            #[cfg(feature = "sign-in")]
+            refusals: RefusalLog::default(),
         }))
     }
 
@@ -102,10 +129,26 @@ impl AuthState {
         }
         #[cfg(feature = "sign-in")]
         if let Some(sign_in) = &self.sign_in {
-            return sign_in.caller(headers).await;
+            return sign_in.caller(headers).await.map_err(|refused| self.record(refused, address));
         }
         let _ = headers;
         Ok(Caller::anonymous())
+    }
+
+    /// Records a refused sign-in in the audit and the log, and returns the refusal.
+    #[cfg(feature = "sign-in")]
+    fn record(&self, refused: super::auth::Refused, address: Option<IpAddr>) -> Denial {
+        let super::auth::Refused { denial, code, reason, claimed } = refused;
+        self.service.record_refused_sign_in(address, claimed.as_deref(), code, reason);
+        // Every client asks without a token first, to learn how to sign in.
+        if code == "no-token" {
+            return denial;
+        }
+        if let Some(further) = self.refusals.admit() {
+            let address = address.map(|address| address.to_string());
+            tracing::info!(code, address, claimed = ?claimed, further, "refused a sign-in: {reason}");
+        }
+        denial
     }
 
     /// Reports an admitted caller to its exchange, which keeps the caller's slot until the response has been sent.

@@ -40,7 +40,7 @@ pub use self::{
     connections::serve_routes,
     discovery::Discovery,
     options::Options,
-    routes::{healthy, readiness},
+    routes::healthy,
     site::Channel,
 };
 use crate::library::Library;

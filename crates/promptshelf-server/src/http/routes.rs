@@ -25,6 +25,10 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let server = library.server().clone();
     // Anyone can read it, so it has the default channel only.
     let monitors: Vec<_> = site.monitors().into_iter().take(1).collect();
+    let sign_in = SignInReadiness::of(options);
+    // Details can name internal hosts: they are for the log and the operator's listener.
+    let missing =
+        move || sign_in.missing().map(|_| "the keys of the sign-in are missing; the log has the reason".to_owned());
     let authentication = Authentication::new(library.service(), options);
     let mcp = |endpoint| site::message_service(&authentication, site.access(options), endpoint);
     let endpoints = Router::new().route_service("/mcp", mcp(endpoint.clone()));
@@ -48,7 +52,7 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let routes = Router::new()
         .merge(documents)
         .route("/healthz", get(healthy))
-        .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors))))
+        .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors, missing()))))
         .fallback(not_found)
         .merge(endpoints)
         .merge(authentication.around(protected));
@@ -122,20 +126,49 @@ pub async fn healthy() -> &'static str {
     "ok\n"
 }
 
+/// Why the sign-in cannot verify tokens.
+#[derive(Clone)]
+pub(super) struct SignInReadiness {
+    #[cfg(feature = "sign-in")]
+    sign_in: Option<super::auth::SignIn>,
+}
+
+impl SignInReadiness {
+    pub(super) fn of(options: &Options) -> SignInReadiness {
+        #[cfg(not(feature = "sign-in"))]
+        let _ = options;
+        SignInReadiness {
+            #[cfg(feature = "sign-in")]
+            sign_in: options.sign_in.clone(),
+        }
+    }
+
+    pub(super) fn missing(&self) -> Option<String> {
+        #[cfg(feature = "sign-in")]
+        return self.sign_in.as_ref().and_then(super::auth::SignIn::missing_keys);
+        #[cfg(not(feature = "sign-in"))]
+        None
+    }
+}
+
 /// Returns whether `server` accepts requests, as a response to a readiness probe: 200 from its first
-/// catalog to its shutdown, then 503; also 503 while requests are refused because they cannot be recorded.
+/// catalog to its shutdown, then 503; also 503 while requests are refused because they cannot be recorded, and with
+/// `missing`, the reason why callers cannot sign in.
 ///
 /// The state of replicas follows, a line for each. A replica that cannot read its store still serves the last good
 /// revision: the status is 200, and the first line begins with `degraded`.
-#[must_use]
-pub fn readiness(server: &Server, replicas: &[ReplicaMonitor]) -> (StatusCode, String) {
+pub(super) fn readiness(server: &Server, replicas: &[ReplicaMonitor], missing: Option<String>) -> (StatusCode, String) {
     let replicas: Vec<_> = replicas.iter().map(ReplicaMonitor::status).collect();
     let degraded_since = replicas.iter().filter_map(|replica| replica.degraded_since).min();
-    let (status, mut body) = match (server.is_shut_down(), server.service().is_audit_ready(), degraded_since) {
-        (true, _, _) => (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n".to_owned()),
-        (false, false, _) => (StatusCode::SERVICE_UNAVAILABLE, "requests cannot be recorded\n".to_owned()),
-        (false, true, Some(since)) => (StatusCode::OK, format!("degraded since {since}\n")),
-        (false, true, None) => (StatusCode::OK, "ready\n".to_owned()),
+    let problem = match missing {
+        _ if server.is_shut_down() => Some("the server is ending".to_owned()),
+        _ if !server.service().is_audit_ready() => Some("requests cannot be recorded".to_owned()),
+        missing => missing,
+    };
+    let (status, mut body) = match (problem, degraded_since) {
+        (Some(problem), _) => (StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")),
+        (None, Some(since)) => (StatusCode::OK, format!("degraded since {since}\n")),
+        (None, None) => (StatusCode::OK, "ready\n".to_owned()),
     };
     for replica in replicas {
         let (Some(epoch), Some(revision)) = (replica.epoch, replica.revision) else { continue };

@@ -1,39 +1,38 @@
 //! Fetches the keys of an authorization server. Nothing that a caller sends decides which URL is fetched.
 
-use std::{sync::Arc, time::Duration};
+use std::{error::Error as _, time::Duration};
 
+use reqwest::{Certificate, Client, redirect::Policy};
 use serde_json::Value;
-use ureq::{
-    Agent,
-    tls::{RootCerts, TlsConfig},
-};
 
-use super::url::{is_loopback, path_of};
+use super::{
+    options::IssuerOptions,
+    url::{is_loopback, path_of},
+};
 
 /// The time that one HTTP request may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The most bytes that are read of a document.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
-/// Fetches the issuer's keys, the document of RFC 7517. Blocks.
+/// Fetches the issuer's keys, the document of RFC 7517.
 ///
 /// # Errors
 ///
 /// Sentences for the log, one for each URL that was tried.
-pub(super) fn keys(issuer: &str, jwks_uri: Option<&str>) -> Result<Value, String> {
-    let agent = agent(is_loopback(issuer));
-    let uri = match jwks_uri {
-        Some(uri) => uri.to_owned(),
-        None => discover(&agent, issuer)?,
+pub(super) async fn keys(options: &IssuerOptions) -> Result<Value, String> {
+    let client = client(options.ca_certificates.as_deref(), &options.issuer)?;
+    let uri = match &options.jwks_uri {
+        // The operator has named it, so it can be on this machine although the issuer is not.
+        Some(uri) if uri.starts_with("https://") || is_loopback(uri) => uri.clone(),
+        Some(uri) => return Err(insecure(uri)),
+        None => discover(&client, &options.issuer).await?,
     };
-    if !is_safe(&uri, issuer) {
-        return Err(format!("expected an https URL, got {uri}"));
-    }
-    get(&agent, &uri)
+    get(&client, &uri).await
 }
 
 /// Discovers the URL of the keys, by RFC 8414 or OpenID Connect Discovery.
-fn discover(agent: &Agent, issuer: &str) -> Result<String, String> {
+async fn discover(client: &Client, issuer: &str) -> Result<String, String> {
     let base = issuer.trim_end_matches('/');
     let path = path_of(base);
     let origin = base.strip_suffix(path).unwrap_or(base);
@@ -47,15 +46,16 @@ fn discover(agent: &Agent, issuer: &str) -> Result<String, String> {
     let mut reasons = Vec::new();
     for url in urls {
         if !is_safe(&url, issuer) {
-            return Err(format!("expected an https URL, got {url}"));
+            return Err(insecure(&url));
         }
-        match get(agent, &url) {
+        match get(client, &url).await {
             // Otherwise one authorization server could impersonate another (RFC 8414, section 3.3).
             Ok(document) if document["issuer"] != issuer => {
                 reasons.push(format!("{url}: the document is of another issuer than {issuer}"));
             }
             Ok(document) => match document["jwks_uri"].as_str() {
-                Some(uri) => return Ok(uri.to_owned()),
+                Some(uri) if is_safe(uri, issuer) => return Ok(uri.to_owned()),
+                Some(uri) => return Err(insecure(uri)),
                 None => reasons.push(format!("{url}: `jwks_uri` is missing")),
             },
             Err(reason) => reasons.push(reason),
@@ -64,25 +64,75 @@ fn discover(agent: &Agent, issuer: &str) -> Result<String, String> {
     Err(reasons.join("; "))
 }
 
-/// Returns whether a URL may be fetched: https, or this machine if the operator's issuer is there too.
+/// Returns whether a discovered URL may be fetched: https, or this machine if the operator's issuer is there too.
 fn is_safe(url: &str, issuer: &str) -> bool {
     url.starts_with("https://") || (is_loopback(url) && is_loopback(issuer))
 }
 
-fn get(agent: &Agent, url: &str) -> Result<Value, String> {
-    let failed = |error: ureq::Error| format!("{url}: {error}");
-    let mut response = agent.get(url).header("Accept", "application/json").call().map_err(failed)?;
-    let text = response.body_mut().with_config().limit(MAX_BYTES).read_to_string().map_err(failed)?;
-    serde_json::from_str(&text).map_err(|error| format!("{url}: invalid JSON: {error}"))
+fn insecure(url: &str) -> String {
+    format!("expected an https URL, got {url}")
 }
 
-fn agent(is_local: bool) -> Agent {
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::WebPki)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-        .build();
-    let config = Agent::config_builder().tls_config(tls).timeout_global(Some(TIMEOUT)).max_redirects(0);
+async fn get(client: &Client, url: &str) -> Result<Value, String> {
+    let failed = |error: reqwest::Error| format!("{url}: {}", reason(&error));
+    // A proxy of the environment cannot reach this machine.
+    let request = client.get(url).header("Accept", "application/json");
+    let mut response = request.send().await.and_then(reqwest::Response::error_for_status).map_err(failed)?;
+    // Redirects are not followed, and are not errors for the HTTP client.
+    if !response.status().is_success() {
+        return Err(format!("{url}: expected status 200, got {}", response.status().as_u16()));
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(failed)? {
+        if bytes.len() + chunk.len() > MAX_BYTES {
+            return Err(format!("{url}: the document has more than {MAX_BYTES} bytes"));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&bytes).map_err(|error| format!("{url}: invalid JSON: {error}"))
+}
+
+/// Creates a client that trusts the system's certificate authorities (or those of `SSL_CERT_FILE`) and further ones, as
+/// PEM. A new client for each fetch knows authorities that were added meanwhile.
+///
+/// # Errors
+///
+/// Certificates that cannot be read.
+pub(super) fn client(ca_certificates: Option<&[u8]>, issuer: &str) -> Result<Client, String> {
+    let further = Certificate::from_pem_bundle(ca_certificates.unwrap_or_default());
+    let further = further.map_err(|error| format!("invalid certificates: {}", reason(&error)))?;
+    if ca_certificates.is_some() && further.is_empty() {
+        return Err("expected certificates as PEM, with the line `-----BEGIN CERTIFICATE-----`".to_owned());
+    }
+    let builder = Client::builder()
+        .tls_certs_merge(further)
+        .timeout(TIMEOUT)
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .http1_only()
+        .user_agent(concat!("promptshelf/", env!("CARGO_PKG_VERSION")));
     // A proxy of the environment cannot reach this machine's loopback addresses.
-    let config = if is_local { config.proxy(None) } else { config };
-    config.build().into()
+    let builder = if is_loopback(issuer) { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| format!("cannot use the certificate authorities: {}", reason(&error)))
+}
+
+/// Returns the innermost reason of an error, which names the cause, with the remedy for an unknown authority.
+fn reason(error: &reqwest::Error) -> String {
+    let mut reason = match error.status() {
+        Some(status) => format!("status {}", status.as_u16()),
+        None if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
+        None => error.to_string(),
+    };
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        reason = inner.to_string();
+        cause = inner.source();
+    }
+    if reason.contains("UnknownIssuer") {
+        reason.push_str(
+            " (the system does not trust the authority of this certificate: add it to the system's store, or name its \
+             file as `ca-file` in [auth])",
+        );
+    }
+    reason
 }

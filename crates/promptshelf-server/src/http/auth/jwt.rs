@@ -5,6 +5,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{Validation, decode, decode_header, errors::ErrorKind};
 use promptshelf_service::{Identity, Revocation};
 use serde_json::Value;
@@ -18,11 +19,14 @@ use super::{
 /// Accepted values of the `typ` header of an access token. An ID token has `JWT` as well, but another audience.
 const ACCESS_TOKEN_TYPES: &[&str] = &["jwt", "at+jwt", "application/at+jwt", "application/jwt"];
 
+/// The most characters of an unverified name in a record.
+const MAX_CLAIMED: usize = 128;
+
 #[derive(Debug)]
 pub(super) struct Verifier {
     options: IssuerOptions,
     audiences: Vec<String>,
-    keys: Keys,
+    pub(super) keys: Keys,
     /// Shared by all callers with a token of this issuer.
     pub(super) revocation: Revocation,
 }
@@ -35,20 +39,27 @@ impl Verifier {
             [] => resource.map(str::to_owned).into_iter().collect(),
             audiences => audiences.to_vec(),
         };
-        let keys = Keys::new(&options.issuer, options.jwks_uri.as_deref());
+        let keys = Keys::new(&options);
         Verifier { options, audiences, keys, revocation: Revocation::new() }
     }
 
     /// Verifies `token` and returns the identity that it proves.
+    /// Its key ends with the subject.
     pub(super) async fn verify(&self, token: &str) -> Result<Identity, TokenError> {
-        let malformed = TokenError::Invalid("The token is malformed");
+        let malformed = TokenError::invalid("malformed-token", "The token is malformed");
         let header = decode_header(token).map_err(|_| malformed)?;
         if !self.options.algorithms.contains(&header.alg) {
-            return Err(TokenError::Invalid("The token is signed with an algorithm that is not accepted"));
+            return Err(TokenError::invalid(
+                "other-algorithm",
+                "The token is signed with an algorithm that is not accepted",
+            ));
         }
         let is_access_token = |kind: &String| ACCESS_TOKEN_TYPES.contains(&&*kind.to_ascii_lowercase());
         if header.crit.is_some() || !header.typ.as_ref().is_none_or(is_access_token) {
-            return Err(TokenError::Invalid("The token has a type or critical header that is not accepted"));
+            return Err(TokenError::invalid(
+                "other-type",
+                "The token has a type or critical header that is not accepted",
+            ));
         }
         let key = self.keys.find(header.kid.as_deref(), header.alg).await?;
         let mut validation = Validation::new(header.alg);
@@ -66,17 +77,17 @@ impl Verifier {
     fn identity(&self, claims: &Value) -> Result<Identity, TokenError> {
         // One issuer, as a string: RFC 7519 defines no list.
         if claims["iss"].as_str() != Some(&self.options.issuer) {
-            return Err(TokenError::Invalid("The token is from another issuer"));
+            return Err(OTHER_ISSUER);
         }
         let subject = claims["sub"].as_str().filter(|subject| !subject.is_empty());
         let name = find_claim(claims, &self.options.user_claim).and_then(Value::as_str).filter(|name| !name.is_empty());
         let (Some(subject), Some(name)) = (subject, name) else {
-            return Err(TokenError::Invalid("The token has no subject or no user name"));
+            return Err(TokenError::invalid("no-subject", "The token has no subject or no user name"));
         };
         let mut scopes = scopes_of(&claims["scope"]);
         scopes.extend(scopes_of(&claims["scp"]));
         let expires = claims["exp"].as_f64().filter(|seconds| (0.0..1e11).contains(seconds));
-        let expires = expires.ok_or(TokenError::Invalid("The token has no expiry time"))?;
+        let expires = expires.ok_or(TokenError::invalid("no-expiry", "The token has no expiry time"))?;
         Ok(Identity {
             key: format!("{}\n{subject}", self.options.issuer),
             name: name.to_owned(),
@@ -90,15 +101,28 @@ impl Verifier {
     }
 }
 
+const OTHER_ISSUER: TokenError = TokenError::invalid("other-issuer", "The token is from another issuer");
+
 fn token_error(kind: &ErrorKind) -> TokenError {
-    TokenError::Invalid(match kind {
-        ErrorKind::ExpiredSignature => "The token has expired",
-        ErrorKind::ImmatureSignature => "The token is not valid yet",
-        ErrorKind::InvalidAudience => "The token is for another server",
-        ErrorKind::InvalidIssuer => "The token is from another issuer",
-        ErrorKind::MissingRequiredClaim(_) => "The token lacks an issuer, an audience or an expiry time",
-        _ => "The token cannot be verified",
-    })
+    match kind {
+        ErrorKind::ExpiredSignature => TokenError::invalid("expired-token", "The token has expired"),
+        ErrorKind::ImmatureSignature => TokenError::invalid("early-token", "The token is not valid yet"),
+        ErrorKind::InvalidAudience => TokenError::invalid("other-audience", "The token is for another server"),
+        ErrorKind::InvalidIssuer => OTHER_ISSUER,
+        ErrorKind::MissingRequiredClaim(_) => {
+            TokenError::invalid("missing-claim", "The token lacks an issuer, an audience or an expiry time")
+        }
+        _ => TokenError::invalid("unverified-token", "The token cannot be verified"),
+    }
+}
+
+/// Returns the name in a token that has not been verified, for records of refusals: the user's name, else the subject.
+pub(super) fn claimed_name(token: &str, user_claim: &str) -> Option<String> {
+    let mut parts = token.split('.');
+    let (Some(_), Some(payload), Some(_)) = (parts.next(), parts.next(), parts.next()) else { return None };
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
+    let name = find_claim(&claims, user_claim).and_then(Value::as_str).or_else(|| claims["sub"].as_str())?;
+    Some(name.chars().take(MAX_CLAIMED).collect())
 }
 
 /// Finds a claim by its whole name, else by its dotted path.

@@ -1,10 +1,16 @@
-//! Cache of the issuer's keys, refreshed when they are old or a token names an unknown key.
+//! The issuer's keys: those of a file, or a cache of fetched ones, refreshed when they are old or a token names an unknown
+//! key.
 //!
 //! Requests to the issuer are rate-limited, so that tokens with invented key IDs cannot cause one each.
 //! While the issuer is unreachable, cached keys are used for up to a day.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    fmt,
+    str::FromStr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,9 +19,9 @@ use jsonwebtoken::{
     jwk::{Jwk, PublicKeyUse},
 };
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::{fetch, token_error::TokenError};
+use super::{fetch, options::IssuerOptions, token_error::TokenError};
 
 /// The age from which keys are refreshed in the background.
 const FRESH: Duration = Duration::from_mins(10);
@@ -23,19 +29,58 @@ const FRESH: Duration = Duration::from_mins(10);
 const USABLE: Duration = Duration::from_hours(24);
 /// The least time between two attempts to fetch.
 const COOL_DOWN: Duration = Duration::from_secs(10);
+/// The least time between two lines of the log about the same failure.
+const REPORTED: Duration = Duration::from_mins(1);
 /// The most keys that are read of one issuer.
 const MAX_KEYS: usize = 100;
 
+/// A set of keys that is configured and not fetched: a document of RFC 7517. It has at least one key that can verify
+/// signatures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySet(Value);
+
+impl FromStr for KeySet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KeySet, String> {
+        let document = serde_json::from_str(text).map_err(|error| format!("invalid JSON: {error}"))?;
+        match read(&document).is_empty() {
+            false => Ok(KeySet(document)),
+            true => Err(NO_KEYS.to_owned()),
+        }
+    }
+}
+
+const NO_KEYS: &str = "expected a JSON Web Key Set with a public key that verifies signatures";
+
+/// The keys of an issuer. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct Keys(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    issuer: String,
-    jwks_uri: Option<String>,
-    current: Mutex<Option<Arc<Fetched>>>,
+    options: IssuerOptions,
+    state: Mutex<State>,
     /// The time of the last attempt. The task that holds the lock fetches; others wait for it.
     last_attempt: tokio::sync::Mutex<Option<Instant>>,
+    is_followed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    current: Option<Arc<Fetched>>,
+    fetches: KeyFetches,
+    /// Why the last attempt failed, and when the log last had it.
+    problem: Option<(String, Instant)>,
+}
+
+/// How often the issuer's keys were fetched, and failed to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyFetches {
+    /// Successful fetches.
+    pub succeeded: u64,
+    /// Failed ones.
+    pub failed: u64,
 }
 
 struct Fetched {
@@ -50,19 +95,20 @@ struct Key {
     key: DecodingKey,
 }
 
-impl std::fmt::Debug for Fetched {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Fetched({} keys)", self.keys.len())
     }
 }
 
 impl Keys {
-    pub(super) fn new(issuer: &str, jwks_uri: Option<&str>) -> Keys {
+    pub(super) fn new(options: &IssuerOptions) -> Keys {
+        let fixed = options.keys.as_ref().map(|KeySet(document)| Arc::new(Fetched::new(document)));
         Keys(Arc::new(Inner {
-            issuer: issuer.to_owned(),
-            jwks_uri: jwks_uri.map(str::to_owned),
-            current: Mutex::default(),
+            options: options.clone(),
+            state: Mutex::new(State { current: fixed, ..State::default() }),
             last_attempt: tokio::sync::Mutex::default(),
+            is_followed: AtomicBool::new(false),
         }))
     }
 
@@ -70,53 +116,140 @@ impl Keys {
     pub(super) async fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<DecodingKey, TokenError> {
         if let Some(fetched) = self.current() {
             if let Some(key) = fetched.find(id, algorithm) {
-                if fetched.at.elapsed() >= FRESH && self.0.last_attempt.try_lock().is_ok() {
+                if !self.is_fixed() && fetched.at.elapsed() >= FRESH && self.0.last_attempt.try_lock().is_ok() {
                     let keys = self.clone();
-                    tokio::spawn(async move { keys.refresh(fetched.at).await });
+                    tokio::spawn(async move { keys.refresh(fetched.at, COOL_DOWN).await });
                 }
                 return Ok(key);
             }
-            self.refresh(fetched.at).await;
+            self.refresh(fetched.at, COOL_DOWN).await;
         } else {
-            self.refresh(Instant::now()).await;
+            self.refresh(Instant::now(), COOL_DOWN).await;
         }
         match self.current() {
-            Some(fetched) => {
-                fetched.find(id, algorithm).ok_or(TokenError::Invalid("The token is signed with an unknown key"))
-            }
-            None => Err(TokenError::Unavailable),
+            Some(fetched) => fetched
+                .find(id, algorithm)
+                .ok_or(TokenError::invalid("unknown-key", "The token is signed with an unknown key")),
+            None => Err(TokenError::unavailable("keys-unavailable")),
         }
+    }
+
+    /// Fetches the keys now, and again whenever they are old or could not be fetched. Once for all clones; ends with the
+    /// last of them.
+    pub(super) fn follow(&self) {
+        if self.is_fixed() || self.0.is_followed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let shared = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            while let Some(keys) = shared.upgrade().map(Keys) {
+                keys.refresh(Instant::now(), COOL_DOWN).await;
+                let wait = if keys.problem().is_none() { FRESH } else { COOL_DOWN };
+                drop(keys);
+                sleep(wait).await;
+            }
+        });
+    }
+
+    /// Fetches the keys in the background, whenever the last attempt was.
+    pub(super) fn fetch_now(&self) {
+        let keys = self.clone();
+        tokio::spawn(async move { keys.refresh(Instant::now(), Duration::ZERO).await });
+    }
+
+    /// Returns the age of the keys; `None` for configured ones, and while there are none.
+    pub(super) fn age(&self) -> Option<Duration> {
+        if self.is_fixed() { None } else { self.current().map(|fetched| fetched.at.elapsed()) }
+    }
+
+    pub(super) fn fetches(&self) -> KeyFetches {
+        self.state().fetches
+    }
+
+    /// Returns why no token can be verified at present.
+    pub(super) fn missing(&self) -> Option<String> {
+        match self.current() {
+            Some(fetched) if !fetched.keys.is_empty() => None,
+            Some(_) => Some(NO_KEYS.to_owned()),
+            None => Some(self.problem().unwrap_or_else(|| "they are being fetched".to_owned())),
+        }
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.state().problem.as_ref().map(|(reason, _)| reason.clone())
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.0.options.keys.is_some()
     }
 
     fn current(&self) -> Option<Arc<Fetched>> {
-        let current = self.0.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.clone().filter(|fetched| fetched.at.elapsed() < USABLE)
+        let is_fixed = self.is_fixed();
+        self.state().current.clone().filter(|fetched| is_fixed || fetched.at.elapsed() < USABLE)
     }
 
-    /// Fetches the keys, unless newer ones than `known` are there or the last attempt was less than
-    /// [`COOL_DOWN`] ago. Concurrent calls wait for the one that fetches.
-    async fn refresh(&self, known: Instant) {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fetches the keys, unless newer ones than `known` are there or the last attempt was less than `cool_down` ago.
+    /// Concurrent calls wait for the one that fetches.
+    async fn refresh(&self, known: Instant, cool_down: Duration) {
+        if self.is_fixed() {
+            return;
+        }
         let mut last_attempt = self.0.last_attempt.lock().await;
         let is_newer = self.current().is_some_and(|fetched| fetched.at > known);
-        if is_newer || last_attempt.is_some_and(|at| at.elapsed() < COOL_DOWN) {
+        if is_newer || last_attempt.is_some_and(|at| at.elapsed() < cool_down) {
             return;
         }
         *last_attempt = Some(Instant::now());
-        let (issuer, jwks_uri) = (self.0.issuer.clone(), self.0.jwks_uri.clone());
-        let fetching = tokio::task::spawn_blocking(move || fetch::keys(&issuer, jwks_uri.as_deref()));
+        let options = self.0.options.clone();
+        // Reading the system's certificates blocks.
+        let runtime = tokio::runtime::Handle::current();
+        let fetching = tokio::task::spawn_blocking(move || runtime.block_on(fetch::keys(&options)));
         match fetching.await {
-            Ok(Ok(document)) => {
-                let fetched = Fetched { at: Instant::now(), keys: read(&document) };
-                tracing::info!(keys = fetched.keys.len(), "fetched the issuer's keys");
-                *self.0.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(fetched));
-            }
-            Ok(Err(reason)) => tracing::warn!(reason, "cannot fetch the issuer's keys"),
-            Err(error) => tracing::error!(%error, "the task that fetches the issuer's keys failed"),
+            Ok(Ok(document)) => self.succeeded(Fetched::new(&document)),
+            Ok(Err(reason)) => self.failed(reason),
+            Err(error) => self.failed(format!("the task that fetches them failed: {error}")),
+        }
+    }
+
+    fn succeeded(&self, fetched: Fetched) {
+        let (issuer, keys) = (&self.0.options.issuer, fetched.keys.len());
+        let mut state = self.state();
+        state.fetches.succeeded += 1;
+        let ids = |fetched: &Fetched| fetched.keys.iter().map(|key| key.id.clone()).collect::<Vec<_>>();
+        let is_known = state.current.as_ref().is_some_and(|current| ids(current) == ids(&fetched));
+        let was_away = state.problem.take().is_some();
+        state.current = Some(Arc::new(fetched));
+        drop(state);
+        match keys {
+            0 => tracing::warn!(
+                issuer,
+                "the issuer has no keys that verify signatures: nobody can sign in with its tokens"
+            ),
+            _ if is_known && !was_away => tracing::debug!(keys, issuer, "fetched the issuer's keys"),
+            _ => tracing::info!(keys, issuer, "fetched the issuer's keys"),
+        }
+    }
+
+    fn failed(&self, reason: String) {
+        let mut state = self.state();
+        state.fetches.failed += 1;
+        let is_reported = matches!(&state.problem, Some((last, at)) if *last == reason && at.elapsed() < REPORTED);
+        if !is_reported {
+            tracing::warn!(reason, "cannot fetch the issuer's keys");
+            state.problem = Some((reason, Instant::now()));
         }
     }
 }
 
 impl Fetched {
+    fn new(document: &Value) -> Fetched {
+        Fetched { at: Instant::now(), keys: read(document) }
+    }
+
     /// Finds the key with this ID and algorithm. Without an ID exactly one key must fit.
     fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
         let name = format!("{algorithm:?}");

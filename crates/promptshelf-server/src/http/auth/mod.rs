@@ -1,6 +1,6 @@
 //! Sign-in: a bearer token becomes a caller, or a reason for the refusal.
 //!
-//! Static tokens are compared with stored digests; JWT access tokens of an OAuth 2.1 authorization
+//! Static tokens and shared ones, such as those of a store, are compared with stored digests; JWT access tokens of an OAuth 2.1 authorization
 //! server are verified with its keys, without a request to that server for each. A refusal is only
 //! prepared here: the routes write it after they have checked host and origin, so that a browser may
 //! read it.
@@ -13,13 +13,17 @@ mod jwt;
 mod keys;
 mod metadata;
 mod options;
+mod shared_tokens;
 mod sign_in;
 mod token_error;
 mod tokens;
 mod url;
 
+pub(super) use self::sign_in::Refused;
 pub use self::{
+    keys::{KeyFetches, KeySet},
     options::{Algorithm, IssuerOptions, SignInOptions, StaticToken},
+    shared_tokens::{SharedToken, SharedTokens},
     sign_in::SignIn,
     tokens::{digest_of, random_token},
 };

@@ -7,6 +7,8 @@ use std::{
 
 pub use jsonwebtoken::Algorithm;
 
+use super::{keys::KeySet, shared_tokens::SharedTokens};
+
 /// Options of the sign-in. The default accepts no token at all.
 ///
 /// ```
@@ -32,6 +34,10 @@ pub struct SignInOptions {
     pub scopes_supported: Vec<String>,
     /// The narrower scopes that each broader scope includes.
     pub implies: BTreeMap<String, Vec<String>>,
+    /// Subjects and names of callers whose tokens are refused, compared without regard to case.
+    pub blocked_subjects: Vec<String>,
+    /// Tokens that several servers share, such as those of a store.
+    pub shared_tokens: Option<SharedTokens>,
     /// The public OAuth client ID of the page. Without it, people paste a token into the page.
     pub page_client_id: Option<String>,
 }
@@ -61,6 +67,10 @@ pub struct IssuerOptions {
     pub audiences: Vec<String>,
     /// The URL of the issuer's keys, when it is not to be discovered from the issuer's metadata.
     pub jwks_uri: Option<String>,
+    /// The issuer's keys, when they are not to be fetched.
+    pub keys: Option<KeySet>,
+    /// Certificate authorities that are trusted for the issuer in addition to the system's, as PEM.
+    pub(super) ca_certificates: Option<Vec<u8>>,
     /// The signature algorithms that are accepted. Symmetric ones are always refused.
     pub algorithms: Vec<Algorithm>,
     /// The accepted difference between clocks. 60 seconds by default.
@@ -72,6 +82,17 @@ pub struct IssuerOptions {
 }
 
 impl IssuerOptions {
+    /// Sets certificate authorities that are trusted for the issuer in addition to the system's.
+    ///
+    /// # Errors
+    ///
+    /// A text that has no certificates as PEM.
+    pub fn trust(&mut self, pem: Vec<u8>) -> Result<(), String> {
+        super::fetch::client(Some(&pem), &self.issuer)?;
+        self.ca_certificates = Some(pem);
+        Ok(())
+    }
+
     /// Creates options for `issuer` with the usual claims and every asymmetric algorithm.
     #[must_use]
     pub fn new(issuer: impl Into<String>) -> IssuerOptions {
@@ -79,6 +100,8 @@ impl IssuerOptions {
             issuer: issuer.into(),
             audiences: Vec::new(),
             jwks_uri: None,
+            keys: None,
+            ca_certificates: None,
             algorithms: ASYMMETRIC.to_vec(),
             leeway: Duration::from_secs(60),
             user_claim: "sub".to_owned(),

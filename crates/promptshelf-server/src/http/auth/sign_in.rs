@@ -2,16 +2,23 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::SystemTime,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
 };
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use promptshelf_mcp::http::Denial;
-use promptshelf_service::{Caller, Identity, Revocation};
+use promptshelf_service::{BlockedNames, Caller, Identity, Revocation};
 
 use super::{
-    challenge::challenge, jwt::Verifier, metadata, options::SignInOptions, token_error::TokenError, tokens::Tokens,
+    challenge::challenge,
+    jwt::{Verifier, claimed_name},
+    keys::KeyFetches,
+    metadata,
+    options::SignInOptions,
+    shared_tokens::SharedTokens,
+    token_error::TokenError,
+    tokens::{PREFIX, Tokens},
 };
 
 /// The most bytes of a token; longer ones are refused unread.
@@ -44,15 +51,79 @@ pub(super) struct Inner {
     options: SignInOptions,
     tokens: Tokens,
     pub(super) verifier: Option<Arc<Verifier>>,
+    /// Shared with the sign-ins that replace this one, so that open streams follow the newest list.
+    blocked: BlockedNames,
+    refused: Arc<RefusedSignIns>,
+}
+
+/// The refusal of a request, with the facts for its record. It never holds a token.
+pub(in crate::http) struct Refused {
+    pub(in crate::http) denial: Denial,
+    /// The stable name of the reason.
+    pub(in crate::http) code: &'static str,
+    pub(in crate::http) reason: &'static str,
+    /// The name of the caller as an unverified token has it.
+    pub(in crate::http) claimed: Option<String>,
+}
+
+/// Refused sign-ins by reason, for metrics.
+#[derive(Debug, Default)]
+struct RefusedSignIns(Mutex<BTreeMap<&'static str, u64>>);
+
+impl RefusedSignIns {
+    fn count(&self, code: &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
+    }
 }
 
 impl SignIn {
-    /// Prepares the sign-in. The issuer's keys are fetched when the first token needs them.
+    /// Prepares the sign-in. The issuer's keys are fetched when the first token needs them, or by
+    /// [`follow_keys`](SignIn::follow_keys).
     #[must_use]
     pub fn new(options: SignInOptions) -> SignIn {
         let tokens = Tokens::new(&options.tokens, None);
         let verifier = verifier(&options);
-        SignIn(Arc::new(Inner { options, tokens, verifier }))
+        let blocked = BlockedNames::new(&options.blocked_subjects);
+        SignIn(Arc::new(Inner { options, tokens, verifier, blocked, refused: Arc::default() }))
+    }
+
+    /// Fetches the issuer's keys now, and again every ten minutes. Until they are there, tokens of the issuer cannot be
+    /// verified, and [`missing_keys`](SignIn::missing_keys) has the reason. Further calls do nothing. Needs a tokio runtime.
+    pub fn follow_keys(&self) {
+        self.0.verifier.iter().for_each(|verifier| verifier.keys.follow());
+    }
+
+    /// Fetches the issuer's keys once more, in the background. Needs a tokio runtime.
+    pub fn fetch_keys(&self) {
+        self.0.verifier.iter().for_each(|verifier| verifier.keys.fetch_now());
+    }
+
+    /// Returns why no token of the issuer can be verified; `None` if there is no issuer, or its keys are known.
+    #[must_use]
+    pub fn missing_keys(&self) -> Option<String> {
+        let verifier = self.0.verifier.as_ref()?;
+        let reason = verifier.keys.missing()?;
+        let issuer = self.0.options.issuer.as_ref().map(|issuer| issuer.issuer.as_str()).unwrap_or_default();
+        Some(format!("the keys of {issuer} are missing: {reason}"))
+    }
+
+    /// Returns the age of the issuer's keys; `None` for configured ones, and while there are none.
+    #[must_use]
+    pub fn key_age(&self) -> Option<Duration> {
+        self.0.verifier.as_ref()?.keys.age()
+    }
+
+    /// Returns how often the issuer's keys were fetched; `None` if there is no issuer.
+    #[must_use]
+    pub fn key_fetches(&self) -> Option<KeyFetches> {
+        self.0.verifier.as_ref().map(|verifier| verifier.keys.fetches())
+    }
+
+    /// Returns how many requests were refused, by reason.
+    #[must_use]
+    pub fn refused(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.0.refused.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(code, count)| (*code, *count)).collect()
     }
 
     /// Prepares a sign-in with other options in place of this one. Callers whose token is accepted
@@ -75,7 +146,12 @@ impl SignIn {
         {
             replaced.revocation.revoke();
         }
-        SignIn(Arc::new(Inner { options, tokens, verifier }))
+        if !same_terms {
+            options.shared_tokens.iter().for_each(SharedTokens::revoke_streams);
+        }
+        let (blocked, refused) = (previous.blocked.clone(), Arc::clone(&previous.refused));
+        blocked.replace(&options.blocked_subjects);
+        SignIn(Arc::new(Inner { options, tokens, verifier, blocked, refused }))
     }
 
     /// The routes of the protected resource's metadata (RFC 9728), empty without an authorization server.
@@ -99,27 +175,48 @@ impl SignIn {
     }
 
     /// Authenticates by the header `Authorization` alone, never by a query parameter.
-    pub(in crate::http) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Denial> {
-        let Some(token) = bearer(headers).map_err(|reason| self.malformed(reason))? else {
-            return Err(self.deny(StatusCode::UNAUTHORIZED, None, "Sign in to use this server"));
+    pub(in crate::http) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refused> {
+        let refused = |denial, code, reason, claimed| {
+            self.0.refused.count(code);
+            Refused { denial, code, reason, claimed }
+        };
+        let token = match bearer(headers) {
+            Ok(Some(token)) => token,
+            Ok(None) => {
+                let reason = "Sign in to use this server";
+                return Err(refused(self.deny(StatusCode::UNAUTHORIZED, None, reason), "no-token", reason, None));
+            }
+            Err(reason) => {
+                let denial = self.deny(StatusCode::BAD_REQUEST, Some("invalid_request"), reason);
+                return Err(refused(denial, "malformed-header", reason, None));
+            }
         };
         let (identity, revocation) = match self.identify(token).await {
             Ok(identified) => identified,
-            Err(TokenError::Invalid(reason)) => {
-                tracing::debug!(reason, "refused a token");
-                return Err(self.deny(StatusCode::UNAUTHORIZED, Some("invalid_token"), reason));
-            }
-            Err(TokenError::Unavailable) => {
-                let message = "Tokens cannot be verified at the moment; try again later";
-                return Err(Denial { retry_after: Some(5), ..Denial::new(StatusCode::SERVICE_UNAVAILABLE, message) });
+            Err(TokenError { code, reason, is_unavailable }) => {
+                let denial = match is_unavailable {
+                    true => Denial { retry_after: Some(5), ..Denial::new(StatusCode::SERVICE_UNAVAILABLE, reason) },
+                    false => self.deny(StatusCode::UNAUTHORIZED, Some("invalid_token"), reason),
+                };
+                let claim = self.0.options.issuer.as_ref().map_or("sub", |issuer| issuer.user_claim.as_str());
+                let claimed = Some(token).filter(|token| token.len() <= MAX_TOKEN_BYTES);
+                return Err(refused(denial, code, reason, claimed.and_then(|token| claimed_name(token, claim))));
             }
         };
+        let names = [identity.name.clone(), subject(&identity).to_owned()];
+        if self.0.blocked.contains_any(&names) {
+            let reason = "This account is blocked on this server";
+            let denial = self.deny(StatusCode::UNAUTHORIZED, Some("invalid_token"), reason);
+            return Err(refused(denial, "blocked-subject", reason, Some(identity.name)));
+        }
         let required = &self.0.options.required_scopes;
         if !required.iter().all(|scope| identity.scopes.contains(scope)) {
             let challenge = self.insufficient_scope(required);
-            let message = "The token lacks a scope that this server requires";
-            return Err(Denial { challenge, ..Denial::new(StatusCode::FORBIDDEN, message) });
+            let reason = "The token lacks a scope that this server requires";
+            let denial = Denial { challenge, ..Denial::new(StatusCode::FORBIDDEN, reason) };
+            return Err(refused(denial, "insufficient-scope", reason, Some(identity.name)));
         }
+        let revocation = revocation.unless_blocked(&self.0.blocked, names.into());
         Ok(Caller::authenticated(Arc::new(identity)).with_revocation(revocation))
     }
 
@@ -133,12 +230,19 @@ impl SignIn {
 
     async fn identify(&self, token: &str) -> Result<(Identity, Revocation), TokenError> {
         if token.len() > MAX_TOKEN_BYTES {
-            return Err(TokenError::Invalid("The token is too long"));
+            return Err(TokenError::invalid("long-token", "The token is too long"));
         }
-        let (mut identity, revocation) = match (self.0.tokens.find(token, SystemTime::now()), &self.0.verifier) {
+        let (now, shared) = (SystemTime::now(), &self.0.options.shared_tokens);
+        let found = self.0.tokens.find(token, now);
+        let found = found.or_else(|| shared.as_ref().and_then(|shared| shared.find(token, now)));
+        let (mut identity, revocation) = match (found, &self.0.verifier) {
             (Some(identified), _) => identified?,
-            (None, Some(verifier)) => (verifier.verify(token).await?, verifier.revocation.clone()),
-            (None, None) => return Err(TokenError::Invalid("The token is unknown")),
+            (None, Some(verifier)) if !token.starts_with(PREFIX) => {
+                (verifier.verify(token).await?, verifier.revocation.clone())
+            }
+            (None, _) => {
+                return Err(TokenError::invalid("unknown-token", "The token is unknown, or has been revoked"));
+            }
         };
         imply(&self.0.options.implies, &mut identity.scopes);
         Ok((identity, revocation))
@@ -150,15 +254,16 @@ impl SignIn {
         let challenge = challenge(options, error, description, &options.required_scopes);
         Denial { challenge, ..Denial::new(status, message) }
     }
-
-    fn malformed(&self, reason: &'static str) -> Denial {
-        self.deny(StatusCode::BAD_REQUEST, Some("invalid_request"), reason)
-    }
 }
 
 fn verifier(options: &SignInOptions) -> Option<Arc<Verifier>> {
     let issuer = options.issuer.as_ref()?;
     Some(Arc::new(Verifier::new(issuer, options.resource.as_deref())))
+}
+
+/// Returns the subject of a token, with which the key of its identity ends.
+fn subject(identity: &Identity) -> &str {
+    identity.key.rsplit_once('\n').map_or("", |(_, subject)| subject)
 }
 
 /// Adds the narrower scopes that each scope includes, transitively. Cycles end.

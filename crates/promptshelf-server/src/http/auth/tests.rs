@@ -84,7 +84,7 @@ async fn only_changed_tokens_are_revoked() {
     let caller = async |sign_in: &SignIn, token: &str| {
         let headers =
             HeaderMap::from_iter([(header::AUTHORIZATION, format!("Bearer {token}").parse().expect("ASCII"))]);
-        sign_in.caller(&headers).await.expect("a known token")
+        sign_in.caller(&headers).await.ok().expect("a known token")
     };
     let (ada, bob) = (caller(&first, "ada").await, caller(&first, "bob").await);
     let verifier_of = |sign_in: &SignIn| sign_in.0.verifier.clone().expect("an issuer");
@@ -99,4 +99,88 @@ async fn only_changed_tokens_are_revoked() {
     let third = second.replaced_by(terms);
     assert!(is_revoked(&bob), "every request needs more scopes");
     assert!(before.revocation.revoked().now_or_never().is_some() && !Arc::ptr_eq(&before, &verifier_of(&third)));
+}
+
+// req: S-326
+#[tokio::test(start_paused = true)]
+async fn shared_tokens_are_accepted_while_they_are_known() {
+    use std::time::Duration;
+
+    use futures_util::FutureExt as _;
+
+    let shared = SharedTokens::default();
+    let mut options = SignInOptions::default();
+    options.shared_tokens = Some(shared.clone());
+    let sign_in = SignIn::new(options);
+    let caller = async |token: &str| {
+        let headers =
+            HeaderMap::from_iter([(header::AUTHORIZATION, format!("Bearer {token}").parse().expect("ASCII"))]);
+        sign_in.caller(&headers).await.map_err(|refused| refused.code)
+    };
+    let token = |id: u64, roles: &[&str]| SharedToken {
+        id,
+        token: StaticToken {
+            name: format!("token/{id}"),
+            sha256: digest_of(&format!("psk_{id}")),
+            scopes: Vec::new(),
+            roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+            expires: None,
+        },
+    };
+    assert_eq!(caller("psk_1").await.err(), Some("tokens-unavailable"), "they are not known yet");
+    shared.replace(vec![token(1, &[]), token(2, &[])]);
+    let (one, two) = (caller("psk_1").await.expect("a caller"), caller("psk_2").await.expect("a caller"));
+    assert_eq!((one.name(), caller("psk_3").await.err()), ("token/1", Some("unknown-token")));
+    assert_ne!(one.key(), two.key());
+    let used: Vec<u64> = shared.take_used().into_iter().map(|(id, _)| id).collect();
+    assert_eq!((used, shared.take_used().len()), (vec![1, 2], 0));
+
+    shared.replace(vec![token(1, &[]), token(2, &["editor"])]);
+    let is_revoked = |caller: &Caller| caller.revoked().now_or_never().is_some();
+    assert!(!is_revoked(&one) && is_revoked(&two), "a changed token is another one");
+    shared.replace(vec![token(2, &["editor"])]);
+    assert!(is_revoked(&one));
+    assert_eq!(caller("psk_1").await.err(), Some("unknown-token"));
+
+    tokio::time::advance(Duration::from_secs(23 * 60 * 60)).await;
+    shared.confirm();
+    tokio::time::advance(Duration::from_secs(23 * 60 * 60)).await;
+    assert!(caller("psk_2").await.is_ok());
+    tokio::time::advance(Duration::from_secs(2 * 60 * 60)).await;
+    assert_eq!(caller("psk_2").await.err(), Some("tokens-unavailable"), "it could have been revoked");
+}
+
+// req: S-323
+#[tokio::test]
+async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
+    use futures_util::FutureExt as _;
+
+    let with = |blocked: &[&str]| {
+        let mut options = SignInOptions::default();
+        options.tokens = ["ada", "bob"]
+            .map(|name| StaticToken {
+                name: name.to_owned(),
+                sha256: digest_of(name),
+                scopes: Vec::new(),
+                roles: Vec::new(),
+                expires: None,
+            })
+            .to_vec();
+        options.blocked_subjects = blocked.iter().map(|name| (*name).to_owned()).collect();
+        options
+    };
+    let caller = async |sign_in: &SignIn, token: &str| {
+        let headers =
+            HeaderMap::from_iter([(header::AUTHORIZATION, format!("Bearer {token}").parse().expect("ASCII"))]);
+        sign_in.caller(&headers).await.map_err(|refused| refused.code)
+    };
+    let first = SignIn::new(with(&[]));
+    let (ada, bob) = (caller(&first, "ada").await.expect("a caller"), caller(&first, "bob").await.expect("a caller"));
+    let second = first.replaced_by(with(&[" ADA "]));
+    assert_eq!(caller(&second, "ada").await.err(), Some("blocked-subject"));
+    assert!(caller(&second, "bob").await.is_ok());
+    assert!(ada.revoked().now_or_never().is_some() && bob.revoked().now_or_never().is_none());
+    let third = second.replaced_by(with(&[]));
+    assert!(caller(&third, "ada").await.is_ok());
+    assert_eq!(third.refused(), [("blocked-subject", 1)], "counts go on");
 }

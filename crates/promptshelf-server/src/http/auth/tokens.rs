@@ -10,7 +10,7 @@ use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use super::{options::StaticToken, token_error::TokenError};
 
 /// The prefix of generated tokens, by which people and secret scanners recognize them.
-const PREFIX: &str = "psk_";
+pub(super) const PREFIX: &str = "psk_";
 
 /// Returns the SHA-256 of a whole token, for [`StaticToken::sha256`]. A token has 256 random bits, so
 /// that a slower password hash would add nothing.
@@ -78,16 +78,26 @@ impl Tokens {
             return None;
         }
         let (known, revocation) = self.0.get(usize::try_from(position).ok()?)?;
-        if known.expires.is_some_and(|end| end <= now) {
-            return Some(Err(TokenError::Invalid("The token has expired")));
-        }
-        let identity = Identity {
-            key: format!("token\n{}", known.name),
-            name: known.name.clone(),
-            scopes: known.scopes.clone(),
-            roles: known.roles.clone(),
-            expires: known.expires,
-        };
-        Some(Ok((identity, revocation.clone())))
+        Some(identified(known, revocation, "token".to_owned(), now))
     }
+}
+
+/// Returns the caller of a token, unless it has expired. The key of the identity is the issuer and the name.
+pub(super) fn identified(
+    token: &StaticToken,
+    revocation: &Revocation,
+    issuer: String,
+    now: SystemTime,
+) -> Result<(Identity, Revocation), TokenError> {
+    if token.expires.is_some_and(|end| end <= now) {
+        return Err(TokenError::invalid("expired-token", "The token has expired"));
+    }
+    let identity = Identity {
+        key: format!("{issuer}\n{}", token.name),
+        name: token.name.clone(),
+        scopes: token.scopes.clone(),
+        roles: token.roles.clone(),
+        expires: token.expires,
+    };
+    Ok((identity, revocation.clone()))
 }

@@ -18,6 +18,7 @@ const LATER = {
   proposals: 'channels/proposals',
   revision: 'channels/revision',
   rollouts: 'channels/rollouts',
+  tokens: 'channels/tokens',
   usage: 'usage/view',
   webhooks: 'channels/webhooks',
 };

@@ -10,7 +10,7 @@ import { Cell } from './store.js';
  * @typedef {{ view: View, name: string, values: Record<string, string> }} Place
  */
 
-const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels', 'proposals', 'rollouts', 'webhooks'];
+const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels', 'proposals', 'rollouts', 'tokens', 'webhooks'];
 /** Views of one thing, whose name may contain `/`. @type {string[]} */
 const NAMED = ['history', 'revision', 'compare', 'browse', 'proposal', 'edit', 'usage'];
 

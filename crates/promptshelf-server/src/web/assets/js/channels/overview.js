@@ -95,6 +95,7 @@ export function view({ values }, until) {
     h('p.links', null, [
       h('a', { href: linkTo('rollouts') }, t('ch.rollouts')),
       h('a', { href: linkTo('webhooks') }, t('ch.webhooks')),
+      h('a', { href: linkTo('tokens') }, t('ch.tokens')),
     ]),
   ]);
 }

@@ -1,0 +1,116 @@
+//! Keeps the tokens of a store: every server accepts a new one, and refuses a revoked one, within a second.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, Instant, SystemTime},
+};
+
+use jiff::Timestamp;
+use promptshelf_store::{ChangeHints, TokenInfo, TokenState};
+use tokio::time::sleep;
+
+use super::{
+    follower::{CONNECT_TIMEOUT, FollowError, HEAD_TIMEOUT, in_time},
+    source_signals::next,
+    store_handle::StoreHandle,
+};
+use crate::http::auth::{SharedToken, SharedTokens, StaticToken};
+
+/// The time between two comparisons without a hint.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// The least time between two comparisons, however many hints arrive.
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+
+/// The least time between two records of the use of one token.
+const RECORDED: Duration = Duration::from_mins(1);
+
+/// The prefix of the names of callers with a token of the store. A name of the sign-in cannot be taken with one: rules of
+/// access and four eyes compare names.
+const PREFIX: &str = "token/";
+
+/// Follows the tokens of a store.
+#[derive(Debug)]
+pub struct TokenFollower {
+    store: StoreHandle,
+    tokens: SharedTokens,
+    known: Option<TokenState>,
+    /// When the use of each token was last recorded.
+    recorded: HashMap<u64, Instant>,
+    /// Uses that are not recorded yet.
+    used: BTreeMap<u64, SystemTime>,
+}
+
+impl TokenFollower {
+    /// Creates a follower, which fills `tokens`. Nothing is read before [`run`](TokenFollower::run).
+    #[must_use]
+    pub fn new(store: StoreHandle, tokens: SharedTokens) -> TokenFollower {
+        TokenFollower { store, tokens, known: None, recorded: HashMap::new(), used: BTreeMap::new() }
+    }
+
+    /// Reads the tokens whenever they have changed. Never returns. While the store is away, the last ones are accepted, for a
+    /// day.
+    pub async fn run(mut self) {
+        let mut hints = None;
+        let mut is_away = false;
+        loop {
+            match self.compare(&mut hints).await {
+                Ok(()) => is_away = false,
+                Err(error) => {
+                    if !std::mem::replace(&mut is_away, true) {
+                        let url = self.store.url();
+                        tracing::warn!(
+                            "tokens that are created or revoked now take effect when {url} can be used: {error}"
+                        );
+                    }
+                    if matches!(error, FollowError::TimedOut) {
+                        self.store.reset().await;
+                        hints = None;
+                    }
+                }
+            }
+            sleep(MIN_PAUSE).await;
+            tokio::select! {
+                () = next(&mut hints) => {}
+                () = sleep(INTERVAL) => {}
+            }
+        }
+    }
+
+    async fn compare(&mut self, hints: &mut Option<ChangeHints>) -> Result<(), FollowError> {
+        let store = in_time(CONNECT_TIMEOUT, self.store.get()).await?;
+        if hints.is_none() {
+            *hints = Some(store.token_hints().await);
+        }
+        let state = in_time(HEAD_TIMEOUT, store.token_state()).await?;
+        if self.known != Some(state) {
+            let (state, valid) = in_time(CONNECT_TIMEOUT, store.valid_tokens()).await?;
+            self.tokens.replace(valid.into_iter().map(|(digest, info)| shared(*digest.bytes(), info)).collect());
+            self.known = Some(state);
+        } else {
+            self.tokens.confirm();
+        }
+        self.used.extend(self.tokens.take_used());
+        let is_due = |id: &u64| self.recorded.get(id).is_none_or(|at| at.elapsed() >= RECORDED);
+        let due: Vec<(u64, Timestamp)> = self
+            .used
+            .iter()
+            .filter(|(id, _)| is_due(id))
+            .filter_map(|(id, at)| Some((*id, Timestamp::try_from(*at).ok()?)))
+            .collect();
+        if !due.is_empty() {
+            in_time(HEAD_TIMEOUT, store.note_token_uses(&due)).await?;
+            for (id, _) in due {
+                self.used.remove(&id);
+                self.recorded.insert(id, Instant::now());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shared(sha256: [u8; 32], info: TokenInfo) -> SharedToken {
+    let TokenInfo { id, name, scopes, roles, expires, .. } = info;
+    let expires = expires.map(SystemTime::from);
+    SharedToken { id, token: StaticToken { name: format!("{PREFIX}{name}"), sha256, scopes, roles, expires } }
+}
