@@ -16,14 +16,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 mod help;
 
-use crate::source::HERE;
+use crate::{environment, source::HERE};
 
 pub(crate) use self::{
-    operator::{AuditArguments, HttpArguments, ServeArguments, ServedObject, TokenArguments, TokenCommand},
+    operator::{
+        AuditArguments, HttpArguments, ServeArguments, ServedObject, TokenArguments, TokenCommand,
+        TokenCreateArguments, TokenListArguments, TokenRevokeArguments,
+    },
     sources::{SourceArguments, SourceCommand, SourceConfig},
 };
 
@@ -67,7 +70,8 @@ impl CommandLine {
             return CommandLine { command: Command::Serve(arguments), log };
         }
         // Help and errors come from the complete command line.
-        CommandLine::try_parse().unwrap_or_else(|error| {
+        let matches = with_secrets(CommandLine::command()).try_get_matches();
+        matches.and_then(|matches| CommandLine::from_arg_matches(&matches)).unwrap_or_else(|error| {
             let passwords: Vec<String> =
                 std::env::args_os().filter_map(|word| password(&word.to_string_lossy()).map(str::to_owned)).collect();
             if passwords.is_empty() || !error.use_stderr() {
@@ -78,6 +82,16 @@ impl CommandLine {
             std::process::exit(error.exit_code())
         })
     }
+}
+
+/// Gives the options that variables set the secrets of files, too.
+fn with_secrets(command: clap::Command) -> clap::Command {
+    let secret = |argument: &clap::Arg| argument.get_env().and_then(OsStr::to_str).and_then(environment::from_file);
+    let command = command.mut_args(|argument| match secret(&argument) {
+        Some(secret) => argument.required(false).default_value(secret).hide_default_value(true),
+        None => argument,
+    });
+    command.mut_subcommands(with_secrets)
 }
 
 /// Returns whether the words are `--version --json`, in any order. The parser would ask for a command.
@@ -135,7 +149,7 @@ pub(crate) enum Command {
     /// Show and steer the sources of prompts in server.toml
     #[command(subcommand)]
     Source(SourceCommand),
-    /// Create a token for sign-in
+    /// Create, list and revoke tokens for sign-in
     #[command(subcommand)]
     Token(TokenCommand),
     /// Report every mistake in a library

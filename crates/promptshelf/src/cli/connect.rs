@@ -325,7 +325,8 @@ pub(crate) fn failure(error: ClientError, endpoint: Option<&Endpoint>) -> Failur
 fn token_origin(endpoint: &Endpoint) -> Option<&'static str> {
     let Endpoint::Url { headers, .. } = endpoint else { return None };
     let (_, value) = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"))?;
-    let from_environment = std::env::var("PROMPTSHELF_TOKEN").is_ok_and(|token| *value == format!("Bearer {token}"));
+    let from_environment =
+        crate::environment::variable("PROMPTSHELF_TOKEN").is_some_and(|token| *value == format!("Bearer {token}"));
     Some(if from_environment {
         "the token in PROMPTSHELF_TOKEN"
     } else {

@@ -58,7 +58,7 @@ async fn refresh(git: &GitSource) -> Result<(), Failure> {
 /// The folders that the operator's `server.toml` grants to libraries. Mistakes in that file are reported by `serve` and
 /// `check --config`, not by commands that only use a library; the valid entries of such a file still apply.
 pub(crate) fn granted_roots(config: Option<&Path>) -> Vec<PathBuf> {
-    let environment = |name: &str| std::env::var(name).ok();
+    let environment = crate::environment::variable;
     let file = ServerFileLocation::find(config, &environment).load();
     file.map(|mut file| file.granted_roots()).unwrap_or_default()
 }

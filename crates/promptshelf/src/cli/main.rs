@@ -6,6 +6,7 @@ mod client_config;
 mod command_line;
 mod commands;
 mod connect;
+mod environment;
 mod exit;
 mod library;
 mod observe;
@@ -44,12 +45,14 @@ fn main() -> ExitCode {
     if args::asks_for_version_as_json(std::env::args_os().skip(1)) {
         return ended(commands::shell::version());
     }
+    if let Err(failure) = environment::read_secrets() {
+        return ended(Err(failure));
+    }
     let CommandLine { command, log } = CommandLine::read();
     let default_level = if matches!(command, Command::Serve(_)) { SERVER_LOG } else { COMMAND_LOG };
     let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default_level);
-    let environment = |name: &str| std::env::var(name).ok();
     let traces = match &command {
-        Command::Serve(arguments) => commands::serve::traces(arguments, environment),
+        Command::Serve(arguments) => commands::serve::traces(arguments, environment::variable),
         _ => Ok(None),
     };
     let started = traces.and_then(|traces| telemetry::start(log.log_format, level, traces.as_ref()));
@@ -84,11 +87,14 @@ fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(),
                     log_format,
                     has_traces,
                 };
-                commands::serve::run(arguments, context, |name| std::env::var(name).ok()).await
+                commands::serve::run(arguments, context, environment::variable).await
             }
             Command::Audit(arguments) => commands::audit::run(arguments),
             Command::Source(command) => commands::source::run(command).await,
             Command::Token(TokenCommand::New(arguments)) => commands::token::new(arguments),
+            Command::Token(TokenCommand::Create(arguments)) => commands::channels::tokens::create(arguments).await,
+            Command::Token(TokenCommand::List(arguments)) => commands::channels::tokens::list(arguments).await,
+            Command::Token(TokenCommand::Revoke(arguments)) => commands::channels::tokens::revoke(arguments).await,
             Command::Check(arguments) => commands::check::run(arguments),
             Command::Explain(arguments) => commands::explain::run(arguments),
             Command::Clients(arguments) => commands::clients::run(arguments),

@@ -42,6 +42,7 @@ use self::{
     overrides::Overrides,
     private_files::{PrivateFile, PublicFolders},
     sections::{Http, MIN_CALLERS, RETENTION_DAYS, ServerSettings, TRACES_PERCENT, Tls},
+    sign_in::ResolvedSignIn,
     value::{CollectorUrl, Network, Switch},
 };
 pub(crate) use self::{
@@ -111,7 +112,10 @@ pub(crate) struct HttpSettings {
     pub(crate) options: http::Options,
     /// Sign-in, if callers have to sign in.
     pub(crate) sign_in: Option<SignInOptions>,
-    pub(crate) tokens_file: Option<PathBuf>,
+    /// The files that `sign_in` was read from.
+    pub(crate) sign_in_files: Vec<PathBuf>,
+    /// Whether the tokens of the store are accepted.
+    pub(crate) has_store_tokens: bool,
     /// The certificate, if the server uses TLS.
     pub(crate) tls: Option<TlsFiles>,
     /// Whether the management API of a store is served.
@@ -169,7 +173,7 @@ impl Settings {
             retention: Duration::from_secs(retention_days * 24 * 60 * 60),
             min_callers: written.usage.min_callers.map_or(MIN_CALLERS, |callers| callers.0),
         });
-        let mut http = HttpSettings::new(written, &file, arguments, &overrides)?;
+        let mut http = HttpSettings::new(written, &file, arguments, &overrides, library.has_store())?;
         http.options.channel_access = channel_access;
         http.options.profiles = profiles;
         let resource = http.sign_in.as_ref().and_then(|sign_in| sign_in.resource.clone());
@@ -201,7 +205,7 @@ impl Settings {
     /// The files that contain settings, or would if they existed.
     pub(crate) fn files(&self, location: &ServerFileLocation) -> Vec<PathBuf> {
         let tls = self.http.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
-        location.candidates().iter().chain(self.http.tokens_file.iter().chain(tls)).cloned().collect()
+        location.candidates().iter().chain(self.http.sign_in_files.iter().chain(tls)).cloned().collect()
     }
 }
 
@@ -228,6 +232,7 @@ impl HttpSettings {
         file: &ServerFile,
         arguments: &ServeArguments,
         overrides: &Overrides<'_, E>,
+        has_store: bool,
     ) -> Result<HttpSettings, Failure> {
         let flags = &arguments.over_http;
         let Http {
@@ -262,7 +267,8 @@ impl HttpSettings {
         let trusted: Vec<IpNet> =
             trusted.unwrap_or(written.proxy.trusted).into_iter().map(|network| network.0).collect();
         options.proxies = Proxies { trusted, header: written.proxy.header.into() };
-        let (sign_in, tokens_file) = sign_in::resolve(written.auth, file, flags, overrides)?;
+        let sign_in = sign_in::resolve(written.auth, file, flags, overrides, has_store)?;
+        let ResolvedSignIn { options: sign_in, files: sign_in_files, has_store_tokens } = sign_in;
         let is_tls_only = written.tls.strict_transport_security.unwrap_or(true);
         let tls = tls(written.tls, file, arguments, overrides)?;
         options.strict_transport_security = tls.is_some() && is_tls_only;
@@ -279,7 +285,8 @@ impl HttpSettings {
             allow_remote,
             options,
             sign_in,
-            tokens_file,
+            sign_in_files,
+            has_store_tokens,
             tls,
             has_api,
             limits: written.limits.to_limits(),
@@ -357,17 +364,33 @@ fn traces<E: Fn(&str) -> Option<String>>(
 /// The minimum length of a secret.
 const MIN_SECRET_BYTES: usize = 16;
 
-/// The key that several servers share. It comes from the environment alone, because others can read files of the
-/// library and command lines.
+/// The variables with the key that several servers share, and with the one before.
+const STATE_KEYS: [&str; 2] = ["PROMPTSHELF_STATE_KEY", "PROMPTSHELF_STATE_KEY_PREVIOUS"];
+
+/// The keys that several servers share: the one that signs, and during a rotation the one before, which still verifies. They
+/// come from the environment alone, because others can read files of the library and command lines.
 pub(crate) fn state_key(environment: impl Fn(&str) -> Option<String>) -> Result<Option<StateKey>, Failure> {
-    const VARIABLE: &str = "PROMPTSHELF_STATE_KEY";
-    let Some(secret) = environment(VARIABLE).filter(|secret| !secret.is_empty()) else { return Ok(None) };
-    if secret.len() < MIN_SECRET_BYTES {
-        let message =
-            format!("{VARIABLE} in the environment: expected at least {MIN_SECRET_BYTES} bytes, got {}", secret.len());
-        return Err(Failure::new(Exit::Usage, message).help("create one with `openssl rand -hex 32`"));
+    let read = |variable: &str| {
+        let Some(secret) = environment(variable).filter(|secret| !secret.is_empty()) else { return Ok(None) };
+        if secret.len() < MIN_SECRET_BYTES {
+            let message = format!(
+                "{variable} in the environment: expected at least {MIN_SECRET_BYTES} bytes, got {}",
+                secret.len()
+            );
+            return Err(Failure::new(Exit::Usage, message).help("create one with `openssl rand -hex 32`"));
+        }
+        Ok(Some(secret))
+    };
+    let [key, previous] = STATE_KEYS;
+    match (read(key)?, read(previous)?) {
+        (None, None) => Ok(None),
+        (Some(secret), None) => Ok(Some(StateKey::from_secret(secret.as_bytes()))),
+        (Some(secret), Some(old)) => {
+            Ok(Some(StateKey::from_secret(secret.as_bytes()).with_previous(StateKey::from_secret(old.as_bytes()))))
+        }
+        (None, Some(_)) => Err(Failure::new(Exit::Usage, format!("{previous} is set without {key}"))
+            .help("the previous key only verifies; set the new one, too")),
     }
-    Ok(Some(StateKey::from_secret(secret.as_bytes())))
 }
 
 #[cfg(test)]

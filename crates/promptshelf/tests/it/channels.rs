@@ -12,6 +12,8 @@ mod promotion;
 mod provenance;
 mod remote;
 mod review;
+#[cfg(unix)]
+mod tokens;
 mod usage;
 mod versions;
 mod webhooks;

@@ -54,6 +54,8 @@ mod shutdown;
 #[cfg(unix)]
 mod sources;
 #[cfg(unix)]
+mod starting;
+#[cfg(unix)]
 mod streams;
 mod sync;
 mod sync_skills;

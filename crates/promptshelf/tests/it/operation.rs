@@ -53,11 +53,11 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// The messages of a subscription, over any byte stream.
-struct Subscription<S>(BufReader<S>);
+pub(crate) struct Subscription<S>(BufReader<S>);
 
 impl<S: Read + Write> Subscription<S> {
     /// Subscribes to list changes, and waits for the acknowledgment.
-    fn open(mut carrier: S, token: &str) -> Subscription<S> {
+    pub(crate) fn open(mut carrier: S, token: &str) -> Subscription<S> {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
@@ -92,7 +92,7 @@ impl<S: Read + Write> Subscription<S> {
     }
 
     /// Asserts that the subscription ends with its result, as the protocol requires.
-    fn assert_end(&mut self) {
+    pub(crate) fn assert_end(&mut self) {
         let last = self.next();
         assert_eq!((&last["id"], &last["result"]["resultType"]), (&json!(5), &json!("complete")), "{last}");
     }

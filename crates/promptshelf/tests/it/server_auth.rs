@@ -2,7 +2,9 @@
 
 pub(crate) mod issuer;
 mod jwt;
+mod refusals;
 mod tokens;
+mod trust;
 
 use serde_json::{Value, json};
 

@@ -80,9 +80,9 @@ impl SourceArguments {
 
 /// Adds the token of the environment, if there is one.
 fn with_token(endpoint: Endpoint) -> Result<Endpoint, Failure> {
-    match std::env::var("PROMPTSHELF_TOKEN") {
-        Ok(token) if !token.is_empty() => Ok(endpoint.bearer(&token)?),
-        _ => Ok(endpoint),
+    match crate::environment::variable("PROMPTSHELF_TOKEN") {
+        Some(token) => Ok(endpoint.bearer(&token)?),
+        None => Ok(endpoint),
     }
 }
 

@@ -50,9 +50,11 @@ Sign-in (without it, only this machine can connect unless allow-remote is set):
   PROMPTSHELF_TOKENS            tokens-file = \"/etc/promptshelf/tokens\"
   PROMPTSHELF_ISSUER            issuer = \"https://…\"
   PROMPTSHELF_RESOURCE          resource = \"https://…/mcp\"
-                                # also: audiences, jwks-uri, algorithms, leeway,
-                                # user-claim, roles-claim, required-scopes,
-                                # scopes-supported
+                                # also: audiences, jwks-uri, jwks-file, ca-file,
+                                # algorithms, leeway, user-claim, roles-claim,
+                                # required-scopes, scopes-supported
+                                blocked-subjects = { file = \"blocked\" }
+                                store-tokens = true   # those of the store
                                 page-client-id = \"…\"    # of the page
                                 [auth.implies]
                                 \"prompts:write\" = [\"prompts:read\"]
@@ -135,7 +137,12 @@ Environment only:
   PROMPTSHELF_CONFIG            the path of server.toml
   PROMPTSHELF_STATE_KEY         a secret of at least 16 bytes that several
                                 servers share, so that a guided prompt can start
-                                on one and end on another";
+                                on one and end on another
+  PROMPTSHELF_STATE_KEY_PREVIOUS
+                                a key that is accepted too, during a rotation
+A secret can be in a file: PROMPTSHELF_STORE_FILE, PROMPTSHELF_STATE_KEY_FILE,
+PROMPTSHELF_STATE_KEY_PREVIOUS_FILE; for other commands PROMPTSHELF_TOKEN_FILE
+and PROMPTSHELF_CLIENT_SECRET_FILE";
 
 pub(super) const AUDIT_EXAMPLES: &str = "\
 Each record is one line: time, caller, method, subject, outcome and duration,
@@ -164,7 +171,12 @@ Examples:
   promptshelf serve prompts --http 0.0.0.0:80 \\
     --tokens /etc/promptshelf/tokens --allow-host prompts.example.com
 
-The tokens file must not be inside the library.";
+  promptshelf token create ci --scope prompts:read --store sqlite:team.db
+  promptshelf token list --url https://prompts.example.com
+  promptshelf token revoke ci --store sqlite:team.db
+
+The tokens file must not be inside the library. Through a server (--url) the
+commands need the scope library:admin.";
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::help;
+use super::{
+    channels::{ActorArguments, PlaceArguments},
+    help,
+};
 use crate::source::HERE;
 
 #[derive(Clone, Debug, Default, Args)]
@@ -191,15 +194,63 @@ pub(crate) struct AuditArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Print a new token, once, and the line to store for it
+    /// Print a new token, once, and the line to store for it in a file of the server
     #[command(after_help = help::TOKEN_EXAMPLES)]
     New(TokenArguments),
+    /// Create a token in a store, which every server of the store accepts within a second
+    #[command(after_help = help::TOKEN_EXAMPLES)]
+    Create(TokenCreateArguments),
+    /// List the tokens of a store, with their last use
+    #[command(after_help = help::TOKEN_EXAMPLES)]
+    List(TokenListArguments),
+    /// Revoke a token of a store: every server refuses it within a second, and ends its streams
+    #[command(after_help = help::TOKEN_EXAMPLES)]
+    Revoke(TokenRevokeArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenCreateArguments {
+    #[command(flatten)]
+    pub(crate) token: TokenArguments,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenListArguments {
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenRevokeArguments {
+    /// The number of the token, or its name
+    #[arg(value_name = "TOKEN")]
+    pub(crate) token: String,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArguments {
     /// Name of the token's owner in access rules and records
-    #[arg(value_name = "NAME")]
+    #[arg(id = "owner", value_name = "NAME")]
     pub(crate) name: String,
 
     /// A scope of the token; can be repeated

@@ -20,6 +20,7 @@ mod rendered;
 mod report;
 mod review;
 mod rollout;
+pub(crate) mod tokens;
 mod tree_checker;
 mod unified;
 mod usage;
@@ -30,7 +31,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    access::check_channel,
+    access::{check_channel, unopened},
     remote::{refresh_remote_source, remote_sources},
 };
 

@@ -7,7 +7,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::{clients, review, sarif};
-use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Severity};
+use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_git::GitAddress;
 use promptshelf_server::{Library, OpenError};
 use promptshelf_source::{Directory, Fixed, Source};
@@ -28,15 +28,23 @@ use crate::{
 pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
     let clients = selected_clients(&arguments.clients)?;
-    let environment = |name: &str| std::env::var(name).ok();
+    let environment = crate::environment::variable;
     // Diagnostics show paths relative to the library, and this file is outside of it.
     let config = arguments.config.as_deref().map(std::path::absolute).transpose()?;
     let location = ServerFileLocation::find(config.as_deref(), &environment);
     let named = arguments.library.explicit_folder().filter(|folder| !GitAddress::is_meant(&folder.to_string_lossy()));
     let settings = config.is_some().then(|| settings::check_file(&location, named, &environment)).transpose()?;
-    // With `[[source]]` the rules are about names that this library does not have.
-    let rules = settings.iter().filter(|settings| !settings.has_sources).flat_map(|settings| settings.access.clone());
-    let (prompts, mut diagnostics) = check(folder, granted_roots(config.as_deref()), rules.collect(), &clients)?;
+    let is_here = arguments.library.explicit_folder().is_none();
+    let (prompts, mut diagnostics) = match settings.as_ref().filter(|settings| settings.has_sources) {
+        // Without a library on the command line `serve` serves the sources, and not the working directory.
+        Some(settings) if is_here => check_sources(&settings.folders, &granted_roots(config.as_deref()), &clients)?,
+        // With `[[source]]` the rules are about names that this library does not have.
+        Some(_) => check(folder, granted_roots(config.as_deref()), Vec::new(), &clients)?,
+        None => {
+            let rules = settings.iter().flat_map(|settings| settings.access.clone()).collect();
+            check(folder, granted_roots(config.as_deref()), rules, &clients)?
+        }
+    };
     diagnostics.extend(settings.into_iter().flat_map(|settings| settings.diagnostics));
     diagnostics.sort_by(|a, b| position(a).cmp(&position(b)));
 
@@ -60,6 +68,30 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     } else {
         Ok(())
     }
+}
+
+/// Checks the folders of `[[source]]`. Other sources are not read: they can be away, and are other people's.
+fn check_sources(
+    folders: &[PathBuf],
+    roots: &[PathBuf],
+    clients: &[&clients::Client],
+) -> Result<(usize, Vec<Diagnostic>), Failure> {
+    let (mut prompts, mut all) = (0, Vec::new());
+    for folder in folders {
+        let (count, found) = check(folder, roots.to_vec(), Vec::new(), clients)?;
+        prompts += count;
+        // Paths are relative to the library, and there are several.
+        let moved = |location: &Location| {
+            let path = path_from_here(folder, &location.source.path);
+            Location::new(&SourceText::new(path, &*location.source.text), location.span())
+        };
+        all.extend(found.into_iter().map(|mut diagnostic| {
+            diagnostic.location = moved(&diagnostic.location);
+            diagnostic.related.iter_mut().for_each(|(location, _)| *location = moved(location));
+            diagnostic
+        }));
+    }
+    Ok((prompts, all))
 }
 
 /// Checks a library with the operator's access rules. Returns the number of its prompts, and all findings.

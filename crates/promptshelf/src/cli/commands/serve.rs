@@ -1,5 +1,6 @@
 //! `promptshelf serve`: serves a library to MCP clients, on stdio or over HTTP.
 
+mod accident;
 mod announce;
 mod editing;
 mod followed;
@@ -11,13 +12,17 @@ mod signals;
 mod supervisor;
 mod webhooks;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use promptshelf_server::{
     Builder, Library,
     api::{Api, Versions},
-    channels::{LibraryChecker, StoreHandle},
-    http::{self, auth::SignIn, tls::Tls},
+    channels::{LibraryChecker, StoreHandle, TokenFollower},
+    http::{
+        self,
+        auth::{SharedTokens, SignIn, SignInOptions},
+        tls::Tls,
+    },
     usage::UsageLog,
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Service, Usage};
@@ -77,6 +82,11 @@ pub(crate) async fn run(
     let mut settings = Settings::read(&location, arguments, &environment)?;
     editing::check(arguments, &settings)?;
     let over_http = !arguments.stdio && (settings.http.is_requested || stdin_is_terminal || arguments.edit);
+    for variable in crate::environment::unknown() {
+        tracing::warn!("{variable}");
+    }
+    let home = environment("HOME").or_else(|| environment("USERPROFILE")).map(PathBuf::from);
+    accident::refuse(arguments, &settings, over_http, stdin_is_terminal, home)?;
     let deliveries = if over_http { webhooks::open(&settings)? } else { None };
     let known = known_files(&settings, &location)?;
     // On stdio settings are not reloaded: a client starts another server.
@@ -153,7 +163,9 @@ pub(crate) async fn run(
     let (listener, bound) = listen::bind(&settings.http).await?;
     let mut options = settings.http.options.clone();
     options.mcp.allowed_hosts = listen::hosts(&settings.http, bound);
-    options.sign_in = settings.http.sign_in.clone().map(SignIn::new);
+    let shared_tokens = shared_tokens(&settings);
+    options.sign_in = sign_in_options(&settings, shared_tokens.as_ref()).map(SignIn::new);
+    options.sign_in.iter().for_each(SignIn::follow_keys);
     options.api = api(&settings, bound)?;
     options.versions = versions(&settings, &rules);
     options.folder = editing::api(arguments, &settings, bound)?;
@@ -178,7 +190,7 @@ pub(crate) async fn run(
         }
         counted.iter().for_each(|log| metrics.metrics.observe_usage(log));
         delivering.iter().for_each(|delivering| metrics.metrics.observe_deliveries(&delivering.deliveries));
-        metrics.set_ready(library.server(), served.monitors());
+        metrics.set_ready(&app);
     }
     let reloader = Reloader {
         arguments: arguments.clone(),
@@ -189,6 +201,7 @@ pub(crate) async fn run(
         audit,
         served,
         rules,
+        shared_tokens,
         app: app.clone(),
         tls: tls.clone(),
         is_suspended: false,
@@ -215,6 +228,22 @@ pub(crate) async fn run(
     finish(counted.as_ref()).await;
     flush(&service, recorder).await;
     Ok(())
+}
+
+/// The tokens of the store, which are followed from now on.
+fn shared_tokens(settings: &Settings) -> Option<SharedTokens> {
+    let ServedLibrary::Channels(channels) = &settings.library else { return None };
+    let tokens = settings.http.has_store_tokens.then(SharedTokens::default)?;
+    let store = StoreHandle::new(channels.default.store.clone());
+    tokio::spawn(TokenFollower::new(store, tokens.clone()).run());
+    Some(tokens)
+}
+
+/// The sign-in with the tokens of the store.
+fn sign_in_options(settings: &Settings, shared_tokens: Option<&SharedTokens>) -> Option<SignInOptions> {
+    let mut options = settings.http.sign_in.clone()?;
+    options.shared_tokens = shared_tokens.cloned();
+    Some(options)
 }
 
 /// Opens the library. `finished` adds everything but its source to a builder.

@@ -84,7 +84,7 @@ struct Configured {
 
 impl Configured {
     fn read(config: &SourceConfig) -> Result<Configured, Failure> {
-        let environment = |name: &str| std::env::var(name).ok();
+        let environment = crate::environment::variable;
         let location = ServerFileLocation::find(config.config.as_deref(), &environment);
         let mut file = location.load()?;
         let sources = file.sources();

@@ -49,13 +49,20 @@ fn check(arguments: &TokenArguments) -> Result<(), Failure> {
     if arguments.roles.iter().any(|role| role.trim().is_empty()) {
         return Err(usage("--role: the role is empty: expected a name such as editor".to_owned()));
     }
-    if let Some(text) = &arguments.expires {
-        let Day(day) = text.parse().map_err(|reason| usage(format!("--expires: {reason}")))?;
-        if day <= SystemTime::now() {
+    arguments.expiry().map(drop)
+}
+
+impl TokenArguments {
+    /// Returns the day of `--expires`, which is in the future.
+    pub(crate) fn expiry(&self) -> Result<Option<Day>, Failure> {
+        let usage = |message: String| Failure::new(Exit::Usage, message);
+        let Some(text) = &self.expires else { return Ok(None) };
+        let day: Day = text.parse().map_err(|reason| usage(format!("--expires: {reason}")))?;
+        if day.0 <= SystemTime::now() {
             return Err(usage(format!("--expires: the day {text} has already begun: expected a later one")));
         }
+        Ok(Some(day))
     }
-    Ok(())
 }
 
 /// Formats the stored form of a token, with its hash, as an inline table of TOML.

@@ -52,7 +52,7 @@ pub(super) fn sign_in_help() -> Option<String> {
 }
 
 fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
+    crate::environment::variable(name)
 }
 
 struct PageOpener {

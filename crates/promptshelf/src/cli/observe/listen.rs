@@ -13,8 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use promptshelf_mcp::Server;
-use promptshelf_server::{ReplicaMonitor, http};
+use promptshelf_server::http::{self, App};
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use super::Metrics;
@@ -32,7 +31,7 @@ const IDLE: Duration = Duration::from_secs(75);
 #[derive(Debug)]
 pub(crate) struct MetricsServer {
     pub(crate) metrics: Arc<Metrics>,
-    server: Arc<OnceLock<(Server, Vec<ReplicaMonitor>)>>,
+    app: Arc<OnceLock<App>>,
     task: JoinHandle<()>,
 }
 
@@ -45,7 +44,7 @@ impl Drop for MetricsServer {
 #[derive(Clone)]
 struct ServerState {
     metrics: Arc<Metrics>,
-    server: Arc<OnceLock<(Server, Vec<ReplicaMonitor>)>>,
+    app: Arc<OnceLock<App>>,
 }
 
 impl MetricsServer {
@@ -60,20 +59,20 @@ impl MetricsServer {
         let listener = TcpListener::bind((address.host.as_str(), address.port)).await.map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         tracing::info!("metrics are served on http://{bound}/metrics");
-        let state = ServerState { metrics: Arc::new(Metrics::new()), server: Arc::default() };
+        let state = ServerState { metrics: Arc::new(Metrics::new()), app: Arc::default() };
         let routes = Router::new()
             .route("/metrics", get(metrics))
             .route("/healthz", get(http::healthy))
             .route("/readyz", get(ready))
             .with_state(state.clone());
         let task = tokio::spawn(http::serve_routes(listener, routes, IDLE));
-        Ok(MetricsServer { metrics: state.metrics, server: state.server, task })
+        Ok(MetricsServer { metrics: state.metrics, app: state.app, task })
     }
 
-    /// Reports from now on that the library is served.
-    pub(crate) fn set_ready(&self, server: &Server, replicas: Vec<ReplicaMonitor>) {
+    /// Reports from now on whether the application is ready.
+    pub(crate) fn set_ready(&self, app: &App) {
         // The first call counts.
-        let _ = self.server.set((server.clone(), replicas));
+        let _ = self.app.set(app.clone());
     }
 }
 
@@ -88,30 +87,28 @@ async fn metrics(State(state): State<ServerState>) -> Response {
 }
 
 async fn ready(State(state): State<ServerState>) -> (StatusCode, String) {
-    match state.server.get() {
-        Some((server, replicas)) => http::readiness(server, replicas),
+    match state.app.get() {
+        Some(app) => app.readiness(),
         None => (StatusCode::SERVICE_UNAVAILABLE, "the library is being read\n".to_owned()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_server::{
-        Library,
-        http::{App, Options},
-    };
+    use promptshelf_server::{Library, http::Options};
 
     use super::*;
 
     #[tokio::test]
     async fn readiness_follows_catalog_and_shutdown() {
-        let state = ServerState { metrics: Arc::new(Metrics::new()), server: Arc::default() };
+        let state = ServerState { metrics: Arc::new(Metrics::new()), app: Arc::default() };
         let status = async || ready(State(state.clone())).await.0.as_u16();
         assert_eq!(status().await, 503, "the library is being read");
         assert!(state.metrics.text().expect("metrics").contains("promptshelf_build_info"), "and metrics are available");
         let library = Library::builder().build().expect("a library");
-        state.metrics.observe(&library, &App::new(&library, &Options::default()), None, Vec::new());
-        state.server.set((library.server().clone(), Vec::new())).expect("set once");
+        let app = App::new(&library, &Options::default());
+        state.metrics.observe(&library, &app, None, Vec::new());
+        state.app.set(app).expect("set once");
         assert_eq!(status().await, 200);
         library.server().shutdown();
         assert_eq!(status().await, 503);

@@ -21,7 +21,12 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use promptshelf_server::{Library, ReplicaMonitor, ReplicaStatus, deliveries::Deliveries, http::App, usage::UsageLog};
+use promptshelf_server::{
+    Library, ReplicaMonitor, ReplicaStatus,
+    deliveries::Deliveries,
+    http::{App, auth::SignIn},
+    usage::UsageLog,
+};
 use promptshelf_service::AuditFile;
 use promptshelf_source::{SourceSet, SourceState, SourceStatus};
 
@@ -212,6 +217,9 @@ impl Collector for LibraryCollector {
             let help = "Connections that were closed before their time, by reason";
             labelled(&mut encoder, MetricType::Counter, "connections_closed", help, "reason", &usage.closed)?;
         }
+        if let Some(sign_in) = self.app.get().and_then(App::sign_in) {
+            encode_sign_in(&sign_in, &mut encoder)?;
+        }
         if let Some(replicas) = self.replicas.get().filter(|replicas| !replicas.is_empty()) {
             self.encode_replicas(replicas, &mut encoder)?;
         }
@@ -264,6 +272,24 @@ impl LibraryCollector {
                 [("channel", replica.channel.as_str()), ("epoch", replica.epoch.as_deref().unwrap_or_default())];
             ConstGauge::new(1_u64).encode(family.encode_family(&labels)?)
         })
+    }
+}
+
+/// Encodes refused sign-ins, and the state of the issuer's keys.
+fn encode_sign_in(sign_in: &SignIn, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let help = "Requests whose caller could not be identified, by reason";
+    labelled(encoder, MetricType::Counter, "sign_ins_refused", help, "reason", &sign_in.refused())?;
+    if let Some(fetches) = sign_in.key_fetches() {
+        let outcomes = [("ok", fetches.succeeded), ("failed", fetches.failed)];
+        let help = "Attempts to fetch the issuer's keys, by outcome";
+        labelled(encoder, MetricType::Counter, "issuer_key_fetches", help, "outcome", &outcomes)?;
+    }
+    match sign_in.key_age() {
+        Some(age) => {
+            let help = "Seconds since the issuer's keys were fetched";
+            gauge(encoder, "issuer_keys_age_seconds", help, age.as_secs())
+        }
+        None => Ok(()),
     }
 }
 

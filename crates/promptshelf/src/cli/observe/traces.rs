@@ -3,7 +3,7 @@
 //! Only spans of this project are exported, and no log events. The attributes of a span are set where it is opened,
 //! and never contain anything that a caller sent.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use opentelemetry::{
@@ -23,10 +23,6 @@ use promptshelf_service::TraceContext;
 use tracing::{Span, Subscriber, level_filters::LevelFilter};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
-use ureq::{
-    Agent,
-    tls::{RootCerts, TlsConfig},
-};
 
 use crate::{
     exit::{Exit, Failure},
@@ -38,7 +34,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit for sending the pending spans when the program ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum size of a response of the collector, in bytes.
-const MAX_RESPONSE_BYTES: u64 = 1 << 20;
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
 /// The maximum lengths of a caller's trace context, in bytes. Version 00 of `traceparent` has 55 bytes; W3C Trace
 /// Context requires that at least 512 bytes of `tracestate` are propagated.
 const MAX_TRACEPARENT_BYTES: usize = 256;
@@ -67,7 +63,7 @@ where
 {
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(Client(agent(&traces.endpoint)))
+        .with_http_client(Client::new(&traces.endpoint)?)
         .with_endpoint(&*traces.endpoint)
         .with_timeout(REQUEST_TIMEOUT)
         .build()
@@ -124,9 +120,12 @@ impl Extractor for TraceContextExtractor<'_> {
     }
 }
 
-/// Sends requests with ureq, which other parts use already. It blocks only the exporter's own thread.
+/// Sends requests from the exporter's own thread, which it blocks: there is no runtime on it.
 #[derive(Debug)]
-struct Client(Agent);
+struct Client {
+    client: reqwest::Client,
+    runtime: tokio::runtime::Runtime,
+}
 
 impl HttpClient for Client {
     fn send_bytes<'s, 'f>(&'s self, request: Request<Bytes>) -> BoxFuture<'f, Result<Response<Bytes>, HttpError>>
@@ -135,21 +134,40 @@ impl HttpClient for Client {
         Self: 'f,
     {
         Box::pin(async move {
-            let (head, mut body) = self.0.run(request.map(Vec::from))?.into_parts();
-            let body = body.with_config().limit(MAX_RESPONSE_BYTES).read_to_vec()?;
-            Ok(Response::from_parts(head, body.into()))
+            let request = request.map(reqwest::Body::from).try_into()?;
+            let sending = async {
+                let mut response = self.client.execute(request).await?;
+                let mut head = Response::new(());
+                *head.status_mut() = response.status();
+                *head.headers_mut() = std::mem::take(response.headers_mut());
+                let mut body = Vec::new();
+                while let Some(chunk) = response.chunk().await? {
+                    if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
+                        return Err(format!("the response has more than {MAX_RESPONSE_BYTES} bytes").into());
+                    }
+                    body.extend_from_slice(&chunk);
+                }
+                Ok(head.map(|()| body.into()))
+            };
+            self.runtime.block_on(sending)
         })
     }
 }
 
-fn agent(endpoint: &str) -> Agent {
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::WebPki)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-        .build();
-    let config =
-        Agent::config_builder().tls_config(tls).timeout_global(Some(REQUEST_TIMEOUT)).http_status_as_error(false);
-    // A proxy cannot reach this machine's loopback interface.
-    let config = if promptshelf_client::is_loopback_url(endpoint) { config.proxy(None) } else { config };
-    config.max_redirects(0).build().into()
+impl Client {
+    fn new(endpoint: &str) -> Result<Client, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Usage, format!("cannot send traces: {error}"));
+        let client = reqwest::Client::builder()
+            .timeout(REQUEST_TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .http1_only();
+        // A proxy cannot reach this machine's loopback interface.
+        let client = if promptshelf_client::is_loopback_url(endpoint) { client.no_proxy() } else { client };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        Ok(Client {
+            client: client.build().map_err(|error| failed(&error))?,
+            runtime: runtime.map_err(|error| failed(&error))?,
+        })
+    }
 }

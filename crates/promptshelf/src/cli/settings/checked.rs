@@ -57,6 +57,8 @@ pub(crate) struct FileReport {
     pub(crate) access: Vec<AccessRule>,
     /// Whether it configures `[[source]]`, whose names the access rules use.
     pub(crate) has_sources: bool,
+    /// The folders of `[[source]]`.
+    pub(crate) folders: Vec<PathBuf>,
 }
 
 /// Checks `server.toml` as `serve` does before it starts, without opening other files. Private files are compared with
@@ -78,5 +80,6 @@ pub(crate) fn check_file(
     let folders = PublicFolders { library, sources: &folders, granted: &file.granted_roots() };
     let private = PrivateFile::all(&file, &written, library.is_none(), &arguments, &overrides);
     folders.refuse(&private, &mut file)?;
-    Ok(FileReport { diagnostics: file.found(), access, has_sources: !sources.is_empty() })
+    let folders = sources::folders(&sources).collect();
+    Ok(FileReport { diagnostics: file.found(), access, has_sources: !sources.is_empty(), folders })
 }

@@ -92,6 +92,11 @@ impl ServedLibrary {
         Ok(ServedLibrary::Folder(arguments.library.word().to_owned()))
     }
 
+    /// Whether channels of a store are served.
+    pub(crate) fn has_store(&self) -> bool {
+        matches!(self, ServedLibrary::Channels(_))
+    }
+
     /// The folder that a library can publish files of.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match self {

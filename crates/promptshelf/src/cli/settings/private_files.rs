@@ -4,7 +4,12 @@ use std::path::{Path, PathBuf};
 
 use promptshelf_core::Code;
 
-use super::{file::ServerFile, overrides::Overrides, sections::ServerSettings};
+use super::{
+    file::ServerFile,
+    overrides::Overrides,
+    sections::{BlockedSubjects, ServerSettings},
+    source_sections::SecretFile,
+};
 use crate::{
     args::ServeArguments,
     exit::{Exit, Failure},
@@ -79,7 +84,14 @@ impl PrivateFile {
             let index = index.to_string();
             Some(PrivateFile::written("file of a secret", path, &["webhook", &index, "secret", "file"]))
         });
-        single.chain(of_sources).chain(of_webhooks).collect()
+        let blocked = match &written.auth.blocked_subjects {
+            BlockedSubjects::File(SecretFile { file: path }) => {
+                let keys = ["auth", "blocked-subjects", "file"];
+                Some(PrivateFile::written("file of blocked subjects", file.resolve(path), &keys))
+            }
+            BlockedSubjects::List(_) => None,
+        };
+        single.chain(of_sources).chain(of_webhooks).chain(blocked).collect()
     }
 
     fn written(name: &'static str, path: PathBuf, keys: &[&str]) -> PrivateFile {

@@ -1,19 +1,25 @@
 //! The sections of `server.toml` as serde types, from which its JSON Schema is derived as well.
 
-use std::{collections::BTreeMap, num::NonZeroU32, path::PathBuf};
+use std::{collections::BTreeMap, fmt, num::NonZeroU32, path::PathBuf};
 
 use promptshelf_server::http::{self, ConnectionLimits, auth::IssuerOptions, proxy::ForwardedHeader};
 use promptshelf_service::{AuditFileOptions, Limits};
 use promptshelf_source::settings::{Bounded, Tables};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{
+        IgnoredAny, MapAccess, SeqAccess, Visitor,
+        value::{MapAccessDeserializer, SeqAccessDeserializer},
+    },
+};
 use serde_json::Value;
 
 use super::{
     evaluation_section::EvaluationSection,
     requirements::Requirements,
     rollout_section::RolloutSection,
-    source_sections::Source,
+    source_sections::{SecretFile, Source},
     value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256},
     webhook_sections::WebhookSection,
 };
@@ -125,6 +131,16 @@ pub(super) struct Auth {
     pub(super) audiences: Vec<String>,
     /// The URL of the issuer's keys. Default: found through the issuer's metadata.
     pub(super) jwks_uri: Option<HttpsUrl>,
+    /// A file with the issuer's keys (a JSON Web Key Set), instead of fetching them. It is read again when it changes.
+    pub(super) jwks_file: Option<PathBuf>,
+    /// A file with certificate authorities, as PEM, that are trusted for the issuer in addition to those of the system.
+    pub(super) ca_file: Option<PathBuf>,
+    /// Subjects or names of callers who are refused, whatever their token: a list, or `{ file = "…" }` with one a line. A
+    /// change takes effect within a second, also for open streams.
+    pub(super) blocked_subjects: BlockedSubjects,
+    /// Accept the tokens of the store (`promptshelf token create`), if the library is a channel. Default: true with other
+    /// tokens or an issuer, else false.
+    pub(super) store_tokens: Option<bool>,
     /// Accepted signature algorithms. Default: all asymmetric ones.
     pub(super) algorithms: Option<Vec<AlgorithmName>>,
     /// The difference between clocks that is tolerated, in seconds.
@@ -142,6 +158,44 @@ pub(super) struct Auth {
     pub(super) implies: BTreeMap<String, Vec<String>>,
     /// The public client of the page at the authorization server.
     pub(super) page_client_id: Option<String>,
+}
+
+/// Callers who are refused.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+pub(super) enum BlockedSubjects {
+    List(Vec<String>),
+    File(SecretFile),
+}
+
+impl Default for BlockedSubjects {
+    fn default() -> BlockedSubjects {
+        BlockedSubjects::List(Vec::new())
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockedSubjects {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<BlockedSubjects, D::Error> {
+        struct ListOrFile;
+
+        impl<'de> Visitor<'de> for ListOrFile {
+            type Value = BlockedSubjects;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of subjects, or `{ file = \"…\" }`")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<BlockedSubjects, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(BlockedSubjects::List)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BlockedSubjects, A::Error> {
+                SecretFile::deserialize(MapAccessDeserializer::new(map)).map(BlockedSubjects::File)
+            }
+        }
+
+        deserializer.deserialize_any(ListOrFile)
+    }
 }
 
 /// A static token: the line that `promptshelf token new` prints.

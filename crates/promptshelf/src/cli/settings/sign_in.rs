@@ -7,14 +7,15 @@ use std::{
 };
 
 use promptshelf_core::SourceText;
-use promptshelf_server::http::auth::{IssuerOptions, SignInOptions, StaticToken};
+use promptshelf_server::http::auth::{IssuerOptions, KeySet, SignInOptions, StaticToken};
 use promptshelf_source::settings::SettingsFile;
 use serde::Deserialize;
 
 use super::{
     file::ServerFile,
     overrides::Overrides,
-    sections::{Auth, Token},
+    sections::{Auth, BlockedSubjects, Token},
+    source_sections::SecretFile,
     value::HttpsUrl,
 };
 use crate::{
@@ -22,7 +23,15 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Combines `[auth]` with flags and variables. Also returns the file that tokens were read from.
+/// The sign-in, with the files that it was read from.
+pub(super) struct ResolvedSignIn {
+    pub(super) options: Option<SignInOptions>,
+    pub(super) files: Vec<PathBuf>,
+    /// Whether the tokens of the store are accepted.
+    pub(super) has_store_tokens: bool,
+}
+
+/// Combines `[auth]` with flags and variables. `has_store` if channels of a store are served.
 ///
 /// # Errors
 ///
@@ -32,7 +41,8 @@ pub(super) fn resolve<E: Fn(&str) -> Option<String>>(
     file: &ServerFile,
     flags: &HttpArguments,
     overrides: &Overrides<'_, E>,
-) -> Result<(Option<SignInOptions>, Option<PathBuf>), Failure> {
+    has_store: bool,
+) -> Result<ResolvedSignIn, Failure> {
     let configured = written.tokens_file.take().map(|path| file.resolve(&path));
     let given = overrides.path("tokens", flags.tokens.as_deref());
     let exit = if given.is_some() { Exit::Usage } else { Exit::Settings };
@@ -42,53 +52,99 @@ pub(super) fn resolve<E: Fn(&str) -> Option<String>>(
     written.issuer = issuer.or(written.issuer);
     written.resource = resource.or(written.resource);
     let mut tokens: Vec<StaticToken> = std::mem::take(&mut written.tokens).into_iter().map(Token::into).collect();
-    if let Some(path) = &tokens_file {
-        let read = read_tokens(path, exit)?;
+    let mut files = Vec::new();
+    if let Some(path) = tokens_file {
+        let read = read_tokens(&path, exit)?;
         // An empty file of tokens must not switch sign-in off.
-        if read.is_empty() && tokens.is_empty() && written.issuer.is_none() {
+        if read.is_empty() && tokens.is_empty() && written.issuer.is_none() && written.store_tokens != Some(true) {
             return Err(Failure::new(exit, format!("{} contains no tokens", path.display())));
         }
         tokens.extend(read);
+        files.push(path);
     }
-    Ok((options(written, tokens)?, tokens_file))
-}
-
-fn options(auth: Auth, tokens: Vec<StaticToken>) -> Result<Option<SignInOptions>, Failure> {
-    let resource = auth.resource.map(|url| url.0);
-    let issuer = match (auth.issuer, &resource) {
-        (None, _) => None,
-        (Some(HttpsUrl(issuer)), None) => {
-            let message = format!("tokens of {issuer} need the URL that they are issued for");
-            return Err(Failure::new(Exit::Usage, message)
-                .help("set the exact URL that clients use, with --resource https://prompts.example.com/mcp"));
-        }
-        (Some(HttpsUrl(issuer)), Some(_)) => {
-            let mut options = IssuerOptions::new(issuer);
-            options.audiences = auth.audiences;
-            options.jwks_uri = auth.jwks_uri.map(|url| url.0);
-            if let Some(algorithms) = auth.algorithms {
-                options.algorithms = algorithms.into_iter().map(|algorithm| algorithm.0).collect();
-            }
-            if let Some(seconds) = auth.leeway {
-                options.leeway = Duration::from_secs(seconds.0);
-            }
-            options.user_claim = auth.user_claim.unwrap_or(options.user_claim);
-            options.roles_claim = auth.roles_claim.unwrap_or(options.roles_claim);
-            Some(options)
+    if written.store_tokens == Some(true) && !has_store {
+        return Err(Failure::new(
+            Exit::Settings,
+            "`store-tokens` in [auth] needs a store, and the library is another one",
+        ));
+    }
+    let is_configured = written.issuer.is_some() || !tokens.is_empty();
+    let has_store_tokens = has_store && written.store_tokens.unwrap_or(is_configured);
+    let blocked = match std::mem::take(&mut written.blocked_subjects) {
+        BlockedSubjects::List(subjects) => subjects,
+        BlockedSubjects::File(SecretFile { file: path }) => {
+            let path = file.resolve(&path);
+            let text = read_file(&path, "blocked-subjects")?;
+            files.push(path);
+            lines(&text).map(|(_, line)| line.to_owned()).collect()
         }
     };
-    if issuer.is_none() && tokens.is_empty() {
-        return Ok(None);
+    let issuer = issuer_options(&mut written, file, &mut files)?;
+    if issuer.is_none() && tokens.is_empty() && !has_store_tokens {
+        return Ok(ResolvedSignIn { options: None, files, has_store_tokens });
     }
     let mut options = SignInOptions::default();
-    options.resource = resource;
+    options.resource = written.resource.map(|url| url.0);
     options.tokens = tokens;
     options.issuer = issuer;
-    options.required_scopes = auth.required_scopes;
-    options.scopes_supported = auth.scopes_supported;
-    options.implies = auth.implies;
-    options.page_client_id = auth.page_client_id;
+    options.blocked_subjects = blocked;
+    options.required_scopes = written.required_scopes;
+    options.scopes_supported = written.scopes_supported;
+    options.implies = written.implies;
+    options.page_client_id = written.page_client_id;
+    Ok(ResolvedSignIn { options: Some(options), files, has_store_tokens })
+}
+
+fn issuer_options(
+    auth: &mut Auth,
+    file: &ServerFile,
+    files: &mut Vec<PathBuf>,
+) -> Result<Option<IssuerOptions>, Failure> {
+    let Some(HttpsUrl(issuer)) = auth.issuer.take() else { return Ok(None) };
+    if auth.resource.is_none() {
+        let message = format!("tokens of {issuer} need the URL that they are issued for");
+        return Err(Failure::new(Exit::Usage, message)
+            .help("set the exact URL that clients use, with --resource https://prompts.example.com/mcp"));
+    }
+    let mut options = IssuerOptions::new(issuer);
+    options.audiences = std::mem::take(&mut auth.audiences);
+    options.jwks_uri = auth.jwks_uri.take().map(|url| url.0);
+    let invalid = |path: &Path, reason: String| Failure::new(Exit::Settings, format!("{}: {reason}", path.display()));
+    if let Some(path) = auth.jwks_file.take().map(|path| file.resolve(&path)) {
+        if options.jwks_uri.is_some() {
+            let message = "`jwks-file` and `jwks-uri` in [auth] both name the keys of the issuer";
+            return Err(Failure::new(Exit::Settings, message).help("keep one of them"));
+        }
+        let keys = read_file(&path, "jwks-file")?.parse::<KeySet>();
+        options.keys = Some(keys.map_err(|reason| invalid(&path, reason))?);
+        files.push(path);
+    }
+    if let Some(path) = auth.ca_file.take().map(|path| file.resolve(&path)) {
+        options.trust(read_file(&path, "ca-file")?.into_bytes()).map_err(|reason| invalid(&path, reason))?;
+        files.push(path);
+    }
+    if let Some(algorithms) = auth.algorithms.take() {
+        options.algorithms = algorithms.into_iter().map(|algorithm| algorithm.0).collect();
+    }
+    if let Some(seconds) = auth.leeway {
+        options.leeway = Duration::from_secs(seconds.0);
+    }
+    options.user_claim = auth.user_claim.take().unwrap_or(options.user_claim);
+    options.roles_claim = auth.roles_claim.take().unwrap_or(options.roles_claim);
     Ok(Some(options))
+}
+
+fn read_file(path: &Path, key: &str) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| {
+        let message = format!("{}, which `{key}` in [auth] names, cannot be read: {error}", path.display());
+        Failure::new(Exit::Settings, message)
+    })
+}
+
+/// Returns the lines of a file that are neither empty nor comments, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
 /// Reads a file with one token a line, each an inline table; lines that begin with `#` are comments. An invalid line ends
@@ -104,14 +160,11 @@ fn read_tokens(path: &Path, exit: Exit) -> Result<Vec<StaticToken>, Failure> {
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::new(Exit::Failed, format!("the tokens file {shown} cannot be read: {error}")))?;
     let mut tokens = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim().trim_end_matches(',');
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+    for (number, line) in lines(&text) {
+        let line = line.trim_end_matches(',');
         let mut file = SettingsFile::parse(SourceText::new(shown.to_string(), format!("token = {line}")));
         let read: Line = file.read();
-        let invalid = |reason: &str| Failure::new(exit, format!("{shown}:{}: {reason}", index + 1));
+        let invalid = |reason: &str| Failure::new(exit, format!("{shown}:{number}: {reason}"));
         match (read.token, file.diagnostics().first()) {
             (Some(token), None) if token.name.is_empty() => return Err(invalid("a token has an empty name")),
             (Some(token), None) => tokens.push(token.into()),

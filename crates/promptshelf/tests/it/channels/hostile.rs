@@ -138,7 +138,7 @@ async fn store_of_a_newer_release_stays_unchanged() {
     database.close().await.expect("closed");
     for words in [&["history"][..], &["publish", "prompts", "-m", "x"], &["store", "migrate"], &["init"]] {
         let ran = team.run(words);
-        assert!(ran.code == "1" && ran.stderr.contains("use a newer release"), "{words:?}: {}", ran.stderr);
+        assert!(ran.code == "15" && ran.stderr.contains("use a newer release"), "{words:?}: {}", ran.stderr);
     }
 }
 

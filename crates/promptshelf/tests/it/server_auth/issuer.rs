@@ -1,8 +1,8 @@
 //! A fake authorization server: it publishes keys, counts requests, and signs tokens.
 
 use std::{
-    io::{BufRead, BufReader, Write},
-    net::{TcpListener, TcpStream},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -17,6 +17,7 @@ use aws_lc_rs::{
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
 };
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
+use rustls::{ServerConfig, ServerConnection, StreamOwned, pki_types::PrivateKeyDer};
 use serde_json::{Value, json};
 
 pub(crate) const RESOURCE: &str = "https://prompts.example/team/mcp";
@@ -66,10 +67,49 @@ pub(crate) struct Issuer {
     up: Arc<AtomicBool>,
 }
 
+/// A private certificate authority, with a certificate for `localhost`.
+pub(crate) struct Authority {
+    pub(crate) pem: String,
+    tls: Arc<ServerConfig>,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Authority {
+        let mut parameters = rcgen::CertificateParams::new(Vec::new()).expect("parameters");
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let pem = parameters.self_signed(&key).expect("a certificate").pem();
+        let authority = rcgen::Issuer::new(parameters, key);
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let leaf = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("parameters");
+        let leaf = leaf.signed_by(&key, &authority).expect("a certificate");
+        let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![leaf.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .expect("a certificate");
+        Authority { pem, tls: Arc::new(config) }
+    }
+}
+
 impl Issuer {
     pub(crate) fn start(keys: &[&Key]) -> Issuer {
+        Issuer::serve(keys, None)
+    }
+
+    /// Starts an issuer over HTTPS, with a certificate of a private authority.
+    pub(crate) fn start_tls(keys: &[&Key], authority: &Authority) -> Issuer {
+        Issuer::serve(keys, Some(Arc::clone(&authority.tls)))
+    }
+
+    fn serve(keys: &[&Key], tls: Option<Arc<ServerConfig>>) -> Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let port = listener.local_addr().expect("an address").port();
+        let url = match tls {
+            Some(_) => format!("https://localhost:{port}"),
+            None => format!("http://127.0.0.1:{port}"),
+        };
         let issuer = Issuer {
             url: url.clone(),
             keys: Arc::default(),
@@ -83,7 +123,14 @@ impl Issuer {
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let keys = keys.lock().expect("keys").clone();
-                answer(stream, &url, &keys, (&fetches, &leaked), up.load(Ordering::SeqCst));
+                let (marks, up) = ((&*fetches, &*leaked), up.load(Ordering::SeqCst));
+                match &tls {
+                    Some(tls) => {
+                        let session = ServerConnection::new(Arc::clone(tls)).expect("a session");
+                        answer(StreamOwned::new(session, stream), &url, &keys, marks, up);
+                    }
+                    None => answer(stream, &url, &keys, marks, up),
+                }
             }
         });
         issuer
@@ -125,8 +172,14 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
 }
 
-fn answer(mut stream: TcpStream, url: &str, keys: &Value, (fetches, leaked): (&AtomicUsize, &AtomicBool), up: bool) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+fn answer<S: Read + Write>(
+    mut stream: S,
+    url: &str,
+    keys: &Value,
+    (fetches, leaked): (&AtomicUsize, &AtomicBool),
+    up: bool,
+) {
+    let mut reader = BufReader::new(&mut stream);
     let mut first = String::new();
     reader.read_line(&mut first).ok();
     let mut head = String::new();
@@ -154,4 +207,5 @@ fn answer(mut stream: TcpStream, url: &str, keys: &Value, (fetches, leaked): (&A
         body.len()
     )
     .ok();
+    stream.flush().ok();
 }

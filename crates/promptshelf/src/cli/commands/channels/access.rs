@@ -1,15 +1,21 @@
 //! The store of a command: the place that its options name, opening it, and command lines for the same store.
 
-use std::{collections::BTreeMap, env, str::FromStr};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write as _},
+    str::FromStr,
+};
 
 use promptshelf_client::ServerUrl;
-use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError};
+use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError, StoreUrl};
 
 use super::{answer::BackendError, backend::Backend, remote::Remote};
 use crate::{
     args::channels::{PlaceArguments, StoreArguments, StoreText},
     command_line::shell_word,
+    environment,
     exit::{Exit, Failure},
+    output::visible_line,
     terminal::Progress,
     working_copy::Listing,
 };
@@ -35,7 +41,7 @@ impl StorePlace {
             if is_server { failure.help("`--url` names a server") } else { failure }
         })?;
         let url = text.split('#').next().unwrap_or(text);
-        let is_default = env::var(VARIABLE).is_ok_and(|default| default.split('#').next() == Some(url));
+        let is_default = environment::variable(VARIABLE).is_some_and(|default| default.split('#').next() == Some(url));
         let shown = match address.store.to_string() == url {
             _ if is_default => String::new(),
             true => format!(" --store {}", shell_word(url)),
@@ -63,25 +69,26 @@ impl StorePlace {
         format!("`promptshelf {words}{}`", self.shown)
     }
 
-    /// Returns the word for `serve`: the store, with the channel unless it is the default one.
-    pub(super) fn served(&self) -> String {
-        let ChannelAddress { store, channel, .. } = &self.address;
-        let is_default = *channel == ChannelName::production();
-        shell_word(&if is_default { store.to_string() } else { format!("{store}#{channel}") })
+    /// Returns the command line that serves the channel.
+    pub(super) fn serve(&self) -> String {
+        let is_default = environment::variable(VARIABLE)
+            .is_some_and(|default| default.parse::<ChannelAddress>().is_ok_and(|address| address == self.address));
+        let word =
+            if is_default { String::new() } else { format!(" {}", word(&self.address.store, &self.address.channel)) };
+        format!("`promptshelf serve{word}`")
     }
 
-    /// Opens the store for `work`, and closes it.
-    pub(super) async fn using<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Failure>) -> Result<T, Failure> {
-        let url = &self.address.store;
-        let store = waiting(url, Store::open(url)).await.map_err(|error| self.opening(error))?;
+    /// Opens the store for `work` that changes it, and closes it.
+    pub(super) async fn changing<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Failure>) -> Result<T, Failure> {
+        let store = open(&self.address, true).await?;
         let outcome = work(&store).await;
         store.close().await;
         outcome
     }
 
-    /// Converts an error of opening the store: one that does not exist cannot be reached either.
+    /// Converts an error of opening the store.
     pub(super) fn opening(&self, error: StoreError) -> Failure {
-        missing_store(error, &self.address)
+        unopened(error, &self.address)
     }
 }
 
@@ -89,15 +96,57 @@ impl StorePlace {
 pub(crate) async fn check_channel(text: &StoreText) -> Result<ChannelAddress, Failure> {
     let place = StorePlace::unpinned(text)?;
     let channel = &place.address.channel;
-    place.using(async |store| Ok(store.channel(channel).await.map(drop)?)).await?;
+    let store = open(&place.address, false).await?;
+    let found = store.channel(channel).await;
+    store.close().await;
+    found?;
     Ok(place.address)
 }
 
-fn missing_store(error: StoreError, address: &ChannelAddress) -> Failure {
+/// Opens a store, and brings its schema up to date only if it is to be changed.
+async fn open(address: &ChannelAddress, changes: bool) -> Result<Store, Failure> {
+    let url = &address.store;
+    let opened = match changes {
+        true => waiting(url, Store::open(url)).await,
+        false => waiting(url, Store::open_unmigrated(url)).await,
+    };
+    let store = opened.map_err(|error| unopened(error, address))?;
+    if let Some(before) = store.migrated_from() {
+        let url = visible_line(&url.to_string()).into_owned();
+        print_note(&format!(
+            "note: the schema of {url} was version {before}, and is version {} now",
+            Store::newest_schema()
+        ));
+    }
+    Ok(store)
+}
+
+/// Prints a line on stderr.
+fn print_note(line: &str) {
+    // Without stderr nobody reads it.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Converts an error of opening a store. Whatever it is, the store cannot be reached.
+pub(crate) fn unopened(error: StoreError, address: &ChannelAddress) -> Failure {
     match &error {
+        StoreError::NotFound { what } if what.starts_with("the database") => {
+            Failure::new(Exit::Store, error.to_string())
+                .help("create the database first, with `createdb NAME`; `promptshelf init` then makes a store in it")
+        }
         StoreError::NotFound { .. } => Failure::new(Exit::Store, error.to_string())
-            .help(format!("`promptshelf init {}` creates a store", shell_word(&address.store.to_string()))),
-        _ => error.into(),
+            .help(format!("`promptshelf init {}` creates a store", word(&address.store, &address.channel))),
+        StoreError::InvalidUrl { .. } => error.into(),
+        _ => Failure::new(Exit::Store, error.to_string()),
+    }
+}
+
+/// Returns a word that names a channel on a command line. A password is not repeated: the variable has it.
+fn word(store: &StoreUrl, channel: &ChannelName) -> String {
+    let channel = if *channel == ChannelName::production() { String::new() } else { format!("#{channel}") };
+    match store.has_password() {
+        true => format!("\"${VARIABLE}{channel}\""),
+        false => shell_word(&format!("{store}{channel}")),
     }
 }
 
@@ -139,15 +188,21 @@ impl Place {
 
     /// Returns the place of a command that accepts `@REVISION`.
     pub(super) fn with_revision(arguments: &PlaceArguments) -> Result<Place, Failure> {
-        let is_default = |StoreText(text): &StoreText| env::var(VARIABLE).is_ok_and(|default| default == *text);
+        let is_default =
+            |StoreText(text): &StoreText| environment::variable(VARIABLE).is_some_and(|default| default == *text);
         match (&arguments.url, &arguments.store) {
             (Some(_), Some(store)) if !is_default(store) => {
                 Err(Failure::new(Exit::Usage, "`--store` and `--url` both name the store").help("name it once"))
             }
             (Some(url), _) => Place::server(url),
             (None, Some(store)) => Ok(StorePlace::parse(store)?.into()),
-            (None, None) => Err(Failure::new(Exit::Usage, "the store is missing")
-                .help(format!("name it with --store, set {VARIABLE}, or name a server with --url"))),
+            (None, None) => {
+                let help = format!("name it with --store, set {VARIABLE}, or name a server with --url");
+                let is_store = |found: &environment::UnknownVariable| found.nearest.as_deref() == Some(VARIABLE);
+                let help =
+                    environment::unknown().iter().find(|found| is_store(found)).map_or(help, ToString::to_string);
+                Err(Failure::new(Exit::Usage, "the store is missing").help(help))
+            }
         }
     }
 
@@ -194,7 +249,7 @@ impl Place {
     pub(super) fn pull(&self, channel: &ChannelName) -> String {
         match &self.target {
             Target::Store(address) => {
-                format!("`promptshelf pull {} FOLDER`", shell_word(&format!("{}#{channel}", address.store)))
+                format!("`promptshelf pull {} FOLDER`", word(&address.store, channel))
             }
             Target::Server(server) => {
                 format!("`promptshelf pull --url {} FOLDER`", shell_word(&format!("{server}#{channel}")))
@@ -210,13 +265,27 @@ impl Place {
         }
     }
 
-    /// Connects to the store or the server for `work`, and closes the connections.
+    /// Connects to the store or the server for `work` that only reads, and closes the connections. The schema of a store
+    /// stays as it is.
     pub(super) async fn using<T>(&self, work: impl AsyncFnOnce(&Backend) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.connected(false, work).await
+    }
+
+    /// Connects to the store or the server for `work` that changes it, and closes the connections.
+    pub(super) async fn changing<T>(
+        &self,
+        work: impl AsyncFnOnce(&Backend) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.connected(true, work).await
+    }
+
+    async fn connected<T>(
+        &self,
+        changes: bool,
+        work: impl AsyncFnOnce(&Backend) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let backend = match &self.target {
-            Target::Store(address) => {
-                let store = waiting(&self.name(), Store::open(&address.store)).await;
-                Backend::Store(store.map_err(|error| missing_store(error, address))?)
-            }
+            Target::Store(address) => Backend::Store(open(address, changes).await?),
             Target::Server(server) => Backend::Server(Box::new(Remote::new(server.clone()).await?)),
         };
         let outcome = work(&backend).await;
@@ -240,7 +309,7 @@ impl From<StorePlace> for Place {
 
 /// Shows the wait for a store on a terminal.
 pub(super) async fn waiting<T>(store: &impl ToString, answer: impl Future<Output = T>) -> T {
-    Progress::new(crate::output::visible_line(&store.to_string()).into_owned()).during(answer).await
+    Progress::new(visible_line(&store.to_string()).into_owned()).during(answer).await
 }
 
 /// Returns the files of a channel; `None` if the channel does not exist.

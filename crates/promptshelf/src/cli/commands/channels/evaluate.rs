@@ -46,7 +46,7 @@ pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
     let actor = actor(&arguments.actor, &place)?;
     let evaluations = configured(arguments)?;
-    let outcome = place.using(async |store| evaluate(store, arguments, &place, &actor, &evaluations).await).await?;
+    let outcome = place.changing(async |store| evaluate(store, arguments, &place, &actor, &evaluations).await).await?;
     let passes = outcome.failed.is_empty() && outcome.stored.iter().all(|result| result.passed);
     if arguments.json {
         let failed = outcome.failed.iter();
@@ -73,7 +73,7 @@ pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
 
 /// Returns the evaluations of `server.toml` that the command selects.
 fn configured(arguments: &EvaluateArguments) -> Result<Vec<ConfiguredEvaluation>, Failure> {
-    let environment = |name: &str| std::env::var(name).ok();
+    let environment = crate::environment::variable;
     let mut file = ServerFileLocation::find(arguments.config.as_deref(), &environment).load()?;
     let mut evaluations = file.evaluations();
     file.check()?;

@@ -26,7 +26,8 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
         None => None,
     };
     let actor = local_actor(&arguments.actor)?;
-    let store = waiting(&place.address.store, Store::create(&place.address.store)).await?;
+    let store = waiting(&place.address.store, Store::create(&place.address.store)).await;
+    let store = store.map_err(|error| place.opening(error))?;
     let outcome = fill(arguments, &place, &store, tree.as_ref(), &actor).await;
     store.close().await;
     outcome
@@ -66,7 +67,7 @@ async fn fill(
     }
     if revision > 0 && listing(tree) != current {
         let message =
-            format!("{channel} has {revision} revisions already, and its files differ from those of the folder");
+            format!("{channel} is at revision {revision} already, and its files differ from those of the folder");
         let publish = place.command(&format!("publish {} -m TEXT", command_line::path(folder)));
         return Err(Failure::new(Exit::Conflict, message).help(format!("{publish} replaces its files")));
     }
@@ -103,5 +104,5 @@ async fn fill(
     }
     report::print_outcome(&published, &Place::from(place.clone()), false)?;
     report::verdict(&published, &Place::from(place.clone()))?;
-    report::print_line(&format!("serve: `promptshelf serve {}`", place.served()))
+    report::print_line(&format!("serve: {}", place.serve()))
 }

@@ -18,14 +18,18 @@ pub(crate) async fn migrate(arguments: &MigrateArguments) -> Result<(), Failure>
     let url = &place.address.store;
     let (present, newest) = waiting(url, Store::schema(url)).await.map_err(|error| place.opening(error))?;
     let is_current = present >= newest;
-    if !arguments.check {
-        place.using(async |_| Ok(())).await?;
+    if !arguments.check && !is_current {
+        place.changing(async |_| Ok(())).await?;
     }
     if arguments.json {
-        let schema = if arguments.check { present } else { newest };
+        let schema = if arguments.check { present } else { present.max(newest) };
         report::print_json(&json!({ "schema": schema, "newest": newest }))?;
     } else {
         report::print_line(&match (is_current, arguments.check) {
+            (true, _) if present > newest => format!(
+                "the schema of {url} is newer than this program: version {present} of {newest}; both can use it, and a newer \
+                 release has what was added"
+            ),
             (true, _) => format!("the schema of {url} is up to date: version {present}"),
             (false, true) => format!("the schema of {url} is out of date: version {present} of {newest}"),
             (false, false) => format!("the schema of {url} was version {present}, and is version {newest} now"),
@@ -36,7 +40,7 @@ pub(crate) async fn migrate(arguments: &MigrateArguments) -> Result<(), Failure>
 
 pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.store)?;
-    let (contents, bytes) = place.using(async |store| Ok(waiting(store.url(), store.gc()).await?)).await?;
+    let (contents, bytes) = place.changing(async |store| Ok(waiting(store.url(), store.gc()).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "contents": contents, "bytes": bytes }));
     }
@@ -45,7 +49,7 @@ pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> 
 
 pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.store)?;
-    let epoch = place.using(async |store| Ok(waiting(store.url(), store.new_epoch()).await?)).await?;
+    let epoch = place.changing(async |store| Ok(waiting(store.url(), store.new_epoch()).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "epoch": epoch }));
     }
@@ -55,7 +59,7 @@ pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Fa
 pub(crate) async fn prune(arguments: &PruneArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.store)?;
     let age = arguments.older_than;
-    let removed = place.using(async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
+    let removed = place.changing(async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "revisions": removed }));
     }

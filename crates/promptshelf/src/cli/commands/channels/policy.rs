@@ -15,7 +15,11 @@ use crate::{
 pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, arguments.channel.as_ref())?;
     let actor = actor(&arguments.actor, &place)?;
-    let channels = place.using(async |store| channels(store, arguments, &place, &actor).await).await?;
+    let work = async |store: &Backend| channels(store, arguments, &place, &actor).await;
+    let channels = match arguments.change.is_empty() {
+        true => place.using(work).await?,
+        false => place.changing(work).await?,
+    };
     if arguments.json {
         return report::print_json(&match place.named_channel() {
             Some(_) => channels.first().map(to_json).unwrap_or_default(),

@@ -34,7 +34,7 @@ pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure>
         }
         print(&published, &place, change.json)
     };
-    place.using(promote).await
+    place.changing(promote).await
 }
 
 pub(crate) async fn rollback(arguments: &RollbackArguments) -> Result<(), Failure> {
@@ -55,7 +55,7 @@ pub(crate) async fn rollback(arguments: &RollbackArguments) -> Result<(), Failur
         }
         print(&published, &place, change.json)
     };
-    place.using(roll_back).await
+    place.changing(roll_back).await
 }
 
 /// Whether the newest revision of a channel has the files of another one.

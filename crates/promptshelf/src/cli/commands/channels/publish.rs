@@ -30,7 +30,7 @@ pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
     }
     let copy = WorkingCopy::open(&arguments.folder)?;
     let tree = read_tree(&arguments.folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
-    place.using(async |store| publish(store, arguments, &place, &actor, (&copy, &tree, &message)).await).await
+    place.changing(async |store| publish(store, arguments, &place, &actor, (&copy, &tree, &message)).await).await
 }
 
 async fn publish(

@@ -1,7 +1,7 @@
 //! A store behind the API of a server: every operation of a command as requests.
 //!
 //! - `connection` sends a request and reads the answer; `error` converts refusals to the errors of a store.
-//! - `operations`, `evaluations`, `rollouts` and `transfer` have the operations, `model` the bodies.
+//! - `operations`, `evaluations`, `rollouts`, `tokens` and `transfer` have the operations, `model` the bodies.
 
 mod connection;
 mod error;
@@ -10,6 +10,7 @@ mod model;
 mod operations;
 mod rollouts;
 mod sources;
+mod tokens;
 mod transfer;
 
 pub(super) use self::connection::Remote;

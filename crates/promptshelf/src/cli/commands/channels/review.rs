@@ -141,7 +141,7 @@ pub(crate) async fn approve(arguments: &ApproveArguments) -> Result<(), Failure>
         };
         Ok((proposal, published.map_err(|error| reviewing(error, arguments.number, &place))?))
     };
-    let (proposal, published) = place.using(approve).await?;
+    let (proposal, published) = place.changing(approve).await?;
     finish(&published, &place, arguments.json, &format!("approved changes {}", short(&proposal.digest)))
 }
 
@@ -159,7 +159,7 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
         };
         outcome.map_err(|error| reviewing(error, arguments.number, &place))
     };
-    let outcome = place.using(reject).await?;
+    let outcome = place.changing(reject).await?;
     if arguments.json {
         return report::print_json(&report::outcome(&outcome));
     }

@@ -54,7 +54,7 @@ pub(crate) async fn set(arguments: &RolloutSetArguments) -> Result<(), Failure> 
     let set = async |store: &Backend| {
         Ok(place.waiting(store.set_rollout(channel, to.as_ref(), *percent, message, &actor)).await?)
     };
-    print(&place.using(set).await?, arguments.json)
+    print(&place.changing(set).await?, arguments.json)
 }
 
 pub(crate) async fn stop(arguments: &RolloutStopArguments) -> Result<(), Failure> {
@@ -63,7 +63,7 @@ pub(crate) async fn stop(arguments: &RolloutStopArguments) -> Result<(), Failure
     let actor = actor(&arguments.actor, &place)?;
     let stop =
         async |store: &Backend| Ok(place.waiting(store.stop_rollout(channel, to.as_ref(), message, &actor)).await?);
-    print(&place.using(stop).await?, arguments.json)
+    print(&place.changing(stop).await?, arguments.json)
 }
 
 fn print(rollout: &RolloutReport, is_json: bool) -> Result<(), Failure> {

@@ -64,6 +64,9 @@ impl Announcement<'_> {
         let name = self.name();
         let listening = format!("listening on {url}");
         let mut block = format!("  {}\n  {listening}\n\n", self.summary());
+        // Clients use the public URL of the endpoint. With several channels `resource` is the origin instead.
+        let public = http.sign_in.as_ref().and_then(|sign_in| sign_in.resource.clone());
+        let url = public.filter(|public| public.ends_with("/mcp")).unwrap_or(url);
         let page = url.trim_end_matches("mcp");
         let header = SignInHint::of(http);
         let (flag, vs_code, json) = match header {

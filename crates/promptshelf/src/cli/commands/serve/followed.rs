@@ -9,10 +9,10 @@ use promptshelf_server::{
 };
 use promptshelf_service::Rollout;
 use promptshelf_source::TreeSource;
-use promptshelf_store::{ChannelName, RolloutPlan, StoreError};
+use promptshelf_store::{ChannelName, RolloutPlan};
 
 use crate::{
-    command_line::shell_word,
+    commands::channels::unopened,
     exit::{Exit, Failure},
     settings::{ConfiguredRollout, ServedChannels, Settings},
 };
@@ -43,7 +43,7 @@ pub(super) async fn open(
         options.cache.clone_from(&channels.cache);
         let follower = match Follower::start(options).await {
             Ok(follower) => follower,
-            Err(error) => return Err(failure(error, &store, channels.cache.is_some()).await),
+            Err(error) => return Err(failure(error, channels, &store).await),
         };
         let (source, monitor) = (follower.source().clone(), follower.monitor().clone());
         source.grant_roots(settings.granted_roots.iter().cloned());
@@ -91,19 +91,19 @@ pub(super) async fn open(
     Ok(all)
 }
 
-async fn failure(error: FollowError, store: &StoreHandle, has_cache: bool) -> Failure {
+async fn failure(error: FollowError, channels: &ServedChannels, store: &StoreHandle) -> Failure {
     let failure = match error {
         // The store itself, or the channel in it.
-        FollowError::Store(error @ StoreError::NotFound { .. }) if store.get().await.is_err() => {
-            let init = format!("`promptshelf init {}` creates a store", shell_word(&store.url().to_string()));
-            return Failure::new(Exit::Store, error.to_string()).help(init);
-        }
+        FollowError::Store(error) if store.get().await.is_err() => unopened(error, &channels.default),
         FollowError::Store(error) => Failure::from(error),
         FollowError::TimedOut => Failure::new(Exit::Store, error.to_string()),
         error => Failure::new(Exit::Failed, error.to_string()),
     };
     match failure.exit {
-        Exit::Store if has_cache => failure.help("the cache has no copy of the channel: start the database first"),
+        Exit::Store if failure.help.is_some() => failure,
+        Exit::Store if channels.cache.is_some() => {
+            failure.help("the cache has no copy of the channel: start the database first")
+        }
         Exit::Store => failure.help("start the database first; with --cache FOLDER, later starts do without it"),
         Exit::NotFound => failure.help("`promptshelf policy` lists the channels of the store"),
         _ => failure,

@@ -18,21 +18,22 @@ use std::{
 use promptshelf_core::{AccessRule, Definitions};
 use promptshelf_server::http::{
     self, App,
-    auth::SignIn,
+    auth::{SharedTokens, SignIn},
     tls::{Tls, TlsFiles},
 };
 use promptshelf_service::{AuditFile, AuditFileOptions};
 use promptshelf_source::Fixed;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use super::{listen, served::Served, supervisor};
+use super::{listen, served::Served, sign_in_options, supervisor};
 use crate::{
     args::ServeArguments,
     settings::{ServerFileLocation, Settings},
 };
 
-/// The interval at which files are compared with their last known content.
-const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The interval at which files are compared with their last known content: a caller who is blocked in one of them is refused
+/// within a second.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Files have to stay the same for this time before they are read, because an editor may write in several steps.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
@@ -102,6 +103,8 @@ pub(super) struct Reloader<E> {
     pub(super) served: Served,
     /// The operator's access rules.
     pub(super) rules: Fixed,
+    /// The tokens of the store.
+    pub(super) shared_tokens: Option<SharedTokens>,
     pub(super) app: App,
     pub(super) tls: Option<Tls>,
     /// Whether all connections are refused because the settings cannot be read.
@@ -238,6 +241,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             warn_restart("`enabled` in [api], or what it depends on, has changed");
             http.has_api = before.http.has_api;
         }
+        if http.has_store_tokens != before.http.has_store_tokens {
+            warn_restart("`store-tokens` in [auth], or what it depends on, has changed");
+            http.has_store_tokens = before.http.has_store_tokens;
+        }
         if settings.usage != before.usage {
             warn_restart("[usage] has changed");
             settings.usage.clone_from(&before.usage);
@@ -275,10 +282,16 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         (options.api, options.versions, options.folder) = (before.api, before.versions, before.folder);
         (options.usage, options.sources, options.webhooks) = (before.usage, before.sources, before.webhooks);
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
-        options.sign_in = match (before.sign_in, &settings.http.sign_in) {
-            (Some(before), Some(after)) => Some(before.replaced_by(after.clone())),
-            (_, after) => after.clone().map(SignIn::new),
+        options.sign_in = match (before.sign_in, sign_in_options(&settings, self.shared_tokens.as_ref())) {
+            (Some(before), Some(after)) => Some(before.replaced_by(after)),
+            (_, after) => after.map(SignIn::new),
         };
+        if let Some(sign_in) = &options.sign_in {
+            sign_in.follow_keys();
+            if by_signal {
+                sign_in.fetch_keys();
+            }
+        }
         self.app.replace(&options);
         if let (Some(tls), Some(files)) = (&self.tls, &settings.http.tls)
             && settings.http.tls != self.settings.http.tls

@@ -1,6 +1,6 @@
 //! Requests to the API: tokens, waiting for a limit of the server, and answers as values.
 
-use std::{env, time::Duration};
+use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method, header};
 use promptshelf_client::{ApiClient, ApiRequest, ApiResponse, ClientError, ServerUrl};
@@ -13,7 +13,8 @@ use super::{
     model::Outcome,
 };
 use crate::{
-    commands::channels::answer::Answer, connect::sign_in, exit::Failure, output::visible_line, terminal::Progress,
+    commands::channels::answer::Answer, connect::sign_in, environment, exit::Failure, output::visible_line,
+    terminal::Progress,
 };
 
 /// The time limit for an answer. It is longer than that of a server, whose answer explains more.
@@ -59,7 +60,7 @@ impl Request {
 impl Remote {
     /// Prepares requests to a server. The first request connects.
     pub(in crate::commands::channels) async fn new(server: ServerUrl) -> Result<Remote, Failure> {
-        let token = env::var("PROMPTSHELF_TOKEN").ok().filter(|token| !token.is_empty());
+        let token = environment::variable("PROMPTSHELF_TOKEN");
         let progress = Progress::new(visible_line(&server.to_string()).into_owned());
         let client = ApiClient::new(server, token.as_deref(), Some(&sign_in(&progress)), TIMEOUT).await?;
         Ok(Remote { client })

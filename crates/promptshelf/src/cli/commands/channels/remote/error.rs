@@ -1,7 +1,5 @@
 //! Refusals and errors of a server, as the errors that a store has.
 
-use std::env;
-
 use http::header;
 use promptshelf_client::{ApiResponse, ClientError, Endpoint, ServerUrl};
 use promptshelf_store::StoreError;
@@ -9,7 +7,7 @@ use promptshelf_store::StoreError;
 use super::model::Problem;
 use crate::{
     commands::channels::answer::BackendError,
-    connect,
+    connect, environment,
     exit::{Exit, Failure},
 };
 
@@ -44,7 +42,7 @@ fn of_problem(problem: Problem, status: u16, server: &ServerUrl) -> BackendError
         "precondition-failed" | "stale-review" | "stale-evaluation" => StoreError::Changed { what: String::new() },
         "invalid-request" => StoreError::InvalidInput { reason: detail },
         "insufficient-role" => return BackendError::Other(Failure::new(Exit::Policy, detail)),
-        "insufficient-scope" | "sign-in-required" | "foreign-request" => {
+        "insufficient-scope" | "not-grantable" | "sign-in-required" | "foreign-request" => {
             return BackendError::Other(Failure::new(Exit::SignIn, detail));
         }
         "too-large" => return too_large(server),
@@ -85,7 +83,7 @@ pub(super) fn of_client(error: ClientError, server: &ServerUrl) -> BackendError 
 /// Returns the endpoint of the sign-in, and whether there is a token in its place.
 fn endpoint(server: &ServerUrl) -> (Endpoint, bool) {
     let endpoint = server.endpoint();
-    match env::var("PROMPTSHELF_TOKEN").ok().filter(|token| !token.is_empty()) {
+    match environment::variable("PROMPTSHELF_TOKEN") {
         Some(token) => (endpoint.clone().bearer(&token).unwrap_or(endpoint), true),
         None => (endpoint, false),
     }

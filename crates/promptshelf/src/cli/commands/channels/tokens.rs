@@ -1,0 +1,154 @@
+//! `promptshelf token create`, `list` and `revoke`: tokens of a store, which all its servers accept.
+
+use std::{io::Write, time::SystemTime};
+
+use jiff::Timestamp;
+use promptshelf_server::http::auth::random_token;
+use promptshelf_store::{Digest, NewToken, TokenInfo};
+use serde_json::json;
+
+use super::{access::Place, actor::actor, backend::Backend, report};
+use crate::{
+    args::{TokenCreateArguments, TokenListArguments, TokenRevokeArguments},
+    exit::{Exit, Failure},
+    output::Output,
+    settings::Day,
+};
+
+pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failure> {
+    let place = Place::new(&arguments.place, None)?;
+    let actor = actor(&arguments.actor, &place)?;
+    let expires = arguments.token.expiry()?.map(|Day(day)| Timestamp::try_from(day));
+    let expires = expires.transpose().map_err(|error| Failure::new(Exit::Usage, format!("--expires: {error}")))?;
+    let new = NewToken {
+        name: arguments.token.name.clone(),
+        scopes: arguments.token.scopes.clone(),
+        roles: arguments.token.roles.clone(),
+        expires,
+    };
+    let create = async |backend: &Backend| {
+        place
+            .waiting(async {
+                match backend {
+                    Backend::Store(store) => {
+                        let token = random_token()?;
+                        let info = store.create_token(&new, Digest::of(token.as_bytes()), &actor).await?;
+                        Ok((token, info))
+                    }
+                    Backend::Server(server) => Ok(server.create_token(&new).await?),
+                }
+            })
+            .await
+    };
+    let (token, info) = place.changing(create).await?;
+    if arguments.token.json {
+        return report::print_json(&json!({ "token": token, "info": info }));
+    }
+    let mut output = Output::stdout();
+    writeln!(output.out, "The token, shown only once:\n  {token}\n")?;
+    let name = output.line(&info.name).into_owned();
+    writeln!(output.out, "token {} signs in as token/{name} on every server of the store", info.id)?;
+    if info.scopes.is_empty() {
+        writeln!(output.out, "it has no scopes, and may use what needs none")?;
+    }
+    writeln!(output.out, "next: {} ends it", place.command(&format!("token revoke {}", info.id)))?;
+    Ok(output.out.flush()?)
+}
+
+pub(crate) async fn list(arguments: &TokenListArguments) -> Result<(), Failure> {
+    let place = Place::new(&arguments.place, None)?;
+    let tokens = place.using(async |backend: &Backend| place.waiting(tokens(backend)).await).await?;
+    if arguments.json {
+        return report::print_json(&json!({ "tokens": tokens }));
+    }
+    if tokens.is_empty() {
+        return report::print_line(&format!(
+            "the store has no tokens; {} creates one",
+            place.command("token create NAME")
+        ));
+    }
+    let mut output = Output::stdout();
+    let header = ["ID", "NAME", "STATE", "SCOPES", "ROLES", "CREATED", "LAST USED"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    rows.extend(tokens.iter().map(|token| row(token, &output)));
+    report::print_table(&mut output, "", &rows)?;
+    Ok(output.out.flush()?)
+}
+
+pub(crate) async fn revoke(arguments: &TokenRevokeArguments) -> Result<(), Failure> {
+    let place = Place::new(&arguments.place, None)?;
+    let actor = actor(&arguments.actor, &place)?;
+    let revoke = async |backend: &Backend| {
+        let id = place.waiting(find(backend, &arguments.token)).await?;
+        place
+            .waiting(async {
+                match backend {
+                    Backend::Store(store) => Ok(store.revoke_token(id, &actor).await?),
+                    Backend::Server(server) => Ok(server.revoke_token(id).await?),
+                }
+            })
+            .await
+    };
+    let info: TokenInfo = place.changing(revoke).await?;
+    if arguments.json {
+        return report::print_json(&json!(info));
+    }
+    report::print_line(&format!(
+        "token {} ({}) is revoked: every server refuses it within a second",
+        info.id, info.name
+    ))
+}
+
+async fn tokens(backend: &Backend) -> Result<Vec<TokenInfo>, Failure> {
+    match backend {
+        Backend::Store(store) => Ok(store.tokens().await?),
+        Backend::Server(server) => Ok(server.tokens().await?),
+    }
+}
+
+/// Returns the number of the token with a number or name.
+async fn find(backend: &Backend, word: &str) -> Result<u64, Failure> {
+    let tokens = tokens(backend).await?;
+    let number = word.parse().ok().filter(|number| tokens.iter().any(|token| token.id == *number));
+    let named = tokens.iter().filter(|token| token.name == word && state(token) == "valid");
+    let named: Vec<u64> = named.map(|token| token.id).collect();
+    match (number, named.as_slice()) {
+        (Some(number), _) => Ok(number),
+        (None, [id]) => Ok(*id),
+        (None, []) => Err(Failure::new(Exit::NotFound, format!("no valid token has the number or name `{word}`"))
+            .help("`promptshelf token list` shows all")),
+        (None, ids) => {
+            let ids = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            Err(Failure::new(Exit::Usage, format!("several valid tokens have the name `{word}`: {ids}"))
+                .help("name one of the numbers"))
+        }
+    }
+}
+
+fn state(token: &TokenInfo) -> &'static str {
+    let is_over = |end: Timestamp| end <= Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::MAX);
+    match (token.revoked, token.expires) {
+        (Some(_), _) => "revoked",
+        (None, Some(end)) if is_over(end) => "expired",
+        _ => "valid",
+    }
+}
+
+fn row<W: Write>(token: &TokenInfo, output: &Output<W>) -> Vec<String> {
+    let line = |text: &str| output.line(text).into_owned();
+    let list = |names: &[String]| if names.is_empty() { "-".to_owned() } else { line(&names.join(",")) };
+    let state = match (state(token), token.expires, token.revoked) {
+        ("valid", Some(end), _) => format!("valid until {end:.0}"),
+        (state, _, Some(at)) => format!("{state} {at:.0}"),
+        (state, ..) => state.to_owned(),
+    };
+    vec![
+        token.id.to_string(),
+        line(&token.name),
+        state,
+        list(&token.scopes),
+        list(&token.roles),
+        line(&format!("{} by {}", report::time(token.created), token.creator)),
+        token.used.map_or_else(|| "never".to_owned(), report::time),
+    ]
+}

@@ -1,0 +1,177 @@
+//! The variables of promptshelf in the environment. A secret can also be in a file that a variable with the ending `_FILE`
+//! names.
+
+use std::{collections::BTreeMap, env, fs, sync::OnceLock};
+
+use promptshelf_core::nearest;
+
+use crate::exit::{Exit, Failure};
+
+/// The variables that programs read, apart from those for secrets.
+const PLAIN: [&str; 25] = [
+    "PROMPTSHELF_ALLOW_HOSTS",
+    "PROMPTSHELF_ALLOW_ORIGINS",
+    "PROMPTSHELF_ALLOW_REMOTE",
+    "PROMPTSHELF_ALLOW_SERVER",
+    "PROMPTSHELF_API",
+    "PROMPTSHELF_AUDIT",
+    "PROMPTSHELF_CACHE",
+    "PROMPTSHELF_CHANNELS",
+    "PROMPTSHELF_CLIENT_ID",
+    "PROMPTSHELF_CLIENT_ISSUER",
+    "PROMPTSHELF_CONFIG",
+    "PROMPTSHELF_HTTP",
+    "PROMPTSHELF_ISSUER",
+    "PROMPTSHELF_KEYRING",
+    "PROMPTSHELF_LOG_FORMAT",
+    "PROMPTSHELF_MAX_BODY_BYTES",
+    "PROMPTSHELF_METRICS",
+    "PROMPTSHELF_REQUEST_TIMEOUT",
+    "PROMPTSHELF_RESOURCE",
+    "PROMPTSHELF_SHUTDOWN_TIMEOUT",
+    "PROMPTSHELF_TLS_CERTIFICATE",
+    "PROMPTSHELF_TLS_KEY",
+    "PROMPTSHELF_TOKENS",
+    "PROMPTSHELF_TRACES",
+    "PROMPTSHELF_TRUST_PROXY",
+];
+
+/// The variables for secrets, each of which can be in a file.
+const SECRETS: [&str; 5] = [
+    "PROMPTSHELF_CLIENT_SECRET",
+    "PROMPTSHELF_STATE_KEY",
+    "PROMPTSHELF_STATE_KEY_PREVIOUS",
+    "PROMPTSHELF_STORE",
+    "PROMPTSHELF_TOKEN",
+];
+
+const PREFIX: &str = "PROMPTSHELF_";
+
+/// The secrets that come from files.
+static FILES: OnceLock<BTreeMap<&'static str, String>> = OnceLock::new();
+
+/// Reads the files of secrets, once, before anything else.
+///
+/// # Errors
+///
+/// A file that cannot be read or is empty, and a secret that is set in both ways.
+pub(crate) fn read_secrets() -> Result<(), Failure> {
+    let mut files = BTreeMap::new();
+    for name in SECRETS {
+        let file_name = format!("{name}_FILE");
+        let Some(path) = env::var_os(&file_name).filter(|path| !path.is_empty()) else { continue };
+        let usage = |message: String| Failure::new(Exit::Usage, message);
+        if env::var_os(name).is_some_and(|value| !value.is_empty()) {
+            return Err(
+                usage(format!("{name} and {file_name} are both set in the environment")).help("keep one of them")
+            );
+        }
+        let shown = path.display();
+        let text = fs::read_to_string(&path)
+            .map_err(|error| usage(format!("{shown}, which {file_name} names, cannot be read: {error}")))?;
+        let text = text.trim_end_matches(['\r', '\n']);
+        if text.is_empty() || text.contains(['\r', '\n', '\0']) {
+            return Err(usage(format!("{shown}, which {file_name} names, has to contain one line with the secret")));
+        }
+        files.insert(name, text.to_owned());
+    }
+    // The first call counts.
+    let _ = FILES.set(files);
+    Ok(())
+}
+
+/// Returns the value of a variable, or the content of its file.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty()).or_else(|| from_file(name).map(str::to_owned))
+}
+
+/// Returns a secret that comes from a file.
+pub(crate) fn from_file(name: &str) -> Option<&'static str> {
+    FILES.get()?.get(name).map(String::as_str)
+}
+
+/// A variable that no program reads, with the one that may be meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownVariable {
+    pub(crate) name: String,
+    pub(crate) nearest: Option<String>,
+}
+
+impl std::fmt::Display for UnknownVariable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the variable {} in the environment is unknown", self.name)?;
+        self.nearest.iter().try_for_each(|nearest| write!(f, "; did you mean {nearest}?"))
+    }
+}
+
+/// Returns the variables that begin like those of promptshelf, or nearly so, and are none of them.
+pub(crate) fn unknown() -> Vec<UnknownVariable> {
+    let names = env::vars_os().filter(|(_, value)| !value.is_empty());
+    unknown_of(names.filter_map(|(name, _)| name.into_string().ok()))
+}
+
+fn unknown_of(names: impl Iterator<Item = String>) -> Vec<UnknownVariable> {
+    let files: Vec<String> = SECRETS.iter().map(|name| format!("{name}_FILE")).collect();
+    let known = || PLAIN.into_iter().chain(SECRETS).chain(files.iter().map(String::as_str));
+    let mut unknown: Vec<UnknownVariable> = names
+        .filter(|name| !known().any(|known| known == name))
+        .filter_map(|name| {
+            // A name is compared by its parts: that of the program may be mistyped, or that of the setting.
+            let upper = name.to_uppercase();
+            let (program, _) = upper.split_once('_')?;
+            let is_meant = nearest(program, ["PROMPTSHELF"]).is_some();
+            let nearest = nearest(&upper, known()).map(str::to_owned);
+            (name.starts_with(PREFIX) || (is_meant && nearest.is_some())).then_some(UnknownVariable { name, nearest })
+        })
+        .collect();
+    unknown.sort_by(|a, b| a.name.cmp(&b.name));
+    unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-325
+    #[test]
+    fn mistyped_variables_are_named_with_the_meant_one() {
+        let unknown = |name: &str| unknown_of(std::iter::once(name.to_owned())).into_iter().next();
+        for (mistyped, meant) in [
+            ("PROMTSHELF_STORE", "PROMPTSHELF_STORE"),
+            ("PROMPTSHELF_STOR", "PROMPTSHELF_STORE"),
+            ("promptshelf_store", "PROMPTSHELF_STORE"),
+            ("PROMPTSHELF_STATE_KEY_FILES", "PROMPTSHELF_STATE_KEY_FILE"),
+            ("PROPMTSHELF_TOKENS", "PROMPTSHELF_TOKENS"),
+        ] {
+            assert_eq!(unknown(mistyped).and_then(|found| found.nearest).as_deref(), Some(meant), "{mistyped}");
+        }
+        assert_eq!(unknown("PROMPTSHELF_ZZZZZZZZ").map(|found| found.nearest), Some(None));
+        for other in ["PATH", "SHELF_STORE", "PROMPT_COMMAND", "PROMPTSHELF_STORE", "PROMPTSHELF_STORE_FILE"] {
+            assert_eq!(unknown(other), None, "{other}");
+        }
+    }
+
+    /// The list is complete: every variable that the source reads is in it.
+    #[test]
+    fn every_variable_of_the_source_is_known() {
+        fn visit(folder: &std::path::Path, found: &mut std::collections::BTreeSet<String>) {
+            for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+                if entry.is_dir() {
+                    visit(&entry, found);
+                } else if !entry.ends_with("environment.rs") {
+                    let text = std::fs::read_to_string(&entry).unwrap_or_default();
+                    let is_part = |c: char| c.is_ascii_uppercase() || c == '_';
+                    for (at, _) in text.match_indices(PREFIX) {
+                        let name: String = text[at..].chars().take_while(|c| is_part(*c)).collect();
+                        found.insert(name.trim_end_matches('_').to_owned());
+                    }
+                }
+            }
+        }
+        let mut found = std::collections::BTreeSet::new();
+        visit(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli"), &mut found);
+        found.retain(|name| !name.ends_with("_FILE") && !["PROMPTSHELF", "PROMPTSHELF_NAME"].contains(&name.as_str()));
+        let unknown = unknown_of(found.into_iter());
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}

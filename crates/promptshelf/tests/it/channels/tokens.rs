@@ -1,0 +1,137 @@
+//! Tokens of a store: by command, through a server, and on every server of the store.
+
+use std::{
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    operation::Subscription,
+    program::{Folder, PATIENCE, Server, promptshelf, shown},
+    server_auth::{ask, ask_at},
+};
+
+/// Runs a command, and returns its JSON.
+fn command(store: &str, token: Option<&str>, line: &[&str]) -> Value {
+    let output = text(store, token, line);
+    let (_, rest) = output.split_once("----- stdout -----\n").expect("stdout");
+    let (json, _) = rest.split_once("----- stderr -----").expect("stderr");
+    serde_json::from_str(json).unwrap_or_else(|_| panic!("{output}"))
+}
+
+fn text(store: &str, token: Option<&str>, line: &[&str]) -> String {
+    let mut command = promptshelf();
+    command.args(line).env("USER", "olga");
+    match token {
+        Some(token) => command.env("PROMPTSHELF_TOKEN", token),
+        None => command.env("PROMPTSHELF_STORE", store),
+    };
+    shown(command, "")
+}
+
+fn serve(store: &str, folder: &Folder) -> Server {
+    folder.write("server.toml", "[auth]\nstore-tokens = true\n");
+    let mut command = promptshelf();
+    command.args(["serve", "--http", "127.0.0.1:0"]).env("PROMPTSHELF_STORE", store);
+    command.env("PROMPTSHELF_CONFIG", folder.path().join("server.toml"));
+    Server::start(command)
+}
+
+fn status(server: &Server, token: &str) -> u16 {
+    ask(&server.url, token, "prompts/list", &json!({})).status
+}
+
+/// Waits until every server answers with a status, and returns how long it took.
+#[track_caller]
+fn until(servers: &[Server], token: &str, expected: u16) -> Duration {
+    let begun = Instant::now();
+    while servers.iter().any(|server| status(server, token) != expected) {
+        assert!(begun.elapsed() < PATIENCE, "{expected}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    begun.elapsed()
+}
+
+fn tokens_are_effective_on_every_server(store: &str) {
+    let folder = Folder::empty();
+    folder.write("prompts/hello.md", "---\ndescription: Greets\n---\nHello.\n");
+    let prompts = folder.path().join("prompts");
+    let made = text(store, None, &["init", store, "--from", prompts.to_str().expect("UTF-8")]);
+    assert!(made.starts_with("exit code: 0"), "{made}");
+    let servers = [serve(store, &folder), serve(store, &folder)];
+    assert_eq!(
+        ask_at(&servers[0].url, "", &[], "prompts/list", &json!({})).status,
+        401,
+        "an empty store lets nobody in"
+    );
+
+    let line =
+        ["token", "create", "ops", "--scope", "library:admin", "--scope", "prompts:read", "--role", "editor", "--json"];
+    let ops = command(store, None, &line);
+    let admin = ops["token"].as_str().expect("a token").to_owned();
+    assert_eq!((&ops["info"]["name"], &ops["info"]["creator"]), (&json!("ops"), &json!("olga")));
+    let took = until(&servers, &admin, 200);
+    assert!(took < Duration::from_secs(2), "{took:?}");
+
+    // Through a server: as much as the caller has, and neither reviews nor administration.
+    let url = servers[0].url.trim_end_matches("/mcp").to_owned();
+    let through = |line: &[&str]| text(store, Some(&admin), &[line, &["--url", &url]].concat());
+    for refused in ["library:publish", "library:review", "library:admin"] {
+        let output = through(&["token", "create", "ci", "--scope", refused]);
+        assert!(output.starts_with("exit code: 12") && output.contains(refused), "{output}");
+    }
+    let output = through(&["token", "create", "ci", "--role", "boss"]);
+    assert!(output.starts_with("exit code: 12") && output.contains("boss"), "{output}");
+    let line = ["token", "create", "ci", "--scope", "prompts:read", "--role", "editor", "--json", "--url", &url];
+    let ci = command(store, Some(&admin), &line);
+    let program = ci["token"].as_str().expect("a token").to_owned();
+    assert_eq!(ci["info"]["creator"], "token/ops", "the caller is recorded");
+    until(&servers, &program, 200);
+    let create = text(store, Some(&program), &["token", "list", "--url", &url]);
+    assert!(create.starts_with("exit code: 12") && create.contains("library:admin"), "{create}");
+
+    // Uses are recorded, and no list has a token.
+    let begun = Instant::now();
+    let listed = loop {
+        let listed = command(store, None, &["token", "list", "--json"]);
+        if listed["tokens"].as_array().is_some_and(|all| all.iter().all(|token| token["used"].is_string())) {
+            break listed;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{listed}");
+    };
+    assert_eq!(listed["tokens"].as_array().map(Vec::len), Some(2));
+    assert!(!listed.to_string().contains(&program[4..]));
+    assert!(through(&["token", "list"]).contains("ops"));
+
+    // A revocation ends requests and streams everywhere, and those of others stay.
+    let open = |server: &Server, token: &str| {
+        let stream = TcpStream::connect(server.authority()).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        Subscription::open(stream, token)
+    };
+    let mut streams: Vec<_> = servers.iter().map(|server| open(server, &program)).collect();
+    let begun = Instant::now();
+    let revoked = command(store, None, &["token", "revoke", "ci", "--json"]);
+    assert_eq!(revoked["revoker"], "olga");
+    streams.iter_mut().for_each(Subscription::assert_end);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert!(servers.iter().all(|server| status(server, &program) == 401 && status(server, &admin) == 200));
+    let again = text(store, None, &["token", "revoke", "ci"]);
+    assert!(again.starts_with("exit code: 7"), "{again}");
+}
+
+// req: S-326
+#[test]
+fn tokens_of_sqlite_are_effective_on_every_server() {
+    let folder = Folder::empty();
+    tokens_are_effective_on_every_server(&format!("sqlite:{}", folder.path().join("team.db").display()));
+}
+
+// req: S-326
+#[test]
+fn tokens_of_postgres_are_effective_on_every_server() {
+    tokens_are_effective_on_every_server(&promptshelf_testkit::database::Postgres::shared().database());
+}

@@ -1,0 +1,223 @@
+//! The start of commands: what `serve` refuses to serve, variables of the environment, secrets, and the schema of stores.
+
+use std::{fs, path::Path, process::Command};
+
+use promptshelf_testkit::database::Postgres;
+
+use crate::program::{Folder, Server, library, promptshelf, shown};
+
+const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
+
+fn here(folder: &Folder, line: &[&str]) -> Command {
+    let mut command = promptshelf();
+    command.args(line).current_dir(folder.path());
+    command
+}
+
+fn with(folder: &Folder, line: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = here(folder, line);
+    command.envs(variables.iter().copied());
+    shown(command, "")
+}
+
+// req: S-324
+#[test]
+fn server_over_http_serves_only_what_is_named() {
+    let folder = Folder::empty();
+    folder.write("notes.md", HELLO);
+    let line = ["serve", "--http", "127.0.0.1:0"];
+    let refused = with(&folder, &line, &[]);
+    assert!(refused.starts_with("exit code: 2") && refused.contains("nothing says what to serve"), "{refused}");
+    for (variable, meant) in [("PROMTSHELF_STORE", "PROMPTSHELF_STORE"), ("PROMPTSHELF_STOER", "PROMPTSHELF_STORE")] {
+        let refused = with(&folder, &line, &[(variable, "sqlite:team.db")]);
+        assert!(refused.starts_with("exit code: 2"), "{refused}");
+        assert!(refused.contains(&format!("did you mean {meant}?")), "{refused}");
+    }
+    let unknown = {
+        let mut command = here(&folder, &["serve", ".", "--http", "127.0.0.1:0"]);
+        command.env("PROMPTSHELF_HTPP", "x");
+        Server::start(command)
+    };
+    assert!(unknown.startup_log.contains("PROMPTSHELF_HTPP in the environment is unknown"), "{}", unknown.startup_log);
+    folder.write("promptshelf.toml", "");
+    drop(Server::start(here(&folder, &line)));
+}
+
+// req: S-324
+#[test]
+fn root_and_home_folder_are_not_served_on_stdio() {
+    let home = Folder::empty();
+    home.write("notes.md", HELLO);
+    let variables = [("HOME", home.path().to_str().expect("UTF-8"))];
+    for line in [&["serve", "--stdio"][..], &["serve", "--stdio", "."], &["serve", "--stdio", "/"]] {
+        let refused = with(&home, line, &variables);
+        assert!(refused.starts_with("exit code: 2") && refused.contains("is not served"), "{line:?}: {refused}");
+    }
+    home.write("promptshelf.toml", "");
+    let served = with(&home, &["serve", "--stdio"], &variables);
+    assert!(served.starts_with("exit code: 0"), "{served}");
+}
+
+// req: S-324
+#[test]
+fn check_of_settings_with_sources_reads_the_sources_and_not_the_working_directory() {
+    let folder = library(&[("good.md", HELLO), ("bad.md", "---\ndescription: [\n---\n")]);
+    folder.write("elsewhere.md", "---\ndescription: [\n---\n");
+    folder.write("server.toml", "[[source]]\nname = \"team\"\nkind = \"folder\"\npath = \"prompts\"\n");
+    let checked = with(&folder, &["check", "--config", "server.toml"], &[]);
+    assert!(checked.starts_with("exit code: 1") && checked.contains("prompts/bad.md"), "{checked}");
+    assert!(!checked.contains("elsewhere") && checked.contains("1 prompt,"), "{checked}");
+}
+
+// req: S-329
+#[test]
+fn secrets_come_from_files_too() {
+    let folder = Folder::empty();
+    folder.write("store", "sqlite:team.db\n");
+    folder.write("empty", "\n");
+    folder.write("two", "a\nb\n");
+    let file = [("PROMPTSHELF_STORE_FILE", "store")];
+    for line in [&["init"][..], &["history"], &["policy"], &["store", "migrate", "--check"], &["token", "list"]] {
+        let output = with(&folder, line, &file);
+        assert!(output.starts_with("exit code: 0"), "{line:?}: {output}");
+    }
+    let server = {
+        let mut command = here(&folder, &["serve", "--http", "127.0.0.1:0"]);
+        Server::start({
+            command.envs(file);
+            command
+        })
+    };
+    assert!(server.startup_log.contains("sqlite:team.db#production"), "{}", server.startup_log);
+    for (variables, words) in [
+        (vec![file[0], ("PROMPTSHELF_STORE", "sqlite:other.db")], "are both set"),
+        (vec![("PROMPTSHELF_STORE_FILE", "missing")], "cannot be read"),
+        (vec![("PROMPTSHELF_STORE_FILE", "empty")], "one line"),
+        (vec![("PROMPTSHELF_TOKEN_FILE", "two")], "one line"),
+        (vec![("PROMPTSHELF_STATE_KEY_FILE", "missing")], "PROMPTSHELF_STATE_KEY_FILE"),
+    ] {
+        let refused = with(&folder, &["history"], &variables);
+        assert!(refused.starts_with("exit code: 2") && refused.contains(words), "{variables:?}: {refused}");
+    }
+    let refused = with(&folder, &["serve", "--stdio"], &[("PROMPTSHELF_STATE_KEY_PREVIOUS", "0123456789abcdef")]);
+    assert!(refused.starts_with("exit code: 2") && refused.contains("without PROMPTSHELF_STATE_KEY"), "{refused}");
+}
+
+// req: S-327
+#[test]
+fn password_with_separators_is_never_printed() {
+    let folder = library(&[("hello.md", HELLO)]);
+    for secret in
+        ["Hunter#Tail99secret", "Hunter?Tail99secret", "Hunter/Tail99secret", "12#tail99secret", "Hunter@Tail99secret"]
+    {
+        let store = format!("postgres://promptshelf:{secret}@127.0.0.1:1/prompts");
+        for line in [
+            &["history"][..],
+            &["init"],
+            &["pull", "team"],
+            &["publish", "prompts", "-m", "x"],
+            &["policy"],
+            &["usage"],
+            &["token", "list"],
+            &["store", "migrate"],
+            &["serve", "--http", "127.0.0.1:0"],
+            &["serve", "--stdio"],
+        ] {
+            let output = with(&folder, line, &[("PROMPTSHELF_STORE", &store)]);
+            assert!(!output.to_lowercase().contains("tail99") && !output.contains("Hunter"), "{line:?}: {output}");
+            assert!(!output.starts_with("exit code: 0"), "{line:?}: {output}");
+        }
+        for line in [&["history", "--store", &store][..], &["history", &store], &["serve", &store], &["pull", &store]] {
+            let output = with(&folder, line, &[]);
+            assert!(!output.to_lowercase().contains("tail99") && !output.contains("Hunter"), "{line:?}: {output}");
+        }
+    }
+}
+
+// req: S-331
+#[test]
+fn stores_that_cannot_be_reached_have_one_exit_code() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let server = Postgres::shared();
+    server.sql("postgres", "CREATE ROLE locked LOGIN PASSWORD 'the real one'");
+    let store = server.database();
+    let with_user = store.replace("postgres@", "locked:hunter2@");
+    let away = with_user.replace(&server.port().to_string(), "1");
+    let missing = format!("{store}-missing");
+    for place in [&with_user, &away, &missing, &"sqlite:no-such-folder/team.db".to_owned()] {
+        for line in [
+            &["history"][..],
+            &["publish", "prompts", "-m", "x"],
+            &["init"],
+            &["store", "migrate"],
+            &["store", "migrate", "--check"],
+            &["pull", "team"],
+            &["serve", "--http", "127.0.0.1:0"],
+        ] {
+            let output = with(&folder, line, &[("PROMPTSHELF_STORE", place)]);
+            assert!(output.starts_with("exit code: 15"), "{place} {line:?}: {output}");
+            assert!(!output.contains("hunter2"), "{output}");
+            // A suggested command can be run.
+            assert!(!output.lines().any(|line| line.contains("`promptshelf") && line.contains("***")), "{output}");
+        }
+    }
+    // Suggested commands can be run: the variable has the password.
+    let database = server.database();
+    let store = database.replace("postgres@", "postgres:anything@");
+    let made = with(&folder, &["init", "--from", "prompts"], &[("PROMPTSHELF_STORE", &store)]);
+    assert!(made.starts_with("exit code: 0") && made.contains("serve: `promptshelf serve`"), "{made}");
+    let made = with(&folder, &["init", &format!("{store}#staging"), "--from", "prompts"], &[]);
+    assert!(made.contains("serve: `promptshelf serve \"$PROMPTSHELF_STORE#staging\"`"), "{made}");
+}
+
+/// Makes a database as a release with the first migrations did.
+fn older(migrations: usize) -> String {
+    let (server, folder) =
+        (Postgres::shared(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../promptshelf-store/migrations"));
+    let url = server.database();
+    let name = url.rsplit('/').next().expect("a name").to_owned();
+    let mut files: Vec<_> = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    for (index, file) in files.iter().enumerate().take(migrations) {
+        let sql = fs::read_to_string(file).expect("a migration").replace("{BYTES}", "BYTEA");
+        server.sql(&name, &sql.replace("{ID}", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"));
+        if index == 0 {
+            server.sql(&name, "INSERT INTO ps_library (id, epoch, major) VALUES (1, 'e', 1)");
+        }
+        server.sql(&name, &format!("INSERT INTO ps_migration (number, at) VALUES ({}, 0)", index + 1));
+    }
+    url
+}
+
+// req: S-328
+#[test]
+fn commands_that_read_do_not_migrate_and_others_say_so() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let url = older(7);
+    let store = [("PROMPTSHELF_STORE", url.as_str())];
+    for line in [&["policy"][..], &["proposals"], &["usage"], &["token", "list"], &["rollout", "list"]] {
+        let output = with(&folder, line, &store);
+        assert!(output.starts_with("exit code: 0") && !output.contains("schema"), "{line:?}: {output}");
+    }
+    let checked = with(&folder, &["store", "migrate", "--check"], &store);
+    assert!(checked.starts_with("exit code: 1") && checked.contains("version 7 of"), "{checked}");
+    let published = with(&folder, &["publish", "prompts", "-m", "first"], &store);
+    assert!(published.starts_with("exit code: 0"), "{published}");
+    assert!(
+        published.contains("note: the schema of") && published.contains("was version 7, and is version"),
+        "{published}"
+    );
+    let again = with(&folder, &["publish", "prompts", "-m", "second"], &store);
+    assert!(!again.contains("note: the schema"), "{again}");
+
+    let name = url.rsplit('/').next().expect("a name");
+    Postgres::shared().sql(name, "INSERT INTO ps_migration (number, at) VALUES (98, 0)");
+    let newer = with(&folder, &["store", "migrate", "--check"], &store);
+    assert!(newer.starts_with("exit code: 0") && newer.contains("is newer than this program: version 98"), "{newer}");
+
+    let url = older(7);
+    let mut command = here(&folder, &["serve", "--http", "127.0.0.1:0"]);
+    command.env("PROMPTSHELF_STORE", &url);
+    let output = shown(command, "");
+    assert!(output.contains("was version 7, and is version"), "{output}");
+}
