@@ -7,7 +7,7 @@ use globset::GlobBuilder;
 use crate::{
     content::ResourceContents,
     cursor::{self, ListKind},
-    definition::{About, Access, AccessSet, LibraryFile, Policy, RemoteResources},
+    definition::{About, Access, AccessRule, AccessSet, LibraryFile, Policy, RemoteResources},
     library_files::{LibraryFiles, References},
     prompt::{Prompt, RenderContext},
     provenance::{PromptProvenance, Provenance},
@@ -276,6 +276,13 @@ impl Catalog {
     #[must_use]
     pub fn restricts_contents(&self) -> bool {
         self.access.restricts_contents() || self.parts.iter().any(|part| part.catalog.restricts_contents())
+    }
+
+    /// Returns the rules of all sources, with the places of their folders: they can be applied to the catalog of an earlier
+    /// revision. Requirements of prompts for themselves are not among them.
+    #[must_use]
+    pub fn access_rules(&self) -> &[AccessRule] {
+        self.access.declared_rules()
     }
 
     /// Returns each combination of rules that applies to an item of a list.

@@ -26,6 +26,7 @@ pub struct Builder {
     limits: Option<Limits>,
     limits_of: Option<Service>,
     records_of: Option<Service>,
+    present: Option<Arc<Catalog>>,
     audit: Option<Arc<dyn Recorder>>,
     observer: Option<Arc<dyn Observer>>,
     usage: Option<Usage>,
@@ -102,6 +103,13 @@ impl Builder {
         self
     }
 
+    /// Makes the library an earlier revision of another one, whose access rules of today hold too.
+    pub(crate) fn earlier_than(mut self, present: Arc<Catalog>) -> Builder {
+        let access = present.access_rules().to_vec();
+        self.present = Some(present);
+        self.source(Fixed::new(Definitions { access, ..Definitions::default() }))
+    }
+
     /// Records every request in an audit log.
     pub fn audit(mut self, recorder: Arc<dyn Recorder>) -> Builder {
         self.audit = Some(recorder);
@@ -157,6 +165,7 @@ impl Builder {
         let service = self.limits.iter().fold(service, Service::with_limits);
         let service = self.limits_of.iter().fold(service, Service::with_limits_of);
         let service = self.records_of.iter().fold(service, Service::with_records_of);
+        let service = self.present.into_iter().fold(service, Service::with_present);
         let service = self.audit.into_iter().fold(service, Service::with_audit);
         let service = self.observer.into_iter().fold(service, Service::with_observer);
         let service = self.usage.iter().fold(service, |service, usage| service.with_usage(usage, &self.channel));

@@ -54,6 +54,8 @@ pub struct Service {
     observer: Option<Arc<dyn Observer>>,
     usage: Option<ServiceUsage>,
     rollout: Arc<OnceLock<ServedRollout>>,
+    /// The catalog whose access rules hold too, for a service of an earlier revision.
+    present: Option<Arc<Catalog>>,
 }
 
 /// A rollout, and the service of its target.
@@ -117,7 +119,13 @@ impl Service {
         let (sender, counter) = (changes.clone(), Arc::clone(&ticks));
         handle.observe(move |change| announce(&sender, &counter, change));
         let (meter, rollout) = (Arc::new(Meter::new(None)), Arc::default());
-        Service { handle, changes, ticks, meter, audit: None, observer: None, usage: None, rollout }
+        Service { handle, changes, ticks, meter, audit: None, observer: None, usage: None, rollout, present: None }
+    }
+
+    /// Applies the access rules of the catalog that is served at present to an earlier revision too.
+    #[must_use]
+    pub fn with_present(self, present: Arc<Catalog>) -> Service {
+        Service { present: Some(present), ..self }
     }
 
     /// Sets limits for all callers except the local user.
@@ -269,7 +277,7 @@ impl Service {
     #[must_use]
     pub fn view(&self, caller: &Caller) -> View {
         let Some(ServedRollout { rollout, candidate }) = self.rollout.get() else {
-            return View::new(self.catalog(), caller);
+            return View::new(self.catalog(), caller).with_present(self.present.clone());
         };
         let group = rollout.group(caller);
         let served = if group == Some(RolloutGroup::Candidate) { candidate } else { self };

@@ -48,6 +48,8 @@ pub enum CacheScope {
 pub struct View {
     catalog: Arc<Catalog>,
     caller: Caller,
+    /// The catalog that is served at present, if this one is that of an earlier revision: its rules hold too.
+    present: Option<Arc<Catalog>>,
     /// The group of the caller, if its channel has a rollout.
     group: Option<RolloutGroup>,
     /// Computed on first use: most requests for a single prompt do not need it.
@@ -56,7 +58,11 @@ pub struct View {
 
 impl View {
     pub(crate) fn new(catalog: Arc<Catalog>, caller: &Caller) -> View {
-        View { catalog, caller: caller.clone(), group: None, visibility: OnceLock::new() }
+        View { catalog, caller: caller.clone(), present: None, group: None, visibility: OnceLock::new() }
+    }
+
+    pub(crate) fn with_present(self, present: Option<Arc<Catalog>>) -> View {
+        View { present, ..self }
     }
 
     pub(crate) fn with_group(self, group: Option<RolloutGroup>) -> View {
@@ -119,7 +125,7 @@ impl View {
     /// Returns the list items that the caller sees.
     pub fn visibility(&self) -> &Visibility {
         self.visibility.get_or_init(|| {
-            if !self.catalog.is_restricted() {
+            if !self.catalog.is_restricted() && !self.present.as_ref().is_some_and(|present| present.is_restricted()) {
                 // An authenticated caller may get answers that others do not get: a shared cache must not pass them
                 // on to callers that are not authenticated.
                 return if self.caller.identity().is_some() { Visibility::All } else { Visibility::Public };
@@ -174,12 +180,43 @@ impl View {
 
     /// Checks that the caller may read the content of a URI or of a library path.
     pub(crate) fn permit_content(&self, name: ContentName<'_>) -> Result<(), Rejection> {
-        access::permit(&self.catalog, &self.caller, name)
+        access::permit(&self.catalog, &self.caller, name)?;
+        let Some(present) = &self.present else { return Ok(()) };
+        access::permit(present, &self.caller, name)?;
+        // The file may have another URI now.
+        match name {
+            ContentName::Uri(uri) if self.hides_contents() => match self.catalog.path_of_uri(uri) {
+                Some(path) => access::permit(present, &self.caller, ContentName::Path(&path)),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Finds a prompt of an earlier revision for a caller who may use the present one, and may still receive all that the
+    /// earlier one was made from. What the present prompt is made from is open: the text of a prompt contains it.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::UnknownPrompt`] if one of its files is closed by now, and those of [`find`](View::find).
+    pub fn find_earlier(&self, name: &str) -> Result<Arc<Prompt>, Rejection> {
+        let prompt = self.find(name)?;
+        let Some(present) = self.present.as_ref().filter(|_| !self.caller.is_local()) else { return Ok(prompt) };
+        let parts = |catalog: &Catalog, prompt: &Arc<Prompt>| catalog.parts_of(prompt);
+        let now = present.find(name).map(|prompt| parts(present, prompt)).unwrap_or_default();
+        let (paths, called) = parts(&self.catalog, &prompt);
+        let is_open = paths.difference(&now.0).all(|path| self.permit_content(ContentName::Path(path)).is_ok())
+            && called.difference(&now.1).all(|called| {
+                let is_gone = present.position(called).is_none();
+                self.find(called).is_ok() && (is_gone || access::find(present, &self.caller, called).is_ok())
+            });
+        if is_open { Ok(prompt) } else { Err(Rejection::UnknownPrompt { name: echo(name) }) }
     }
 
     /// Returns whether some contents may be hidden from the caller.
     pub(crate) fn hides_contents(&self) -> bool {
-        !self.caller.is_local() && self.catalog.restricts_contents()
+        let restricts = |catalog: &Arc<Catalog>| catalog.restricts_contents();
+        !self.caller.is_local() && (restricts(&self.catalog) || self.present.as_ref().is_some_and(restricts))
     }
 
     /// Returns whether a URI belongs to this server and the caller may read it. Its content may be missing at present.

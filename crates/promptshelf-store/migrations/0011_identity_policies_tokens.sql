@@ -53,3 +53,13 @@ CREATE TABLE ps_token (
     -- The time of the last use, exact to a minute.
     used BIGINT
 );
+
+-- The contents that callers have uploaded: they may refer to them by digest.
+CREATE TABLE ps_upload (
+    caller TEXT NOT NULL,
+    digest {BYTES} NOT NULL,
+    size BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (caller, digest)
+);
+CREATE INDEX ps_entry_digest ON ps_entry (digest);

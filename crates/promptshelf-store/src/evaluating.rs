@@ -15,8 +15,9 @@ use crate::{
     model::Actor,
     store::Store,
     tables::{
-        channel, evaluation,
-        prompt::{self, PromptDifference},
+        channel::{self, Channel},
+        evaluation,
+        prompt::{self, Numbers, PromptDifference},
         proposal,
     },
 };
@@ -114,12 +115,12 @@ async fn add(
 
 async fn compare(transaction: &mut Transaction, id: u64) -> Result<ProposalEvaluations, StoreError> {
     let proposal = proposal::get(transaction, id).await?;
-    let policy = channel::get(transaction, &proposal.channel).await?.policy;
+    let Channel { id: key, policy, .. } = channel::get(transaction, &proposal.channel).await?;
     let changed = evaluation::prompts(transaction, id).await?;
     let difference =
         |prompt: &EvaluatedPrompt| PromptDifference { name: prompt.name.clone(), old: None, new: Some(prompt.new) };
     let differences: Vec<PromptDifference> = changed.iter().take(MAX_PROMPTS).map(difference).collect();
-    let numbers = prompt::number(transaction, &differences, false).await?;
+    let numbers = prompt::number(transaction, &differences, Numbers::OfChannel(key)).await?;
     let mut prompts = Vec::new();
     for (EvaluatedPrompt { name, new, live }, number) in changed.iter().zip(numbers) {
         let mut after = evaluation::of_version(transaction, name, *new).await?;

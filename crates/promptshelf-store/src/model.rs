@@ -216,7 +216,7 @@ pub struct PromptChange {
     /// The name of the prompt.
     pub name: String,
     /// The version number from this revision on; of the removed version for a removed prompt. Equal digests have equal
-    /// numbers in every channel.
+    /// numbers in every channel. 0 for a version that gets its number when it is published.
     pub version: u64,
     /// The effect.
     pub change: PromptChangeKind,

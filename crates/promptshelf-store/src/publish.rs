@@ -11,7 +11,7 @@ use crate::{
     draft::{self, Draft, Target},
     evaluation::EvaluatedPrompt,
     gate, input,
-    model::{Actor, Digest, Epoch, Policy, PromptChange, Proposal, ProposalState, Publish, Published},
+    model::{Actor, Digest, Epoch, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
     policy::{self, Act, Decision},
     snapshot::Snapshot,
     store::Store,
@@ -20,7 +20,7 @@ use crate::{
         channel::{self, Channel},
         entry::{self, Replacement},
         evaluation,
-        prompt::{self, Live, PromptDifference},
+        prompt::{self, Live, Numbers, PromptDifference},
         proposal::{self, NewProposal},
         revision::{self, NewRevision},
     },
@@ -31,6 +31,8 @@ const OPTIMISTIC: u32 = 3;
 
 /// A draft on top of a revision.
 struct Basis {
+    /// The key of the channel, 0 before the first publish.
+    channel: i64,
     epoch: Epoch,
     revision: u64,
     policy: Policy,
@@ -201,7 +203,8 @@ impl Store {
         let result = async {
             let evaluated = checked.evaluated(&basis.snapshot.live);
             let lacks = gate::lacks(&mut transaction, &basis.policy, &proposal, &evaluated).await?;
-            Ok((prompt::number(&mut transaction, &checked.prompts, false).await?, lacks))
+            let numbers = shown_numbers(draft, basis.channel);
+            Ok((prompt::number(&mut transaction, &checked.prompts, numbers).await?, lacks))
         }
         .await;
         let (prompts, lacks) = transaction.finish(result).await?;
@@ -222,12 +225,12 @@ impl Store {
             Some(channel) => Some(channel),
             None => channel::find(transaction, &draft.channel).await?,
         };
-        let (revision, policy, snapshot) = match channel {
+        let (channel, revision, policy, snapshot) = match channel {
             Some(channel) => {
                 let snapshot = self.snapshots().newest(transaction, &channel, &epoch).await?;
-                (channel.revision, channel.policy, snapshot)
+                (channel.id, channel.revision, channel.policy, snapshot)
             }
-            None => (0, Policy::default(), Arc::new(Snapshot::empty(epoch.clone()))),
+            None => (0, 0, Policy::default(), Arc::new(Snapshot::empty(epoch.clone()))),
         };
         if draft.base > revision {
             let what = format!("revision {} of the channel `{}`", draft.base, draft.channel);
@@ -244,8 +247,14 @@ impl Store {
             (change.path.as_str(), bytes.map(MemoryFile::new))
         }));
         input::tree(tree.iter().map(|(path, _)| path))?;
-        Ok(Basis { epoch, revision, policy, snapshot, changes, tree })
+        Ok(Basis { channel, epoch, revision, policy, snapshot, changes, tree })
     }
+}
+
+/// Returns the numbers that an author may see before a publish: those of other channels would tell which texts these have.
+/// The author of a promotion sees its source.
+fn shown_numbers(draft: &Draft, channel: i64) -> Numbers {
+    if draft.kind == RevisionKind::Promote { Numbers::OfStore } else { Numbers::OfChannel(channel) }
 }
 
 /// Returns the changes that make a difference. A file that has the new content already is not one of them.
@@ -349,7 +358,8 @@ async fn store(
     if let Decision::Publish { approved_by, emergency } = &decision {
         write_revision(transaction, channel, &mut proposal, basis, checked, approved_by, *emergency).await?;
     }
-    let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, is_published).await?;
+    let numbers = if is_published { Numbers::Assigned } else { shown_numbers(draft, channel.id) };
+    let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, numbers).await?;
     if let Decision::Publish { approved_by, emergency } = &decision {
         prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
         transaction.notify(channel.name.as_str()).await?;

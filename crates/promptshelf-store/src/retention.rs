@@ -7,7 +7,7 @@ use crate::{
     database::{Mode, Transaction},
     model::{Digest, Epoch},
     store::Store,
-    tables::{blob, channel, entry, evaluation, prompt, proposal, revision},
+    tables::{blob, channel, entry, evaluation, prompt, proposal, revision, upload},
 };
 
 impl Store {
@@ -58,6 +58,7 @@ async fn gc(transaction: &mut Transaction) -> Result<(u64, u64), StoreError> {
         blob::all(transaction).await?.into_iter().filter(|(digest, _)| !used.contains(digest)).collect();
     let digests: Vec<Digest> = garbage.iter().map(|(digest, _)| *digest).collect();
     blob::delete(transaction, &digests).await?;
+    upload::prune(transaction).await?;
     Ok((garbage.len() as u64, garbage.iter().map(|(_, size)| size).sum()))
 }
 

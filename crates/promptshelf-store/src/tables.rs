@@ -10,5 +10,6 @@ pub(crate) mod proposal;
 pub(crate) mod revision;
 pub(crate) mod rollout;
 pub(crate) mod rollout_change;
+pub(crate) mod upload;
 pub(crate) mod usage;
 pub(crate) mod webhook;

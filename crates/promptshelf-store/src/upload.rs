@@ -1,28 +1,72 @@
 //! Contents that are stored before the proposal that refers to them.
 
+use std::sync::Arc;
+
 use crate::{
     StoreError,
-    database::Mode,
+    address::ChannelName,
+    database::{Mode, Transaction},
     input,
     model::Digest,
     store::Store,
-    tables::blob::{self, Contents},
+    tables::{
+        blob::{self, Contents},
+        channel, upload,
+    },
 };
 
 impl Store {
-    /// Stores contents for later proposals, and returns the digest of each, in their order. [`Store::gc`] removes those
-    /// that no proposal refers to.
+    /// Stores contents for later proposals of a caller, and returns the digest of each, in their order. [`Store::gc`]
+    /// removes those that no proposal refers to.
     ///
     /// # Errors
     ///
     /// [`StoreError::InvalidInput`] for a content that is too large for a file, and errors of the database.
-    pub async fn add_contents(&self, contents: Vec<Vec<u8>>) -> Result<Vec<Digest>, StoreError> {
+    pub async fn add_contents(&self, contents: Vec<Vec<u8>>, caller: &str) -> Result<Vec<Digest>, StoreError> {
         contents.iter().try_for_each(|content| input::content(content))?;
         let digests: Vec<Digest> = contents.iter().map(|content| Digest::of(content)).collect();
         let contents: Contents = digests.iter().copied().zip(contents.into_iter().map(Into::into)).collect();
         let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = blob::write(&mut transaction, &contents).await;
+        let result = async {
+            blob::write(&mut transaction, &contents).await?;
+            let sizes = contents.iter().map(|(digest, bytes)| (*digest, bytes.len() as u64));
+            upload::add(&mut transaction, caller, sizes).await
+        }
+        .await;
         transaction.finish(result).await?;
         Ok(digests)
     }
+
+    /// Reads contents that a caller may refer to by digest: those that the caller has uploaded, and those of the channels
+    /// that `is_shown` accepts. Who only knows a digest, or guesses one, learns nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] for a content that does not exist and for one that belongs to others alike, and errors of
+    /// the database.
+    pub async fn contents_known_to(
+        &self,
+        caller: &str,
+        digests: &[Digest],
+        is_shown: impl Fn(&ChannelName) -> bool,
+    ) -> Result<Vec<(Digest, Arc<[u8]>)>, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = read(&mut transaction, caller, digests, is_shown).await;
+        transaction.finish(result).await
+    }
+}
+
+async fn read(
+    transaction: &mut Transaction,
+    caller: &str,
+    digests: &[Digest],
+    is_shown: impl Fn(&ChannelName) -> bool,
+) -> Result<Vec<(Digest, Arc<[u8]>)>, StoreError> {
+    let channels = channel::all(transaction).await?.into_iter().filter(|channel| is_shown(&channel.name));
+    let channels: Vec<i64> = channels.map(|channel| channel.id).collect();
+    let known = upload::known(transaction, caller, &channels, digests).await?;
+    if let Some(other) = digests.iter().find(|digest| !known.contains(digest)) {
+        return Err(StoreError::not_found(format!("the content {other}")));
+    }
+    blob::read(transaction, digests).await
 }

@@ -29,6 +29,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct AccessTable {
     pub(super) rules: Vec<CheckedRule>,
+    /// The rules as they were declared, with the places of their folders.
+    declared: Vec<AccessRule>,
     /// Each combination of rules; the first one is empty.
     sets: Vec<AccessSet>,
     /// For each index of the list, the index in `sets`. Empty without rules.
@@ -66,8 +68,13 @@ impl AccessTable {
             return AccessTable::default();
         }
         let root = |name: &str| input.roots.get(name).cloned();
-        let rules = input.rules.iter().map(|rule| CheckedRule::new(rule, &files.links, root, found)).collect();
-        let mut table = AccessTable { rules, sets: vec![AccessSet::new()], ..AccessTable::default() };
+        let rules: Vec<CheckedRule> =
+            input.rules.iter().map(|rule| CheckedRule::new(rule, &files.links, root, found)).collect();
+        let mut declared = input.rules.to_vec();
+        for (rule, checked) in declared.iter_mut().zip(&rules) {
+            rule.folders.extend(checked.folders.iter().flat_map(|folder| folder.paths.iter().cloned()));
+        }
+        let mut table = AccessTable { rules, declared, sets: vec![AccessSet::new()], ..AccessTable::default() };
         let names = Names { resources, files, fixed: &table.fixed };
         let mut fixed: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, resource) in resources.fixed.iter().enumerate() {
@@ -183,6 +190,10 @@ impl AccessTable {
     /// Returns whether some requirement may apply to a content.
     pub(super) fn restricts_contents(&self) -> bool {
         !self.sets.is_empty()
+    }
+
+    pub(super) fn declared_rules(&self) -> &[AccessRule] {
+        &self.declared
     }
 
     pub(super) fn sets(&self) -> &[AccessSet] {

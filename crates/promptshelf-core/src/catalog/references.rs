@@ -12,7 +12,7 @@ use std::{
 
 use globset::GlobBuilder;
 
-use super::{Catalog, list::PromptList};
+use super::{Catalog, Content, list::PromptList};
 use crate::{
     definition::{CompletionSource, LibraryFile, PromptDefinition},
     library_files::{LibraryFiles, References},
@@ -105,6 +105,31 @@ impl Catalog {
             collector.add_all(prompt, self, &mut paths);
             (prompt, paths)
         })
+    }
+
+    /// Returns the files that one prompt is made from, as [`prompt_files`](Catalog::prompt_files) does, and the names of
+    /// the prompts that it calls, directly or not.
+    #[must_use]
+    pub fn parts_of(&self, prompt: &Prompt) -> (BTreeSet<String>, BTreeSet<String>) {
+        fn add_called(prompt: &Prompt, names: &mut BTreeSet<String>) {
+            for called in prompt.uses().prompts.values() {
+                names.insert(called.name().to_string());
+                add_called(called, names);
+            }
+        }
+        let (mut paths, mut names) = (BTreeSet::new(), BTreeSet::new());
+        Collector { files: &self.files, matches: HashMap::new() }.add_all(prompt, self, &mut paths);
+        add_called(prompt, &mut names);
+        (paths, names)
+    }
+
+    /// Returns the path of the file that a URI is read from; `None` if it is not read from a file.
+    #[must_use]
+    pub fn path_of_uri(&self, uri: &str) -> Option<String> {
+        match self.content(uri)? {
+            Content::File(file) => Some(file.path.clone()),
+            Content::Resource { resource, variables } => resource.path(&resource.bind(&variables).ok()?),
+        }
     }
 
     /// Returns the path of the file that a URI is read from.

@@ -37,7 +37,7 @@ pub(super) struct CheckedRule {
 #[derive(Debug)]
 pub(super) struct Folder {
     /// All paths of the folder; the empty one is the library, which contains everything.
-    paths: Vec<String>,
+    pub(super) paths: Vec<String>,
     glob: Option<GlobMatcher>,
 }
 

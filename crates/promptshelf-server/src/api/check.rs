@@ -44,7 +44,7 @@ pub(super) async fn check(
         operation.note("channel", body.channel.as_str());
         operation.require_channel(&body.channel)?;
         let store = state.store().await?;
-        let changes = changes(&store, body.changes).await?;
+        let changes = changes(&operation, &store, body.changes).await?;
         let roles = store.channel(&body.channel).await?.policy.roles;
         operation.require_role(&roles.propose, "propose")?;
         // A closed semaphore would be an error; it is never closed.

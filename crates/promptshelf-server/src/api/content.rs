@@ -9,11 +9,15 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use promptshelf_source::check_tree_path;
-use promptshelf_store::{Change, Digest, Store};
+use promptshelf_store::{Change, ChannelName, Digest, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{problem::Problem, request::required};
+use super::{
+    operation::{Operation, Scope},
+    problem::Problem,
+    request::required,
+};
 
 /// The content of a file: text in UTF-8, or any bytes as Base64.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -76,7 +80,11 @@ pub(super) const MAX_PATH: usize = 200;
 
 /// Decodes changes, reads uploaded contents, and checks the paths of new contents. A file at another path can still be
 /// deleted.
-pub(super) async fn changes(store: &Store, bodies: Vec<ChangeBody>) -> Result<Vec<Change>, Problem> {
+pub(super) async fn changes(
+    operation: &Operation,
+    store: &Store,
+    bodies: Vec<ChangeBody>,
+) -> Result<Vec<Change>, Problem> {
     let uploaded: BTreeSet<Digest> = bodies
         .iter()
         .filter_map(|body| match body.content {
@@ -87,7 +95,20 @@ pub(super) async fn changes(store: &Store, bodies: Vec<ChangeBody>) -> Result<Ve
     let uploaded: Vec<Digest> = uploaded.into_iter().collect();
     let uploaded: BTreeMap<Digest, Arc<[u8]>> = match uploaded.is_empty() {
         true => BTreeMap::new(),
-        false => store.blobs(&uploaded).await?.into_iter().collect(),
+        false => {
+            let caller = operation.actor(false).name;
+            let is_shown = |channel: &ChannelName| operation.has(Scope::Read) && operation.sees(channel);
+            let contents = store.contents_known_to(&caller, &uploaded, is_shown).await;
+            contents
+                .map_err(|error| match error {
+                    StoreError::NotFound { what } => Problem::not_found(&format!(
+                        "{what}, among those that you have uploaded and those of the channels that you may read,"
+                    )),
+                    error => error.into(),
+                })?
+                .into_iter()
+                .collect()
+        }
     };
     let change = |ChangeBody { path, before, content }: ChangeBody| {
         if content.is_some() {

@@ -348,7 +348,7 @@ async fn publish(
         proposal: replaced.map(|proposal| proposal.id),
         expected: replaced.map(|proposal| proposal.digest),
         emergency: body.emergency,
-        changes: changes(&store, body.changes).await?,
+        changes: changes(operation, &store, body.changes).await?,
         dry_run: body.dry_run,
     };
     let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());

@@ -61,7 +61,7 @@ pub(super) async fn sides(
             let newest = RevisionSide { channel: channel.clone(), revision: None };
             let before = sides.before(operation, before, newest).await?;
             let turn = state.api.turn().await;
-            let changes = changes(&sides.store, bodies).await?;
+            let changes = changes(operation, &sides.store, bodies).await?;
             let tree = apply(&before.opened.tree, changes, before.name.revision.unwrap_or_default())?;
             let opened = state.api.open(turn, None, tree).await?;
             Ok((before, Side { name: unpublished(&channel), opened }))

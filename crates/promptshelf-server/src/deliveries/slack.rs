@@ -49,7 +49,11 @@ fn sentence(event: &Value) -> String {
     let prompts = items("prompts");
     for prompt in prompts.iter().take(MAX_ITEMS) {
         let (name, version, change) = (text(&prompt["name"]), &prompt["version"], text(&prompt["change"]));
-        let _ = write!(sentence, "\n• {name} {change}, version {version}");
+        let _ = match version.as_u64() {
+            // It gets its number when it is published.
+            Some(0) => write!(sentence, "\n• {name} {change}, new version"),
+            _ => write!(sentence, "\n• {name} {change}, version {version}"),
+        };
     }
     let more = prompts.len().saturating_sub(MAX_ITEMS) as u64 + event["morePrompts"].as_u64().unwrap_or_default();
     if more > 0 {

@@ -24,7 +24,6 @@ use promptshelf_server::{
         router_with_channels,
     },
 };
-use promptshelf_source::Fixed;
 use promptshelf_store::{Actor, Change, ChannelName, Publish, RevisionKind, Store, StoreUrl};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -138,13 +137,12 @@ impl Site {
             publish(&store, channel, files).await;
         }
         let handle = StoreHandle::new(url);
-        let rules = Fixed::default();
         let mut following = JoinSet::new();
         let mut served = Vec::new();
         for (name, _) in channels {
             let options = FollowOptions::new(handle.clone(), name.parse().expect("a name"));
             let follower = Follower::start(options).await.expect("the channel exists");
-            let builder = Library::builder().source(follower.source().clone()).source(rules.clone());
+            let builder = Library::builder().source(follower.source().clone());
             let library = builder.build().expect("a library");
             served.push(Channel {
                 name: (*name).to_owned(),
@@ -155,7 +153,7 @@ impl Site {
         }
         let mut options = Options::default();
         options.sign_in = signed_in.then(sign_in);
-        options.versions = Some(Versions::new(handle, rules, Vec::new()));
+        options.versions = Some(Versions::new(handle, Vec::new()));
         let role = |role: &str| Arc::new(Access { roles: vec![role.to_owned()], ..Access::default() });
         options.channel_access =
             access.iter().map(|(channel, needed)| ((*channel).to_owned(), role(needed))).collect::<HashMap<_, _>>();

@@ -43,20 +43,40 @@ pub(crate) fn compare(live: &Live, checked: &BTreeMap<&str, Digest>) -> Vec<Prom
     differences.into_values().collect()
 }
 
-/// Returns the changes with version numbers. Digests without a number get the next one; with `write`, they are stored
-/// under the lock of the library's row.
+/// Which version numbers the changes of prompts get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// Those of a publish: digests without a number get the next one, which is stored under the lock of the library's
+    /// row.
+    Assigned,
+    /// Those that a channel has had; 0 for others, which the caller may not know.
+    OfChannel(i64),
+    /// Those that any channel has had; 0 for others.
+    OfStore,
+}
+
+/// Returns the changes with version numbers.
 pub(crate) async fn number(
     transaction: &mut Transaction,
     differences: &[PromptDifference],
-    write: bool,
+    numbers: Numbers,
 ) -> Result<Vec<PromptChange>, StoreError> {
     let names: Vec<&str> = differences.iter().filter(|it| it.new.is_some()).map(|it| it.name.as_str()).collect();
     let mut known: HashMap<(String, Digest), u64> = HashMap::new();
     let mut newest: HashMap<String, u64> = HashMap::new();
     for chunk in names.chunks(CHUNK) {
-        let sql =
-            format!("SELECT prompt, number, digest FROM ps_prompt_version WHERE prompt IN {}", list(0, chunk.len()));
-        for row in transaction.rows(sql, chunk.iter().map(|name| Value::from(*name)).collect()).await? {
+        let mut sql =
+            format!("SELECT prompt, number, digest FROM ps_prompt_version v WHERE prompt IN {}", list(0, chunk.len()));
+        let mut values: Vec<Value> = chunk.iter().map(|name| Value::from(*name)).collect();
+        if let Numbers::OfChannel(channel) = numbers {
+            values.push(channel.into());
+            sql.push_str(&format!(
+                " AND EXISTS (SELECT 1 FROM ps_live l WHERE l.channel = ${} AND l.prompt = v.prompt \
+                 AND l.number = v.number)",
+                values.len()
+            ));
+        }
+        for row in transaction.rows(sql, values).await? {
             let (name, number) = (row.text(0)?, row.number(1)?);
             let last = newest.entry(name.clone()).or_default();
             *last = number.max(*last);
@@ -70,6 +90,9 @@ pub(crate) async fn number(
             (_, Some(digest)) => {
                 let key = (difference.name.clone(), digest);
                 let version = known.get(&key).copied().unwrap_or_else(|| {
+                    if numbers != Numbers::Assigned {
+                        return 0;
+                    }
                     let version = newest.get(&difference.name).copied().unwrap_or_default() + 1;
                     added.push(vec![difference.name.as_str().into(), version.into(), digest.into()]);
                     version
@@ -81,7 +104,7 @@ pub(crate) async fn number(
         };
         changes.push(PromptChange { name: difference.name.clone(), version, change });
     }
-    if write {
+    if numbers == Numbers::Assigned {
         insert(transaction, "INSERT INTO ps_prompt_version (prompt, number, digest)", Box::new(added.into_iter()), "")
             .await?;
     }

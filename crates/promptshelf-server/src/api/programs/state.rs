@@ -9,7 +9,7 @@ use promptshelf_source::SourceSet;
 
 use super::{
     super::{operation::Scope, problem::Problem},
-    versions::{RecentRevisions, Versions},
+    versions::{self, RecentRevisions, Versions},
 };
 use crate::{http::Options, library::Library, usage::UsageLog};
 
@@ -169,9 +169,12 @@ impl ProgramState {
             return Ok(channel.library.clone());
         }
         let Some(versions) = &self.0.versions else {
-            return Err(Problem::not_found(&format!("Version {version} of the prompt {name}")));
+            return Err(versions::unknown(channel_name, name, version));
         };
-        versions.library(&channel.library, channel_name, name, version).await
+        let library = versions.library(&channel.library, channel_name, name, version).await?;
+        let unknown = |_| versions::unknown(channel_name, name, version);
+        library.service().view(caller).find_earlier(name).map_err(unknown)?;
+        Ok(library)
     }
 }
 

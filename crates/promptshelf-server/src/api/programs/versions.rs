@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt, path::PathBuf, sync::Arc};
 
-use promptshelf_source::{Fixed, MemoryTree, TreeSource};
+use promptshelf_source::{MemoryTree, TreeSource};
 use promptshelf_store::{ChannelName, Head, HistoryQuery, Revision};
 use tokio::{sync::Mutex, task::spawn_blocking};
 
@@ -21,13 +21,12 @@ const RECENT: usize = 100;
 /// The reader of versions that are not served at present. Clones share the loaded revisions.
 ///
 /// A version is a whole revision of its channel, with the partials and attachments of that time. The access rules of that
-/// time and the operator's present ones hold, and the present rules of the library for the prompt itself.
+/// time and those of today hold, for the prompt and each of its files.
 #[derive(Clone)]
 pub struct Versions(Arc<Inner>);
 
 struct Inner {
     store: StoreHandle,
-    rules: Fixed,
     granted_roots: Vec<PathBuf>,
     /// The newest use first. The lock is kept while a revision is loaded, so that there is one load at a time.
     loaded: Mutex<VecDeque<(Key, Library)>>,
@@ -48,11 +47,10 @@ impl fmt::Debug for Versions {
 }
 
 impl Versions {
-    /// Creates a reader. `rules` are the operator's access rules, and `granted_roots` the folders that libraries may
-    /// read besides their own files.
+    /// Creates a reader. `granted_roots` are the folders that libraries may read besides their own files.
     #[must_use]
-    pub fn new(store: StoreHandle, rules: Fixed, granted_roots: Vec<PathBuf>) -> Versions {
-        Versions(Arc::new(Inner { store, rules, granted_roots, loaded: Mutex::default() }))
+    pub fn new(store: StoreHandle, granted_roots: Vec<PathBuf>) -> Versions {
+        Versions(Arc::new(Inner { store, granted_roots, loaded: Mutex::default() }))
     }
 
     /// Returns a library with a version of a prompt, as it was last served in a channel.
@@ -63,12 +61,12 @@ impl Versions {
         prompt: &str,
         version: u64,
     ) -> Result<Library, Problem> {
-        let unknown =
-            || Problem::not_found(&format!("Version {version} of the prompt {prompt} in the channel {channel}"));
+        let unknown = || unknown(channel, prompt, version);
         let name: ChannelName = channel.parse()?;
         let store = self.0.store.get().await?;
         let head = store.last_with_version(&name, prompt, version).await?.ok_or_else(unknown)?;
-        let key = Key { channel: channel.to_owned(), head, serial: present.catalog().serial() };
+        let rules = present.catalog();
+        let key = Key { channel: channel.to_owned(), head, serial: rules.serial() };
         let mut loaded = self.0.loaded.lock().await;
         let found = loaded.iter().position(|(known, _)| *known == key);
         let (key, library) = match found.and_then(|place| loaded.remove(place)) {
@@ -79,7 +77,7 @@ impl Versions {
                 let source = TreeSource::new(MemoryTree::default());
                 source.grant_roots(self.0.granted_roots.iter().cloned());
                 source.replace_revision(tree, provenance);
-                let builder = Library::builder().source(source).source(self.0.rules.clone()).records_of(present);
+                let builder = Library::builder().source(source).earlier_than(rules).records_of(present);
                 let built = spawn_blocking(move || builder.build()).await;
                 let library = built.map_err(|_| Problem::internal())?.map_err(|error| {
                     tracing::error!("revision {} of channel {channel} cannot be loaded: {error}", key.head.revision);
@@ -109,6 +107,11 @@ impl Versions {
             }
         }
     }
+}
+
+/// Returns the answer for a version that the channel never had, or that is closed to the caller by now.
+pub(super) fn unknown(channel: &str, prompt: &str, version: u64) -> Problem {
+    Problem::not_found(&format!("Version {version} of the prompt {prompt} in the channel {channel}"))
 }
 
 /// The newest revisions of a channel, read once for all streams.

@@ -164,6 +164,63 @@ async fn hidden_channel_equals_missing_channel() {
     assert_eq!(listed["channels"].as_array().map(Vec::len), Some(2));
 }
 
+/// A text of a hidden channel can be neither read by its digest nor confirmed by a guess, and no version number tells
+/// about it.
+// req: S-306
+#[tokio::test]
+async fn hidden_contents_cannot_be_named_guessed_or_confirmed() {
+    let hide = |options: &mut promptshelf_server::http::Options| {
+        options.sign_in = Some(sign_in());
+        let access = Access { roles: vec!["admin".to_owned()], ..Access::default() };
+        options.channel_access.insert("secret".to_owned(), Arc::new(access));
+    };
+    let server = Server::with(|builder| builder, hide).await;
+    const PLAN: &str = "The merger\n";
+    for (channel, text) in [("open", HELLO), ("secret", PLAN), ("secret", BYE)] {
+        if text != BYE {
+            server.create(channel, &policy_of(0)).await;
+        }
+        let (base, before) = if text == BYE { (1, Some(PLAN)) } else { (0, None) };
+        let body = proposal(base, &[("hello.md", before, Some(text))]);
+        server.post("admin", &format!("/channels/{channel}/proposals"), &body).await.expect(201);
+    }
+    let named = |digest: &str, path: &str| json!([{ "path": path, "before": null, "content": { "digest": digest } }]);
+    let known = super::digest(PLAN);
+    let unknown = super::digest("Another text\n");
+    for (caller, path) in [("ada", "/channels/open/proposals"), ("ada", "/check"), ("ada", "/compare")] {
+        let answers = [&known, &unknown].map(|digest| {
+            let changes = named(digest, "other.md");
+            match path {
+                "/check" => json!({ "channel": "open", "changes": changes }),
+                "/compare" => json!({ "after": { "changes": { "channel": "open", "changes": changes } } }),
+                _ => json!({ "base": 1, "message": "A guess", "dryRun": true, "changes": changes }),
+            }
+        });
+        let [hidden, missing] = [server.post(caller, path, &answers[0]).await, server.post(caller, path, &answers[1]).await];
+        assert_eq!(hidden.problem(), refused(404, "not-found"), "{path}");
+        assert_eq!(hidden.text().replace(&known, &unknown), missing.text(), "{path}");
+    }
+    // Own uploads, and what the caller may read, can be named.
+    let uploaded = json!({ "contents": [{ "text": "Another text\n" }] });
+    server.post("ada", "/channels/open/uploads", &uploaded).await.expect(200);
+    let body = |digest: &str| json!({ "channel": "open", "changes": named(digest, "other.md") });
+    server.post("ada", "/check", &body(&unknown)).await.expect(200);
+    assert_eq!(server.post("bob", "/check", &body(&unknown)).await.problem(), refused(404, "not-found"));
+    server.post("bob", "/check", &body(&super::digest(HELLO))).await.expect(200);
+    server.post("admin", "/check", &body(&known)).await.expect(200);
+    // A guess gets the same number as any other text.
+    let number = async |text: &str, dry_run: bool| {
+        let mut body = proposal(1, &[("hello.md", Some(HELLO), Some(text))]);
+        body["dryRun"] = json!(dry_run);
+        let outcome = server.post("ada", "/channels/open/proposals", &body).await.json();
+        outcome["prompts"][0]["version"].clone()
+    };
+    assert_eq!(number(PLAN, true).await, number("Another text\n", true).await);
+    assert_eq!(number(PLAN, false).await, number("Another text\n", false).await);
+    let evaluations = server.get("ada", "/proposals/4/evaluations").await.expect(200).json();
+    assert_eq!(evaluations["prompts"][0]["version"], 0, "{evaluations}");
+}
+
 #[tokio::test]
 async fn without_sign_in_every_caller_may_do_everything() {
     let server = Server::with(|builder| builder, |_| {}).await;

@@ -11,7 +11,7 @@ async fn uploaded_contents_are_proposed_by_digest() {
     let server = Server::prepared(&policy_of(0)).await;
     let uploads = "/channels/production/uploads";
     let contents = json!({ "contents": [{ "text": BYE }, { "base64": "AP8=" }] });
-    let uploaded = server.post("ada", uploads, &contents).await.expect(200).json();
+    let uploaded = server.post("paul", uploads, &contents).await.expect(200).json();
     assert_eq!(uploaded["digests"][0], digest(BYE));
     let mut body = proposal(1, &[("hello.md", Some(HELLO), Some(BYE)), ("bytes.bin", None, Some(""))]);
     body["changes"][0]["content"] = json!({ "digest": digest(BYE) });

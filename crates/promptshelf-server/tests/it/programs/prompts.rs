@@ -139,3 +139,62 @@ async fn earlier_versions_and_channels_open_no_access() {
     assert_eq!(staging.replace("staging", "absence"), absent);
     site.get_as("bob", "/api/v1/channels/staging/events").await.expect(404);
 }
+
+/// What is closed by today's rules is not given out by an earlier version that was made from it.
+// req: S-305
+#[tokio::test]
+async fn earlier_versions_give_out_no_file_that_is_closed_by_now() {
+    let closed = "[[access]]\nfolders = [\"private\"]\nroles = [\"editor\"]\n";
+    let own = "---\naccess:\n  roles: [editor]\n---\n";
+    let cases: &[(&str, &str, &[(&str, &str)])] = &[
+        // A rule for the folder of an attachment, by a fixed and by a computed path; of a text that is included; of a
+        // prompt that is called.
+        ("private/_a/plan.txt", "{{ attach(\"private/_a/plan.txt\") }}", &[("promptshelf.toml", closed)]),
+        ("private/_a/plan.txt", "{{ attach(\"private/_a/\" ~ name) }}", &[("promptshelf.toml", closed)]),
+        ("private/_a/plan.md", "{% include \"private/_a/plan.md\" %}", &[("promptshelf.toml", closed)]),
+        ("private/plan.md", "{{ prompt(\"private/plan\") }}", &[("promptshelf.toml", closed)]),
+        // The called prompt closes itself, at the same place or moved to another one.
+        ("plan.md", "{{ prompt(\"plan\") }}", &[("plan.md", own)]),
+        ("plan.md", "{{ prompt(\"plan\") }}", &[("plan.md", ""), ("new/_.md", "x"), ("new/plan.md", "---\nname: plan\naccess:\n  roles: [editor]\n---\nx\n")]),
+        // Only a closed prompt refers to the file by now.
+        ("_a/plan.txt", "{{ attach(\"_a/plan.txt\") }}", &[(
+            "boss.md",
+            "---\naccess:\n  roles: [editor]\n---\n{{ attach(\"_a/plan.txt\") }}\n",
+        )]),
+    ];
+    for (path, template, change) in cases {
+        let front = if template.contains("name)") { "---\narguments:\n  - name: name\n    default: plan.txt\n---\n" } else { "" };
+        let hello = format!("{front}Hello\n{template}\n");
+        let site = Site::of(&[("production", &[("hello.md", &hello), (path, "The merger\n")])], true, &[]).await;
+        let version = "/api/v1/prompts/hello?version=1&rendered=true";
+        let text = site.get_as("bob", version).await.expect(200).body;
+        assert!(text.contains("The merger"), "{template}: {text}");
+        let mut change = change.to_vec();
+        change.push(("hello.md", "Hello\n"));
+        publish(&site.store, "production", &change).await;
+        site.serves(2).await;
+        for suffix in ["&rendered=true", ""] {
+            let answer = site.get_as("bob", &format!("/api/v1/prompts/hello?version=1{suffix}")).await;
+            assert!(answer.status >= 400 || !answer.body.contains("{{ attach"), "{template}{suffix}: {}", answer.body);
+            assert!(!answer.body.contains("merger"), "{template}{suffix}: {}", answer.body);
+        }
+        let langfuse = site.get_as("bob", "/api/public/v2/prompts/hello?version=1").await;
+        assert!(!langfuse.body.contains("merger"), "{template}: {}", langfuse.body);
+        assert!(site.get_as("ada", version).await.expect(200).body.contains("The merger"), "{template}");
+    }
+}
+
+/// The author of the present version decides that its text contains a closed file.
+#[tokio::test]
+async fn earlier_versions_keep_the_files_that_the_present_one_includes() {
+    let closed = "[[access]]\nfolders = [\"_private\"]\nroles = [\"editor\"]\n";
+    let files = [("hello.md", "One {% include \"_private/a.md\" %}\n"), ("_private/a.md", "of us\n")];
+    let site = Site::of(&[("production", &files)], true, &[]).await;
+    let two = [("hello.md", "Two {% include \"_private/a.md\" %}\n"), ("promptshelf.toml", closed)];
+    publish(&site.store, "production", &two).await;
+    site.serves(2).await;
+    for version in ["1", "2"] {
+        let path = format!("/api/v1/prompts/hello?version={version}&rendered=true");
+        assert!(site.get_as("bob", &path).await.expect(200).body.contains("of us"));
+    }
+}

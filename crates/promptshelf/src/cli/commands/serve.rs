@@ -167,7 +167,7 @@ pub(crate) async fn run(
     options.sign_in = sign_in_options(&settings, shared_tokens.as_ref()).map(SignIn::new);
     options.sign_in.iter().for_each(SignIn::follow_keys);
     options.api = api(&settings, bound)?;
-    options.versions = versions(&settings, &rules);
+    options.versions = versions(&settings);
     options.folder = editing::api(arguments, &settings, bound)?;
     options.usage.clone_from(&counted);
     if let Some(sources) = served.open_sources() {
@@ -318,10 +318,10 @@ async fn finish(counted: Option<&UsageLog>) {
 }
 
 /// The reader of earlier versions, for channels.
-fn versions(settings: &Settings, rules: &Fixed) -> Option<Versions> {
+fn versions(settings: &Settings) -> Option<Versions> {
     let ServedLibrary::Channels(channels) = &settings.library else { return None };
     let store = StoreHandle::new(channels.default.store.clone());
-    Some(Versions::new(store, rules.clone(), settings.granted_roots.clone()))
+    Some(Versions::new(store, settings.granted_roots.clone()))
 }
 
 fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<(Arc<AuditFile>, AuditFileOptions)>, Failure> {

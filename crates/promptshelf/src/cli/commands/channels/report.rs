@@ -148,7 +148,7 @@ pub(super) fn print_prompts<W: Write>(output: &mut Output<W>, prompts: &[PromptC
     let rows = prompts.iter().map(|prompt| {
         let version = match prompt.change {
             PromptChangeKind::Removed => format!("was version {}", prompt.version),
-            _ if prompt.version == 0 => String::new(),
+            _ if prompt.version == 0 => "new version".to_owned(),
             _ => format!("version {}", prompt.version),
         };
         vec![change(prompt.change).to_owned(), output.line(&prompt.name).into_owned(), version]
