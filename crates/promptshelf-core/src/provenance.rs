@@ -26,6 +26,7 @@ const MAX_TEXT: usize = 1_000;
 pub struct Provenance {
     source: Option<Arc<str>>,
     channel: Option<(Arc<str>, u64)>,
+    revision_digest: Option<Box<str>>,
     commit: Option<CommitProvenance>,
     prompts: BTreeMap<Box<str>, PromptProvenance>,
 }
@@ -34,6 +35,12 @@ impl Provenance {
     /// Creates the provenance of a revision of a channel, without prompts.
     pub fn new(channel: impl Into<Arc<str>>, revision: u64) -> Provenance {
         Provenance { channel: Some((channel.into(), revision)), ..Provenance::default() }
+    }
+
+    /// Sets the digest of the channel's revision, as hexadecimal digits.
+    #[must_use]
+    pub fn with_revision_digest(self, digest: Option<String>) -> Provenance {
+        Provenance { revision_digest: digest.map(Into::into), ..self }
     }
 
     /// Creates the provenance of a commit, whose prompts have no versions.
@@ -69,6 +76,12 @@ impl Provenance {
     #[must_use]
     pub fn revision(&self) -> Option<u64> {
         self.channel.as_ref().map(|(_, revision)| *revision)
+    }
+
+    /// The digest of the channel's revision: equal ones have equal histories.
+    #[must_use]
+    pub fn revision_digest(&self) -> Option<&str> {
+        self.revision_digest.as_deref()
     }
 
     /// The commit.

@@ -15,7 +15,7 @@ use promptshelf_core::Timestamp;
 /// use promptshelf_server::ReplicaMonitor;
 ///
 /// let monitor = ReplicaMonitor::new("production");
-/// monitor.set_served("first", 7);
+/// monitor.set_served("first", 7, Some("3f5a".to_owned()));
 /// monitor.set_degraded();
 /// let status = monitor.status();
 /// assert_eq!((status.revision, status.degraded_since.is_some()), (Some(7), true));
@@ -31,7 +31,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct State {
-    head: Option<(String, u64)>,
+    head: Option<(String, u64, Option<String>)>,
     compared: Instant,
     degraded_since: Option<SystemTime>,
     refused: Option<u64>,
@@ -47,6 +47,9 @@ pub struct ReplicaStatus {
     pub epoch: Option<String>,
     /// The revision that is served; `None` before the first one.
     pub revision: Option<u64>,
+    /// The digest of the revision that is served: replicas with equal digests serve the same. `None` for a revision by an
+    /// earlier release.
+    pub digest: Option<String>,
     /// The time since the served revision was last known to be the newest one; since the start if it never was.
     pub lag: Duration,
     /// The beginning of the outage, while the store cannot be read or its newest revision cannot be loaded. The last
@@ -71,8 +74,8 @@ impl ReplicaMonitor {
     }
 
     /// Records that a revision is served from now on.
-    pub fn set_served(&self, epoch: impl Into<String>, revision: u64) {
-        self.with(|state| state.head = Some((epoch.into(), revision)));
+    pub fn set_served(&self, epoch: impl Into<String>, revision: u64, digest: Option<String>) {
+        self.with(|state| state.head = Some((epoch.into(), revision, digest)));
     }
 
     /// Records that the served revision is the newest one of the store. Ends an outage.
@@ -101,8 +104,9 @@ impl ReplicaMonitor {
     pub fn status(&self) -> ReplicaStatus {
         self.with(|state| ReplicaStatus {
             channel: self.0.channel.clone(),
-            epoch: state.head.as_ref().map(|(epoch, _)| epoch.clone()),
-            revision: state.head.as_ref().map(|(_, revision)| *revision),
+            epoch: state.head.as_ref().map(|(epoch, ..)| epoch.clone()),
+            revision: state.head.as_ref().map(|(_, revision, _)| *revision),
+            digest: state.head.as_ref().and_then(|(.., digest)| digest.clone()),
             lag: state.compared.elapsed(),
             degraded_since: state.degraded_since.and_then(timestamp),
             refused: state.refused,

@@ -63,3 +63,11 @@ CREATE TABLE ps_upload (
     PRIMARY KEY (caller, digest)
 );
 CREATE INDEX ps_entry_digest ON ps_entry (digest);
+
+-- The chain of revisions: the digest of the revision before, that of all files, and that of the revision itself.
+ALTER TABLE ps_revision ADD COLUMN parent {BYTES};
+ALTER TABLE ps_revision ADD COLUMN tree {BYTES};
+ALTER TABLE ps_revision ADD COLUMN digest {BYTES};
+-- The digest of a revision, and its number: an earlier release that publishes changes neither.
+ALTER TABLE ps_channel ADD COLUMN digest {BYTES};
+ALTER TABLE ps_channel ADD COLUMN chained BIGINT;

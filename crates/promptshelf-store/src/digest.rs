@@ -1,6 +1,6 @@
 //! The digest of a content.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -15,6 +15,23 @@ impl Digest {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
+    }
+
+    /// Returns the digest of a tree: of all its files by path.
+    #[must_use]
+    pub fn of_tree<P: AsRef<str>>(files: &BTreeMap<P, Digest>) -> Digest {
+        let mut parts = Parts::default();
+        for (path, digest) in files {
+            parts.add(path.as_ref().as_bytes());
+            parts.add(digest.bytes());
+        }
+        parts.digest()
+    }
+
+    /// Returns the first 12 digits, for people.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.to_string()[..12].to_owned()
     }
 
     /// Returns the 32 bytes of the digest.
@@ -40,6 +57,29 @@ impl Digest {
             *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
         }
         Some(Digest(bytes))
+    }
+}
+
+/// The digest of several parts. Lengths separate them, so that different parts have different inputs.
+#[derive(Default)]
+pub(crate) struct Parts(Sha256);
+
+impl Parts {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    /// Adds a part that may be absent, which is not the same as empty.
+    pub(crate) fn add_optional(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.add(bytes),
+            None => self.0.update(u64::MAX.to_le_bytes()),
+        }
+    }
+
+    pub(crate) fn digest(self) -> Digest {
+        Digest(self.0.finalize().into())
     }
 }
 

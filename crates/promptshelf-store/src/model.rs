@@ -21,7 +21,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// The newest revision of a channel, within an epoch.
+/// The newest revision of a channel, within an epoch. Equal heads have equal histories.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -30,6 +30,10 @@ pub struct Head {
     pub epoch: Epoch,
     /// The number of the revision; 0 for an empty channel.
     pub revision: u64,
+    /// The digest of the revision, which covers its files and its whole history. `None` for an empty channel, and for a
+    /// revision by an earlier release.
+    #[serde(default)]
+    pub digest: Option<Digest>,
 }
 
 /// A channel and its state.
@@ -185,6 +189,9 @@ impl RevisionKind {
 pub struct Revision {
     /// Its number; 1 is the first one.
     pub number: u64,
+    /// Its digest, which covers its files and its whole history; `None` for a revision by an earlier release.
+    #[serde(default)]
+    pub digest: Option<Digest>,
     /// How it came to be.
     pub kind: RevisionKind,
     /// The author of the proposal.
@@ -459,7 +466,9 @@ pub struct HistoryQuery {
 pub struct Delta {
     /// The head that the changes lead to.
     pub head: Head,
-    /// Whether `files` are all files, because the epoch differs or the revision went back.
+    /// The digest of all files at the head ([`Digest::of_tree`]); `None` if the head has none.
+    pub tree: Option<Digest>,
+    /// Whether `files` are all files, because the channel never had the revision that the changes were asked for.
     pub is_complete: bool,
     /// The files that were added or changed, or all of them, by path.
     pub files: Vec<FileEntry>,

@@ -11,12 +11,13 @@ use crate::{
     draft::{self, Draft, Target},
     evaluation::EvaluatedPrompt,
     gate, input,
-    model::{Actor, Digest, Epoch, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
+    model::{Actor, Digest, Head, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
     policy::{self, Act, Decision},
     snapshot::Snapshot,
     store::Store,
     tables::{
         blob::{self, Contents},
+        chain,
         channel::{self, Channel},
         entry::{self, Replacement},
         evaluation,
@@ -33,12 +34,26 @@ const OPTIMISTIC: u32 = 3;
 struct Basis {
     /// The key of the channel, 0 before the first publish.
     channel: i64,
-    epoch: Epoch,
-    revision: u64,
+    head: Head,
     policy: Policy,
     snapshot: Arc<Snapshot>,
     changes: Vec<Replacement>,
     tree: MemoryTree,
+}
+
+impl Basis {
+    /// Returns the digest of the resulting tree.
+    fn tree_digest(&self) -> Digest {
+        let present = self.snapshot.files.iter();
+        let mut files: BTreeMap<&str, Digest> = present.map(|(path, file)| (path.as_str(), file.digest)).collect();
+        for change in &self.changes {
+            match change.after {
+                Some((digest, _)) => files.insert(&change.path, digest),
+                None => files.remove(change.path.as_str()),
+            };
+        }
+        Digest::of_tree(&files)
+    }
 }
 
 /// A checked draft.
@@ -139,8 +154,9 @@ impl Store {
             let mut transaction = self.database().begin(Mode::Write).await?;
             let result = store_unless_moved(&mut transaction, draft, &basis, &checked).await;
             let stored = transaction.finish(result).await.inspect_err(|_| self.snapshots().forget())?;
-            if let Some((channel, published)) = stored {
+            if let Some((channel, published, digest)) = stored {
                 if let Some(revision) = published.proposal.revision {
+                    let revision = (revision, digest);
                     let live = checked.live(&basis.snapshot.live, &published.prompts);
                     let tree = basis.tree;
                     let snapshot = basis.snapshot.published(channel, revision, &basis.changes, tree, live);
@@ -189,7 +205,7 @@ impl Store {
         let channel = channel::lock(transaction, &draft.channel).await?;
         let basis = self.basis(transaction, draft, Some(channel.clone())).await?;
         let checked = check(&basis, checker).await?;
-        store(transaction, &channel, draft, &basis, &checked).await
+        Ok(store(transaction, &channel, draft, &basis, &checked).await?.0)
     }
 
     async fn dry_run(&self, draft: &Draft, checker: &Arc<dyn Checker>) -> Result<Published, StoreError> {
@@ -225,18 +241,21 @@ impl Store {
             Some(channel) => Some(channel),
             None => channel::find(transaction, &draft.channel).await?,
         };
-        let (channel, revision, policy, snapshot) = match channel {
+        let (channel, head, policy, snapshot) = match channel {
             Some(channel) => {
                 let snapshot = self.snapshots().newest(transaction, &channel, &epoch).await?;
-                (channel.id, channel.revision, channel.policy, snapshot)
+                (channel.id, channel.head(epoch), channel.policy, snapshot)
             }
-            None => (0, 0, Policy::default(), Arc::new(Snapshot::empty(epoch.clone()))),
+            None => {
+                let snapshot = Arc::new(Snapshot::empty(epoch.clone()));
+                (0, Head { epoch, revision: 0, digest: None }, Policy::default(), snapshot)
+            }
         };
-        if draft.base > revision {
+        if draft.base > head.revision {
             let what = format!("revision {} of the channel `{}`", draft.base, draft.channel);
             return Err(StoreError::not_found(what));
         }
-        let changes = effective(draft, &snapshot, revision)?;
+        let changes = effective(draft, &snapshot, head.revision)?;
         let known = |digest: &Digest| draft.contents.contains_key(digest);
         let after = changes.iter().filter_map(|change| change.after);
         let missing: Vec<Digest> = after.map(|(digest, _)| digest).filter(|digest| !known(digest)).collect();
@@ -247,7 +266,7 @@ impl Store {
             (change.path.as_str(), bytes.map(MemoryFile::new))
         }));
         input::tree(tree.iter().map(|(path, _)| path))?;
-        Ok(Basis { channel, epoch, revision, policy, snapshot, changes, tree })
+        Ok(Basis { channel, head, policy, snapshot, changes, tree })
     }
 }
 
@@ -330,34 +349,38 @@ async fn store_unless_moved(
     draft: &Draft,
     basis: &Basis,
     checked: &Checked,
-) -> Result<Option<(i64, Published)>, StoreError> {
+) -> Result<Option<(i64, Published, Option<Digest>)>, StoreError> {
     let channel = channel::lock(transaction, &draft.channel).await?;
-    let has_moved = channel.revision != basis.revision || channel::epoch(transaction).await? != basis.epoch;
+    let has_moved = channel.head(channel::epoch(transaction).await?) != basis.head;
     // The tests run only if the policy wants them.
     if has_moved || (channel.policy.tests && checked.report.summary.tests.is_none()) {
         return Ok(None);
     }
-    let published = store(transaction, &channel, draft, basis, checked).await?;
-    Ok(Some((channel.id, published)))
+    let (published, digest) = store(transaction, &channel, draft, basis, checked).await?;
+    Ok(Some((channel.id, published, digest)))
 }
 
 /// Stores a checked draft, and publishes it if the policy permits. The channel's row is locked, and has the revision of
-/// the basis.
+/// the basis. Returns the digest of the new revision too.
 async fn store(
     transaction: &mut Transaction,
     channel: &Channel,
     draft: &Draft,
     basis: &Basis,
     checked: &Checked,
-) -> Result<Published, StoreError> {
+) -> Result<(Published, Option<Digest>), StoreError> {
     blob::write(transaction, &draft.contents).await?;
     let mut proposal = write_proposal(transaction, channel, draft, basis, checked).await?;
     let act = Act { may_publish: draft.may_publish, emergency: draft.emergency.as_deref() };
     let decision = policy::decide(&channel.policy, &proposal, &act, &checked.report)?;
     let is_published = decision != Decision::Wait;
-    if let Decision::Publish { approved_by, emergency } = &decision {
-        write_revision(transaction, channel, &mut proposal, basis, checked, approved_by, *emergency).await?;
-    }
+    let digest = match &decision {
+        Decision::Publish { approved_by, emergency } => {
+            let (proposal, emergency) = (&mut proposal, *emergency);
+            Some(write_revision(transaction, channel, proposal, basis, checked, approved_by, emergency).await?)
+        }
+        Decision::Wait => None,
+    };
     let numbers = if is_published { Numbers::Assigned } else { shown_numbers(draft, channel.id) };
     let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, numbers).await?;
     if let Decision::Publish { approved_by, emergency } = &decision {
@@ -367,7 +390,7 @@ async fn store(
     } else if !matches!(draft.target, Target::Existing(_)) {
         announce::proposed(transaction, &proposal, &prompts).await?;
     }
-    Ok(Published { proposal, prompts, findings: checked.report.findings.clone() })
+    Ok((Published { proposal, prompts, findings: checked.report.findings.clone() }, digest))
 }
 
 /// Writes the proposal of a draft, and returns it with the conditions that it lacks.
@@ -430,18 +453,21 @@ async fn write_revision(
     checked: &Checked,
     approved_by: &[String],
     emergency: Option<&str>,
-) -> Result<(), StoreError> {
+) -> Result<Digest, StoreError> {
     let number = channel.revision + 1;
+    let parent = chain::complete(transaction, channel).await?;
     entry::apply(transaction, channel.id, number, &basis.changes).await?;
     let (checks, policy) = (&checked.report.summary, &channel.policy);
     let new = NewRevision { channel: channel.id, number, proposal, approved_by, emergency, checks, policy };
     revision::add(transaction, &new).await?;
+    let digest = chain::seal(transaction, channel.id, number, parent, basis.tree_digest()).await?;
     proposal.at = proposal::set_state(transaction, proposal.id, ProposalState::Published, Some(number)).await?;
     proposal.state = ProposalState::Published;
     proposal.revision = Some(number);
     proposal.set_reasons(Vec::new());
-    channel::set_revision(transaction, channel.id, number).await?;
-    channel::lock_library(transaction).await
+    channel::set_revision(transaction, channel.id, number, digest).await?;
+    channel::lock_library(transaction).await?;
+    Ok(digest)
 }
 
 /// Returns the error for a proposal whose changes are not the expected ones.

@@ -9,11 +9,11 @@ use crate::{
     address::ChannelName,
     database::{Mode, Transaction},
     input,
-    model::{Actor, ChannelInfo, Delta, Digest, FileEntry, Head, HistoryQuery, Policy, PolicyGuard, Revision, Served},
+    model::{Actor, ChannelInfo, Delta, Digest, Epoch, FileEntry, Head, HistoryQuery, Policy, PolicyGuard, Revision, Served},
     snapshot,
     store::Store,
     tables::{
-        blob,
+        blob, chain,
         channel::{self, Channel},
         entry::{self, Files},
         prompt, revision,
@@ -118,12 +118,26 @@ impl Store {
             let revision = revision.unwrap_or(channel.revision);
             must_exist(&channel, revision)?;
             let file = entry::file(transaction, channel.id, revision, path).await?;
-            Ok((Head { epoch, revision }, file))
+            Ok((head_at(transaction, &channel, epoch, revision).await?, file))
         })
     }
 
-    /// Returns the files that changed since a head; all of them without one, after [`Store::new_epoch`], or if the head
-    /// is newer than the channel or older than its history.
+    /// Returns the head that a channel had at a revision, which need not be the newest one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::files`].
+    pub async fn head_at(&self, channel: &ChannelName, revision: u64) -> Result<Head, StoreError> {
+        reading!(self, |transaction| {
+            let epoch = channel::epoch(transaction).await?;
+            let channel = channel::get(transaction, channel).await?;
+            must_exist(&channel, revision)?;
+            head_at(transaction, &channel, epoch, revision).await
+        })
+    }
+
+    /// Returns the files that changed since a head; all of them without one, or if the channel's history does not have
+    /// this head: it is older, newer, of another epoch, or of a store that was restored since.
     ///
     /// # Errors
     ///
@@ -132,16 +146,23 @@ impl Store {
         reading!(self, |transaction| {
             let epoch = channel::epoch(transaction).await?;
             let channel = channel::get(transaction, channel).await?;
-            let usable = since.filter(|since| {
-                since.epoch == epoch && since.revision <= channel.revision && since.revision >= channel.oldest
-            });
+            let is_in_range = |since: &Head| (channel.oldest..=channel.revision).contains(&since.revision);
+            let usable = match since.filter(|since| is_in_range(since)) {
+                Some(since) => {
+                    let known = head_at(transaction, &channel, epoch.clone(), since.revision).await?;
+                    (known == *since).then_some(since)
+                }
+                None => None,
+            };
             let (files, removed) = match usable {
                 Some(since) if since.revision == channel.revision => (Files::new(), Vec::new()),
                 Some(since) => entry::since(transaction, channel.id, since.revision).await?,
                 None => (entry::newest(transaction, channel.id).await?, Vec::new()),
             };
-            let head = Head { epoch, revision: channel.revision };
-            Ok(Delta { head, is_complete: usable.is_none(), files: files.into_values().collect(), removed })
+            let (_, tree) = chain::at(transaction, channel.id, channel.revision).await?;
+            let head = channel.head(epoch);
+            let tree = tree.filter(|_| head.digest.is_some());
+            Ok(Delta { head, tree, is_complete: usable.is_none(), files: files.into_values().collect(), removed })
         })
     }
 
@@ -242,7 +263,21 @@ pub(crate) async fn files(
     } else {
         entry::at(transaction, channel.id, number).await?
     };
-    Ok((Head { epoch, revision: number }, files))
+    Ok((head_at(transaction, &channel, epoch, number).await?, files))
+}
+
+/// Returns the head of a channel at a revision of its history.
+pub(crate) async fn head_at(
+    transaction: &mut Transaction,
+    channel: &Channel,
+    epoch: Epoch,
+    revision: u64,
+) -> Result<Head, StoreError> {
+    let digest = match revision == channel.revision {
+        true => channel.digest,
+        false => chain::at(transaction, channel.id, revision).await?.0,
+    };
+    Ok(Head { epoch, revision, digest })
 }
 
 /// Fails unless a revision is in the history. Revision 0 is the empty channel before the first one.

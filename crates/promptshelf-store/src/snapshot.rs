@@ -12,6 +12,7 @@ use crate::{
     StoreError,
     database::Transaction,
     model::{Digest, Epoch, FileEntry},
+    read::head_at,
     tables::{
         blob::{self, Contents},
         channel::Channel,
@@ -29,6 +30,7 @@ pub(crate) struct Snapshot {
     channel: i64,
     epoch: Epoch,
     revision: u64,
+    digest: Option<Digest>,
     /// The files by path.
     pub(crate) files: Files,
     /// The prompts by name.
@@ -41,14 +43,14 @@ impl Snapshot {
     /// Returns the snapshot of an empty channel.
     pub(crate) fn empty(epoch: Epoch) -> Snapshot {
         let (files, live, tree) = (Files::new(), Live::new(), MemoryTree::default());
-        Snapshot { channel: 0, epoch, revision: 0, files, live, tree }
+        Snapshot { channel: 0, epoch, revision: 0, digest: None, files, live, tree }
     }
 
     /// Returns the snapshot after a publish by this process.
     pub(crate) fn published(
         &self,
         channel: i64,
-        revision: u64,
+        (revision, digest): (u64, Option<Digest>),
         changes: &[Replacement],
         tree: MemoryTree,
         live: Live,
@@ -61,7 +63,7 @@ impl Snapshot {
                 None => files.remove(&path),
             };
         }
-        Snapshot { channel, epoch: self.epoch.clone(), revision, files, live, tree }
+        Snapshot { channel, epoch: self.epoch.clone(), revision, digest, files, live, tree }
     }
 }
 
@@ -78,9 +80,17 @@ impl Snapshots {
         epoch: &Epoch,
     ) -> Result<Arc<Snapshot>, StoreError> {
         let present = self.take(channel.id);
-        let usable = present.filter(|snapshot| {
-            snapshot.epoch == *epoch && snapshot.revision <= channel.revision && snapshot.revision >= channel.oldest
-        });
+        let is_in_range =
+            |snapshot: &Arc<Snapshot>| (channel.oldest..=channel.revision).contains(&snapshot.revision);
+        let usable = match present.filter(is_in_range) {
+            Some(snapshot) => {
+                let head = head_at(transaction, channel, epoch.clone(), snapshot.revision).await?;
+                let is_known = head.epoch == snapshot.epoch && head.digest == snapshot.digest;
+                // Without a digest, another revision can have the same number.
+                (is_known && (head.digest.is_some() || head.revision == 0)).then_some(snapshot)
+            }
+            None => None,
+        };
         let snapshot = match usable {
             Some(snapshot) if snapshot.revision == channel.revision => snapshot,
             Some(snapshot) => Arc::new(advance(transaction, channel, &snapshot).await?),
@@ -114,7 +124,8 @@ async fn read(transaction: &mut Transaction, channel: &Channel, epoch: &Epoch) -
     let files = entry::newest(transaction, channel.id).await?;
     let tree = tree(transaction, &files).await?;
     let live = prompt::newest(transaction, channel.id).await?;
-    Ok(Snapshot { channel: channel.id, epoch: epoch.clone(), revision: channel.revision, files, live, tree })
+    let (epoch, digest) = (epoch.clone(), channel.digest);
+    Ok(Snapshot { channel: channel.id, epoch, revision: channel.revision, digest, files, live, tree })
 }
 
 async fn advance(transaction: &mut Transaction, channel: &Channel, from: &Snapshot) -> Result<Snapshot, StoreError> {
@@ -137,8 +148,8 @@ async fn advance(transaction: &mut Transaction, channel: &Channel, from: &Snapsh
         live.remove(&name);
     }
     live.extend(new);
-    let (channel, revision) = (channel.id, channel.revision);
-    Ok(Snapshot { channel, epoch: from.epoch.clone(), revision, files, live, tree })
+    let (epoch, digest) = (from.epoch.clone(), channel.digest);
+    Ok(Snapshot { channel: channel.id, epoch, revision: channel.revision, digest, files, live, tree })
 }
 
 /// Reads the contents of files as a tree.

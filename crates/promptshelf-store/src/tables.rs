@@ -1,6 +1,7 @@
 //! The statements on each table.
 
 pub(crate) mod blob;
+pub(crate) mod chain;
 pub(crate) mod channel;
 pub(crate) mod comment;
 pub(crate) mod entry;

@@ -5,6 +5,7 @@ use crate::{
     address::ChannelName,
     database::Mode,
     model::Head,
+    read::head_at,
     store::Store,
     tables::{channel, prompt},
 };
@@ -28,8 +29,10 @@ impl Store {
             let channel = channel::get(&mut transaction, channel).await?;
             let last = prompt::last_with(&mut transaction, channel.id, prompt, version).await?;
             let revision = last.map(|until| until.map_or(channel.revision, |until| until.saturating_sub(1)));
-            let revision = revision.filter(|revision| *revision >= channel.oldest);
-            Ok(revision.map(|revision| Head { epoch, revision }))
+            match revision.filter(|revision| *revision >= channel.oldest) {
+                Some(revision) => head_at(&mut transaction, &channel, epoch, revision).await.map(Some),
+                None => Ok(None),
+            }
         }
         .await;
         transaction.finish(result).await

@@ -22,6 +22,9 @@ pub(super) struct WireProvenance<'a> {
     channel: Option<&'a str>,
     #[serde(rename = "dev.promptshelf/revision", skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
+    /// The first 12 digits.
+    #[serde(rename = "dev.promptshelf/revisionDigest", skip_serializing_if = "Option::is_none")]
+    revision_digest: Option<&'a str>,
     #[serde(rename = "dev.promptshelf/commit", skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
     #[serde(rename = "dev.promptshelf/signer", skip_serializing_if = "Option::is_none")]
@@ -49,6 +52,7 @@ impl<'a> WireProvenance<'a> {
             source: provenance.source(),
             channel: provenance.channel(),
             revision: provenance.revision(),
+            revision_digest: provenance.revision_digest().and_then(|digest| digest.get(..12)),
             commit: provenance.commit().map(CommitProvenance::id),
             signer: provenance.commit().and_then(CommitProvenance::signer),
             approved_by: version.map(PromptProvenance::approved_by),

@@ -7,7 +7,7 @@ use std::{
 
 use promptshelf_author::Analyzer;
 use promptshelf_source::MemoryTree;
-use promptshelf_store::{ChannelName, Epoch, Head, Store};
+use promptshelf_store::{ChannelName, Head, Store};
 
 use super::problem::Problem;
 
@@ -39,8 +39,7 @@ impl ChannelAnalyzer {
 #[derive(Clone, Debug)]
 pub(super) struct EditedChannel {
     channel: ChannelName,
-    epoch: Epoch,
-    revision: u64,
+    head: Head,
     pub(super) tree: MemoryTree,
     pub(super) analyzer: Arc<Mutex<ChannelAnalyzer>>,
 }
@@ -54,10 +53,10 @@ impl EditedChannels {
     pub(super) async fn newest(&self, store: &Store, channel: &ChannelName) -> Result<EditedChannel, Problem> {
         let head = store.head(channel).await?;
         let known = self.take(channel);
-        if let Some(known) = known.iter().find(|known| known.epoch == head.epoch && known.revision == head.revision) {
+        if let Some(known) = known.iter().find(|known| known.head == head) {
             return Ok(self.put(known.clone()));
         }
-        let (Head { epoch, revision }, tree) = store.tree(channel, None).await?;
+        let (head, tree) = store.tree(channel, None).await?;
         let analyzer = match known {
             Some(known) => known.analyzer,
             None => {
@@ -65,7 +64,7 @@ impl EditedChannels {
                 Arc::new(Mutex::new(ChannelAnalyzer { tree: tree.clone(), analyzer }))
             }
         };
-        Ok(self.put(EditedChannel { channel: channel.clone(), epoch, revision, tree, analyzer }))
+        Ok(self.put(EditedChannel { channel: channel.clone(), head, tree, analyzer }))
     }
 
     fn take(&self, channel: &ChannelName) -> Option<EditedChannel> {

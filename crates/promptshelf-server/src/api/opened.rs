@@ -7,7 +7,7 @@ use std::{
 };
 
 use promptshelf_source::MemoryTree;
-use promptshelf_store::{ChannelName, CheckReport, Checker, Digest, Epoch, PromptFile};
+use promptshelf_store::{ChannelName, CheckReport, Checker, Digest, Head, PromptFile};
 use tokio::{sync::SemaphorePermit, task::spawn_blocking};
 
 use super::{Api, problem::Problem};
@@ -23,9 +23,9 @@ const FILES: usize = 150_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// A revision of a channel.
-    Revision(Epoch, ChannelName, u64),
+    Revision(ChannelName, Head),
     /// The changes with a digest on top of a revision of a channel.
-    Changed(Epoch, ChannelName, u64, Digest),
+    Changed(ChannelName, Head, Digest),
 }
 
 /// A tree that has been read and checked.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use promptshelf_source::{MemoryFile, MemoryTree};
-use promptshelf_store::{ChannelName, FileChange, Proposal, ProposalState, Published, Store, StoreError};
+use promptshelf_store::{ChannelName, FileChange, Head, Proposal, ProposalState, Published, Store, StoreError};
 
 use super::{
     check::apply,
@@ -116,6 +116,14 @@ impl Sides<'_> {
         }
     }
 
+    /// Returns the identity of a revision; revision 0 is the empty channel before the first one.
+    async fn head(&self, channel: &ChannelName, revision: u64) -> Result<Head, Problem> {
+        Ok(match revision {
+            0 => Head { revision: 0, digest: None, ..self.store.head(channel).await? },
+            revision => self.store.head_at(channel, revision).await?,
+        })
+    }
+
     /// Opens the side on the left: the chosen one, or the default.
     async fn before(
         &self,
@@ -136,15 +144,17 @@ impl Sides<'_> {
             source: Some(channel.clone()),
             source_revision: Some(number),
         };
-        let epoch = self.store.head(channel).await?.epoch;
-        let key = Key::Revision(epoch, channel.clone(), number);
+        let key = Key::Revision(channel.clone(), self.head(channel, number).await?);
         if let Some(opened) = self.state.api.known(&key) {
             return Ok(Side { name, opened });
         }
         let turn = self.state.api.turn().await;
-        let tree = match number {
-            0 => MemoryTree::default(),
-            number => self.store.tree(channel, Some(number)).await?.1,
+        let (key, tree) = match number {
+            0 => (key, MemoryTree::default()),
+            number => {
+                let (head, tree) = self.store.tree(channel, Some(number)).await?;
+                (Key::Revision(channel.clone(), head), tree)
+            }
         };
         Ok(Side { name, opened: self.state.api.open(turn, Some(key), tree).await? })
     }
@@ -155,9 +165,9 @@ impl Sides<'_> {
         if let Some(revision) = proposal.revision {
             return self.revision(&proposal.channel, revision).await;
         }
-        let epoch = self.store.head(&proposal.channel).await?.epoch;
         let (channel, revision) = (before.name.channel.clone(), before.name.revision.unwrap_or_default());
-        let key = Key::Changed(epoch, channel, revision, proposal.digest);
+        let head = self.head(&channel, revision).await?;
+        let key = Key::Changed(channel, head, proposal.digest);
         let name = unpublished(&proposal.channel);
         if let Some(opened) = self.state.api.known(&key) {
             return Ok(Side { name, opened });

@@ -36,7 +36,8 @@ impl ChannelCopy {
     ///
     /// # Errors
     ///
-    /// If a content is neither in `contents` nor in the copy.
+    /// If a content is neither in `contents` nor in the copy, and [`StoreError::Corrupt`] if the files are not those of the
+    /// revision's digest.
     pub(super) fn apply(
         base: Option<&ChannelCopy>,
         delta: Delta,
@@ -55,18 +56,19 @@ impl ChannelCopy {
             };
             changes.push((file.path.clone(), Some(MemoryFile::new(Arc::clone(bytes)))));
         }
-        let files = delta.files.into_iter().map(|file| (file.path, file.digest));
-        let Some(base) = base.filter(|_| !delta.is_complete) else {
-            let tree = changes.into_iter().filter_map(|(path, file)| Some((path, file?))).collect();
-            return Ok(ChannelCopy { head: delta.head, tree, digests: files.collect(), versions: Vec::new() });
-        };
-        let mut digests = base.digests.clone();
+        let base = base.filter(|_| !delta.is_complete);
+        let mut digests = base.map_or_else(BTreeMap::new, |base| base.digests.clone());
         for path in delta.removed {
             digests.remove(&path);
             changes.push((path, None));
         }
-        digests.extend(files);
-        Ok(ChannelCopy { head: delta.head, tree: base.tree.with(changes), digests, versions: Vec::new() })
+        digests.extend(delta.files.into_iter().map(|file| (file.path, file.digest)));
+        if delta.tree.is_some_and(|tree| tree != Digest::of_tree(&digests)) {
+            return Err(StoreError::Corrupt { what: format!("revision {}", delta.head.revision) });
+        }
+        let empty = MemoryTree::default();
+        let tree = base.map_or(&empty, |base| &base.tree).with(changes);
+        Ok(ChannelCopy { head: delta.head, tree, digests, versions: Vec::new() })
     }
 }
 
@@ -92,7 +94,7 @@ mod tests {
         let (removed, kept): (Vec<_>, Vec<_>) = files.iter().copied().partition(|(_, text)| text.is_empty());
         let contents = kept.iter().map(|(_, text)| (Digest::of(text.as_bytes()), Arc::from(text.as_bytes()))).collect();
         let removed = removed.iter().map(|(path, _)| (*path).to_owned()).collect();
-        (Delta { head, is_complete, files: kept.iter().map(entry).collect(), removed }, contents)
+        (Delta { head, tree: None, is_complete, files: kept.iter().map(entry).collect(), removed }, contents)
     }
 
     fn texts(copy: &ChannelCopy) -> Vec<(&str, &str)> {

@@ -1,7 +1,7 @@
 //! The follower of a channel: compares heads, reads deltas, and replaces the library's tree.
 //!
-//! `(epoch, revision)` is compared after each hint, after each connection, and every second. Hints can be lost; the
-//! comparison cannot. While the store is away, or its newest revision cannot be loaded, the last good one is served.
+//! Epoch, revision and digest are compared after each hint, after each connection, and every second. Hints can be lost;
+//! the comparison cannot. While the store is away, or its newest revision cannot be loaded, the last good one is served.
 
 use std::{
     fmt,
@@ -258,12 +258,13 @@ impl Follower {
     }
 
     fn install(&self, copy: &ChannelCopy) {
-        let provenance = versions::provenance(&self.channel, copy.head.revision, &copy.versions);
+        let provenance = versions::provenance(&self.channel, &copy.head, &copy.versions);
         self.source.replace_revision(copy.tree.clone(), provenance);
     }
 
     fn record_served(&self) {
-        self.monitor.set_served(self.copy.head.epoch.to_string(), self.copy.head.revision);
+        let Head { epoch, revision, digest } = &self.copy.head;
+        self.monitor.set_served(epoch.to_string(), *revision, digest.map(|digest| digest.to_string()));
     }
 
     fn recover(&mut self) {
@@ -347,16 +348,31 @@ async fn read_from(
     channel: &ChannelName,
     base: Option<&ChannelCopy>,
 ) -> Result<Option<ChannelCopy>, FollowError> {
+    match read_delta(store, channel, base).await {
+        // What was built on the copy is not what the store has: everything is read instead.
+        Err(FollowError::Store(StoreError::Corrupt { .. })) if base.is_some() => {
+            read_delta(store, channel, None).await
+        }
+        result => result,
+    }
+}
+
+async fn read_delta(
+    store: &Store,
+    channel: &ChannelName,
+    base: Option<&ChannelCopy>,
+) -> Result<Option<ChannelCopy>, FollowError> {
     let delta = in_time(READ_TIMEOUT, store.delta(channel, base.map(|copy| &copy.head))).await?;
     if base.is_some_and(|copy| copy.head == delta.head) {
         return Ok(None);
     }
+    let is_complete = delta.is_complete;
     let mut contents = Vec::new();
     for digests in ChannelCopy::missing(base, &delta).chunks(BLOBS_PER_QUERY) {
         contents.extend(in_time(READ_TIMEOUT, store.blobs(digests)).await?);
     }
     let mut copy = ChannelCopy::apply(base, delta, contents)?;
-    let known = base.filter(|base| base.head.epoch == copy.head.epoch).map_or(&[][..], |base| &base.versions);
+    let known = base.filter(|_| !is_complete).map_or(&[][..], |base| &base.versions);
     copy.versions = in_time(READ_TIMEOUT, versions::read(store, channel, &copy.head, known)).await?;
     Ok(Some(copy))
 }

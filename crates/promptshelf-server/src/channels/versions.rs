@@ -20,7 +20,7 @@ pub(super) struct PromptVersion {
     approved_by: Vec<String>,
 }
 
-/// Reads the versions of a revision. `known` are those of an earlier revision in the same epoch.
+/// Reads the versions of a revision. `known` are those of an earlier revision in its history.
 pub(super) async fn read(
     store: &Store,
     channel: &ChannelName,
@@ -60,12 +60,13 @@ pub(super) async fn read(
 
 /// Reads the provenance of a revision.
 pub(crate) async fn provenance_at(store: &Store, channel: &ChannelName, head: &Head) -> Result<Provenance, StoreError> {
-    Ok(provenance(channel, head.revision, &read(store, channel, head, &[]).await?))
+    Ok(provenance(channel, head, &read(store, channel, head, &[]).await?))
 }
 
 /// Returns the provenance of a revision.
-pub(super) fn provenance(channel: &ChannelName, revision: u64, versions: &[PromptVersion]) -> Provenance {
-    let mut provenance = Provenance::new(channel.as_str(), revision);
+pub(super) fn provenance(channel: &ChannelName, head: &Head, versions: &[PromptVersion]) -> Provenance {
+    let digest = head.digest.map(|digest| digest.to_string());
+    let mut provenance = Provenance::new(channel.as_str(), head.revision).with_revision_digest(digest);
     provenance.extend(versions.iter().map(|version| {
         let PromptVersion { name, version, digest, approved_by, .. } = version;
         (name.as_str(), PromptProvenance::new(*version, *digest.bytes(), approved_by))

@@ -174,7 +174,9 @@ pub(super) fn readiness(server: &Server, replicas: &[ReplicaMonitor], missing: O
         let (Some(epoch), Some(revision)) = (replica.epoch, replica.revision) else { continue };
         let state = replica.degraded_since.map(|since| format!(", degraded since {since}")).unwrap_or_default();
         let (channel, lag) = (replica.channel, replica.lag.as_secs());
-        body.push_str(&format!("channel {channel}: revision {revision}, epoch {epoch}, lag {lag} s{state}\n"));
+        let digest = replica.digest.as_deref().and_then(|digest| digest.get(..12));
+        let digest = digest.map(|digest| format!(", digest {digest}")).unwrap_or_default();
+        body.push_str(&format!("channel {channel}: revision {revision}{digest}, epoch {epoch}, lag {lag} s{state}\n"));
     }
     (status, body)
 }

@@ -178,7 +178,7 @@ async fn caller_has_its_limits_once_for_all_channels() {
 async fn degraded_replica_is_ready_and_only_the_default_channel_is_named() {
     let [production, staging] = ["production", "staging"].map(channel);
     let router = router_with_channels(&production, std::slice::from_ref(&staging), &Options::default());
-    production.monitor.set_served("an-epoch", 7);
+    production.monitor.set_served("an-epoch", 7, Some("0123456789abcdef".to_owned()));
     production.monitor.set_current();
     let (status, _, body) = send(&router, get("/readyz"), "").await;
     let body = text(body).await;

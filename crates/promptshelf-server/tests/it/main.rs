@@ -8,6 +8,7 @@ mod channels;
 mod checker;
 mod connections;
 mod programs;
+mod replicas;
 mod requests;
 mod sign_in;
 mod tls;

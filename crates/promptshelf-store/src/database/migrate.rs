@@ -4,7 +4,10 @@ use super::{
     pool::{Database, Mode},
     transaction::Transaction,
 };
-use crate::StoreError;
+use crate::{
+    StoreError,
+    tables::{chain, channel},
+};
 
 /// A step of the schema.
 struct Migration {
@@ -28,6 +31,9 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0010_rollout_applied.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0011_identity_policies_tokens.sql") },
 ];
+
+/// The number of the migration that gives revisions their digests.
+const CHAIN: u64 = 11;
 
 /// The newest migration that older releases do not understand.
 pub(crate) const KNOWN_MAJOR: u64 = {
@@ -119,6 +125,11 @@ async fn apply(transaction: &mut Transaction) -> Result<u64, StoreError> {
             let epoch = uuid::Uuid::new_v4().to_string();
             let insert = "INSERT INTO ps_library (id, epoch, major) VALUES (1, $1, 0)";
             transaction.run(insert, vec![epoch.into()]).await?;
+        }
+        if number == CHAIN {
+            for channel in channel::all(transaction).await? {
+                chain::complete(transaction, &channel).await?;
+            }
         }
         let now = transaction.now();
         let record = format!("INSERT INTO ps_migration (number, at) VALUES ($1, {now})");

@@ -153,7 +153,12 @@ impl Database {
                 }
             }
             Database::Sqlite { readers, writer, older, .. } => {
-                let (pool, begin) = if mode == Mode::Read { (readers, "BEGIN") } else { (writer, "BEGIN IMMEDIATE") };
+                // A backup can be copied over the open file, which SQLite does not notice: no page of an earlier
+                // transaction may stay in memory.
+                let (pool, begin) = match mode {
+                    Mode::Read => (readers, "PRAGMA shrink_memory; BEGIN"),
+                    _ => (writer, "PRAGMA shrink_memory; BEGIN IMMEDIATE"),
+                };
                 let connection = Connection::Sqlite(pool.acquire().await.map_err(failure)?);
                 match older {
                     Some(older) => older.begin(connection, begin).await,

@@ -1,6 +1,9 @@
 //! Contents of files, by digest.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use crate::{
     StoreError,
@@ -10,6 +13,9 @@ use crate::{
 
 /// The largest number of contents that one statement reads.
 const CHUNK: usize = 500;
+
+/// The number of contents that are checked at once, each of some megabytes at most.
+const CHECKED: usize = 20;
 
 /// Contents by digest, in the order in which they are written: two transactions that write the same ones cannot
 /// deadlock.
@@ -46,6 +52,24 @@ pub(crate) async fn read(
         Some(digest) => Err(StoreError::not_found(format!("the content {digest}"))),
         None => Ok(contents.into_iter().collect()),
     }
+}
+
+/// Returns those of some contents that do not fit their digest or do not exist.
+pub(crate) async fn damaged(transaction: &mut Transaction, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
+    let mut damaged = Vec::new();
+    for chunk in digests.chunks(CHECKED) {
+        let sql = format!("SELECT digest, bytes FROM ps_blob WHERE digest IN {}", list(0, chunk.len()));
+        let rows = transaction.rows(sql, chunk.iter().map(|digest| (*digest).into()).collect()).await?;
+        let mut sound = HashSet::with_capacity(rows.len());
+        for row in &rows {
+            let digest = row.digest(0)?;
+            if Digest::of(&row.bytes(1)?) == digest {
+                sound.insert(digest);
+            }
+        }
+        damaged.extend(chunk.iter().filter(|digest| !sound.contains(digest)));
+    }
+    Ok(damaged)
 }
 
 /// Returns the digests and sizes of all contents.

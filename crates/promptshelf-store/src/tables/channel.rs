@@ -4,7 +4,7 @@ use crate::{
     StoreError,
     address::ChannelName,
     database::{KNOWN_MAJOR, Row, Transaction},
-    model::{ChannelInfo, Epoch, Head, Policy},
+    model::{ChannelInfo, Digest, Epoch, Head, Policy},
 };
 
 /// A row of a channel.
@@ -18,6 +18,8 @@ pub(crate) struct Channel {
     pub(crate) revision: u64,
     /// The oldest revision with its whole content.
     pub(crate) oldest: u64,
+    /// The digest of the newest revision; `None` without one, and after a publish by an earlier release.
+    pub(crate) digest: Option<Digest>,
     /// The conditions of a publish.
     pub(crate) policy: Policy,
 }
@@ -25,12 +27,18 @@ pub(crate) struct Channel {
 impl Channel {
     /// Returns the public form.
     pub(crate) fn info(self, epoch: &Epoch) -> ChannelInfo {
-        let head = Head { epoch: epoch.clone(), revision: self.revision };
+        let head = self.head(epoch.clone());
         ChannelInfo { name: self.name, head, policy: self.policy }
+    }
+
+    /// Returns the newest revision.
+    pub(crate) fn head(&self, epoch: Epoch) -> Head {
+        Head { epoch, revision: self.revision, digest: self.digest }
     }
 }
 
-const SELECT: &str = "SELECT id, name, revision, oldest, policy FROM ps_channel";
+const SELECT: &str = "SELECT id, name, revision, oldest, policy, CASE WHEN chained = revision THEN digest END \
+                      FROM ps_channel";
 
 fn channel(row: &Row) -> Result<Channel, StoreError> {
     Ok(Channel {
@@ -39,6 +47,7 @@ fn channel(row: &Row) -> Result<Channel, StoreError> {
         revision: row.number(2)?,
         oldest: row.number(3)?,
         policy: row.json(4)?,
+        digest: row.optional_digest(5)?,
     })
 }
 
@@ -100,8 +109,14 @@ pub(crate) async fn lock(transaction: &mut Transaction, name: &ChannelName) -> R
 }
 
 /// Sets the newest revision.
-pub(crate) async fn set_revision(transaction: &mut Transaction, id: i64, revision: u64) -> Result<(), StoreError> {
-    transaction.run("UPDATE ps_channel SET revision = $1 WHERE id = $2", vec![revision.into(), id.into()]).await
+pub(crate) async fn set_revision(
+    transaction: &mut Transaction,
+    id: i64,
+    revision: u64,
+    digest: Digest,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE ps_channel SET revision = $1, chained = $1, digest = $2 WHERE id = $3";
+    transaction.run(sql, vec![revision.into(), digest.into(), id.into()]).await
 }
 
 /// Sets the oldest revision with its whole content.

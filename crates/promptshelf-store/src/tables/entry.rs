@@ -107,10 +107,9 @@ pub(crate) async fn apply(
         for row in transaction.rows(sql, values).await? {
             present.insert(row.text(0)?, row.digest(1)?);
         }
-        // Only a restored backup has other files at the same revision of the same epoch.
         if chunk.iter().any(|(path, before)| present.get(*path) != Some(before)) {
             return Err(StoreError::state(
-                "the files of the channel are not those of its revision: after a restore, run `promptshelf store new-epoch`",
+                "the files of the channel are not those of its revision: `promptshelf store verify` shows the first one that does not fit",
             ));
         }
     }
@@ -125,6 +124,23 @@ pub(crate) async fn apply(
 pub(crate) async fn prune(transaction: &mut Transaction, channel: i64, revision: u64) -> Result<(), StoreError> {
     let sql = "DELETE FROM ps_entry WHERE channel = $1 AND until <= $2";
     transaction.run(sql, vec![channel.into(), revision.into()]).await
+}
+
+/// Returns the contents of a channel, each with the first revision and a path that has it.
+pub(crate) async fn first_uses(
+    transaction: &mut Transaction,
+    channel: i64,
+) -> Result<BTreeMap<Digest, (u64, String)>, StoreError> {
+    let sql = "SELECT digest, since, path FROM ps_entry WHERE channel = $1";
+    let mut uses: BTreeMap<Digest, (u64, String)> = BTreeMap::new();
+    for row in transaction.rows(sql, vec![channel.into()]).await? {
+        let found = (row.number(1)?, row.text(2)?);
+        let known = uses.entry(row.digest(0)?).or_insert_with(|| found.clone());
+        if found < *known {
+            *known = found;
+        }
+    }
+    Ok(uses)
 }
 
 /// Returns the digests of all contents that any revision refers to.

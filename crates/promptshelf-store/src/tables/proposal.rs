@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use sha2::{Digest as _, Sha256};
 
 use super::{entry::Replacement, evaluation};
 use crate::{
     StoreError,
     check::CheckSummary,
     database::{Row, Transaction, Value, insert, json, list, malformed},
+    digest::Parts,
     gate,
     model::{Digest, FileChange, Policy, Proposal, ProposalQuery, ProposalState, Review, RevisionKind, Verdict},
     policy,
@@ -39,20 +39,15 @@ pub(crate) struct NewProposal<'a> {
     pub(crate) changes: &'a [Replacement],
 }
 
-/// Returns the digest of changes, which are sorted by path. Lengths separate the parts, so that different changes have
-/// different inputs.
+/// Returns the digest of changes, which are sorted by path.
 pub(crate) fn digest(changes: &[Replacement]) -> Digest {
-    let mut hash = Sha256::new();
-    let part = |hash: &mut Sha256, bytes: &[u8]| {
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
+    let mut parts = Parts::default();
     for change in changes {
-        part(&mut hash, change.path.as_bytes());
-        part(&mut hash, change.before.as_ref().map_or(&[], |digest| digest.bytes()));
-        part(&mut hash, change.after.as_ref().map_or(&[], |(digest, _)| digest.bytes()));
+        parts.add(change.path.as_bytes());
+        parts.add(change.before.as_ref().map_or(&[], |digest| digest.bytes()));
+        parts.add(change.after.as_ref().map_or(&[], |(digest, _)| digest.bytes()));
     }
-    Digest(hash.finalize().into())
+    parts.digest()
 }
 
 /// Inserts an open proposal, and returns its number and time.

@@ -13,8 +13,8 @@ const DEFAULT_LIMIT: usize = 100;
 /// The largest number of revisions that one call returns.
 const MAX_LIMIT: usize = 1_000;
 
-const SELECT: &str = "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks, policy \
-     FROM ps_revision";
+const SELECT: &str = "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks, policy, \
+     digest FROM ps_revision";
 
 /// A revision to insert.
 #[derive(Debug)]
@@ -133,6 +133,7 @@ fn revision(row: &Row) -> Result<Revision, StoreError> {
         emergency: row.optional_text(7)?,
         checks: row.json(8)?,
         policy: row.optional_json(9)?,
+        digest: row.optional_digest(10)?,
         prompts: Vec::new(),
     })
 }

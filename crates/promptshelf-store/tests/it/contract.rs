@@ -64,6 +64,7 @@ macro_rules! all {
             history::pruned_history_keeps_the_served_state,
             history::prompts_are_listed_with_their_versions_in_every_channel,
             history::new_epoch_changes_every_head,
+            history::digests_tell_histories_apart,
             usage::figures_of_batches_are_merged_and_each_batch_counts_once,
             usage::old_hours_become_days_and_older_ones_are_removed,
             webhooks::changes_queue_events_in_the_order_of_commits,

@@ -179,7 +179,7 @@ async fn corrupt_content_is_refused_on_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn restored_backup_without_a_new_epoch_is_noticed() {
+async fn files_that_are_not_those_of_the_revision_are_noticed() {
     let place = sqlite::store().await;
     let url = place.url();
     publish(&place.store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
@@ -190,12 +190,97 @@ async fn restored_backup_without_a_new_epoch_is_noticed() {
                      WHERE channel = 1 AND path = 'b.md'";
     tamper(&url, statement).await;
     let error = publish(&place.store, "c", 1, &[("b.md", "B", "B3")]).await.unwrap_err();
-    assert!(error.to_string().contains("new-epoch"), "{error}");
+    assert!(error.to_string().contains("store verify"), "{error}");
     // The next attempt reads the files again.
     let error = publish(&place.store, "c", 1, &[("b.md", "B", "B3")]).await.unwrap_err();
     assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
     publish(&place.store, "c", 1, &[("b.md", "B2", "B3")]).await.unwrap();
     assert_eq!(texts(&place.store, "c", None).await[1].1, "B3");
+}
+
+/// Changes what `statements` say, one after the other, each in a new store, and asserts what is found.
+async fn misfits(url: impl AsyncFn() -> String) {
+    let statements: [(&'static str, u64, &str); 9] = [
+        ("UPDATE ps_revision SET message = 'another' WHERE number = 2", 2, "message"),
+        ("UPDATE ps_revision SET author = 'eve' WHERE number = 1", 1, "author"),
+        ("UPDATE ps_revision SET approved_by = '[\"ben\"]' WHERE number = 2", 2, "approvals"),
+        ("UPDATE ps_revision SET policy = NULL WHERE number = 3", 3, "policy"),
+        ("UPDATE ps_revision SET at = at + 1 WHERE number = 2", 2, "time"),
+        ("UPDATE ps_entry SET path = 'c.md' WHERE path = 'b.md'", 2, "its files"),
+        ("DELETE FROM ps_entry WHERE since = 3", 3, "its files"),
+        ("DELETE FROM ps_revision WHERE number = 2", 2, "missing"),
+        ("UPDATE ps_channel SET revision = 2, chained = 2", 2, "serves"),
+    ];
+    for (statement, revision, reason) in statements {
+        let url = url().await;
+        let store = Store::create(&url.parse().unwrap()).await.unwrap();
+        publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+        publish(&store, "c", 1, &[("b.md", "", "B")]).await.unwrap();
+        publish(&store, "c", 2, &[("a.md", "A", "A3")]).await.unwrap();
+        let verified = store.verify().await.unwrap();
+        assert_eq!((&verified[0].misfit, verified[0].digest), (&None, store.head(&channel("c")).await.unwrap().digest));
+        tamper(&url, statement).await;
+        let misfit = store.verify().await.unwrap().remove(0).misfit.unwrap_or_else(|| panic!("{statement}"));
+        assert_eq!(misfit.revision, revision, "{statement}: {misfit:?}");
+        assert!(misfit.reason.contains(reason), "{statement}: {misfit:?}");
+    }
+}
+
+// req: S-308
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_history_is_found_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = std::sync::atomic::AtomicUsize::new(0);
+    misfits(async || {
+        let number = number.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        format!("sqlite:{}", folder.path().join(format!("{number}.db")).display())
+    })
+    .await;
+}
+
+// req: S-308
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_history_is_found_on_postgres() {
+    misfits(async || Postgres::shared().database()).await;
+}
+
+// req: S-308
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_content_is_found() {
+    let place = sqlite::store().await;
+    publish(&place.store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    publish(&place.store, "c", 1, &[("b.md", "", "B")]).await.unwrap();
+    tamper(&place.url(), "UPDATE ps_blob SET bytes = x'00' WHERE bytes = x'42'").await;
+    let misfit = place.store.verify().await.unwrap().remove(0).misfit.unwrap();
+    assert_eq!((misfit.revision, misfit.reason.contains("b.md")), (2, true), "{misfit:?}");
+}
+
+/// An earlier release knows nothing of digests, and may publish beside this one.
+async fn mixed_releases(url: String) {
+    let store = Store::create(&url.parse().unwrap()).await.unwrap();
+    let name = channel("c");
+    publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap();
+    let before = store.head(&name).await.unwrap();
+    tamper(&url, "UPDATE ps_revision SET digest = NULL, parent = NULL, tree = NULL; UPDATE ps_channel SET chained = 1")
+        .await;
+    assert_eq!(store.head(&name).await.unwrap().digest, None);
+    assert!(store.delta(&name, Some(&before)).await.unwrap().is_complete, "it may be another revision");
+    publish(&store, "c", 2, &[("a.md", "A2", "A3")]).await.unwrap();
+    // The history has the same digests as if it had had them from the beginning.
+    assert_eq!(store.head_at(&name, 2).await.unwrap(), before);
+    assert_eq!(store.verify().await.unwrap()[0].misfit, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revisions_of_earlier_releases_get_their_digests_on_sqlite() {
+    let place = sqlite::store().await;
+    mixed_releases(place.url()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revisions_of_earlier_releases_get_their_digests_on_postgres() {
+    mixed_releases(Postgres::shared().database()).await;
 }
 
 /// Publishes larger and larger trees until it fails, and prints the error, if another test starts it.

@@ -1,7 +1,8 @@
 //! Server-sent events of a channel's revisions.
 //!
 //! An event is sent when this server serves the revision, so that a request after it gets the new state. The id of an
-//! event is the number of its revision; a stream with `Last-Event-ID` begins with the revisions after it.
+//! event has the number and the digest of its revision; a stream with `Last-Event-ID` begins with the revisions after it,
+//! or with the present one if a restored store does not have it.
 
 use std::{
     collections::VecDeque,
@@ -34,6 +35,7 @@ use super::{
         request::ApiPath,
     },
     state::{ProgramState, ServedChannel},
+    versions::RevisionId,
 };
 
 /// The time between comments on an idle stream, which keep proxies from closing it.
@@ -68,7 +70,7 @@ pub(super) struct RevisionEvent<'a> {
 /// The stream begins with the served revision, or with those after `Last-Event-ID`.
 #[utoipa::path(get, path = "/channels/{channel}/events", tag = "programs", security(("token" = [])),
     params(("channel" = ChannelName, Path),
-        ("Last-Event-ID" = Option<u64>, Header, description = "The id of the last event that the client has received")),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has received")),
     responses((status = 200, content_type = "text/event-stream", body = RevisionEvent<'_>)))]
 pub(super) async fn follow_channel(
     State(state): State<ProgramState>,
@@ -76,9 +78,9 @@ pub(super) async fn follow_channel(
     ApiPath(channel): ApiPath<ChannelName>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let known = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse::<u64>().ok())) {
+    let known = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(RevisionId::parse)) {
         Some(None) => {
-            return Err(Problem::invalid("The header Last-Event-ID is invalid: expected the number of a revision"));
+            return Err(Problem::invalid("The header Last-Event-ID is invalid: expected the id of an event"));
         }
         known => known.flatten(),
     };
@@ -109,7 +111,7 @@ struct Feed {
     /// Whether the names of all prompts are sent.
     sees_all: bool,
     /// The last revision that was sent.
-    known: Option<u64>,
+    known: Option<RevisionId>,
     reports: watch::Receiver<LoadReport>,
     pending: VecDeque<Bytes>,
     /// Counts the stream as one of the caller's subscriptions.
@@ -130,8 +132,10 @@ impl Feed {
             // The operator's rule for the channel may have changed, but then this stream has another state.
             let served = state.channel(&self.caller, Some(&self.channel)).ok()?;
             let revision = served.revision()?;
-            if self.known != Some(revision) {
-                self.pending = self.events(served, revision).await;
+            let is_known =
+                self.known.as_ref().is_some_and(|known| *known == revision || known.is_number_of(&revision));
+            if !is_known {
+                self.pending = self.events(served, &revision).await;
                 self.known = Some(revision);
                 continue;
             }
@@ -147,14 +151,15 @@ impl Feed {
     }
 
     /// Returns the events up to a revision.
-    async fn events(&self, served: &ServedChannel, revision: u64) -> VecDeque<Bytes> {
-        let after = self.known.unwrap_or(revision.saturating_sub(1));
-        let recent = served.recent.between(self.state.versions(), &self.channel, after, revision).await;
+    async fn events(&self, served: &ServedChannel, revision: &RevisionId) -> VecDeque<Bytes> {
+        let known = self.known.as_ref();
+        let recent = served.recent.between(self.state.versions(), &self.channel, known, revision).await;
         match recent.filter(|recent| !recent.is_empty()) {
             Some(recent) => recent.iter().map(|one| self.event(served, one)).collect(),
             None => {
-                let event = RevisionEvent { channel: &self.channel, revision, kind: None, at: None, prompts: None };
-                VecDeque::from([write(&event)])
+                let (channel, number) = (&*self.channel, revision.number);
+                let event = RevisionEvent { channel, revision: number, kind: None, at: None, prompts: None };
+                VecDeque::from([write(revision, &event)])
             }
         }
     }
@@ -165,20 +170,21 @@ impl Feed {
         let is_visible = |change: &&PromptChange| {
             self.sees_all || (change.change != PromptChangeKind::Removed && view.find(&change.name).is_ok())
         };
-        write(&RevisionEvent {
+        let event = RevisionEvent {
             channel: &self.channel,
             revision: revision.number,
             kind: Some(revision.kind),
             at: Some(revision.at),
             prompts: Some(revision.prompts.iter().filter(is_visible).collect()),
-        })
+        };
+        write(&RevisionId::of(revision), &event)
     }
 }
 
 /// Encodes an event. JSON has no line breaks here.
-fn write(event: &RevisionEvent<'_>) -> Bytes {
+fn write(id: &RevisionId, event: &RevisionEvent<'_>) -> Bytes {
     let data = serde_json::to_string(event).unwrap_or_default();
-    format!("id: {}\nevent: revision\ndata: {data}\n\n", event.revision).into()
+    format!("id: {id}\nevent: revision\ndata: {data}\n\n").into()
 }
 
 /// Waits until a token expires.

@@ -9,7 +9,7 @@ use promptshelf_source::SourceSet;
 
 use super::{
     super::{operation::Scope, problem::Problem},
-    versions::{self, RecentRevisions, Versions},
+    versions::{self, RecentRevisions, RevisionId, Versions},
 };
 use crate::{http::Options, library::Library, usage::UsageLog};
 
@@ -46,8 +46,10 @@ impl ServedChannel {
     }
 
     /// The revision that is served; `None` for a library that is not a channel.
-    pub(super) fn revision(&self) -> Option<u64> {
-        self.library.catalog().provenance()?.provenance.revision()
+    pub(super) fn revision(&self) -> Option<RevisionId> {
+        let catalog = self.library.catalog();
+        let provenance = &catalog.provenance()?.provenance;
+        Some(RevisionId::new(provenance.revision()?, provenance.revision_digest()))
     }
 }
 

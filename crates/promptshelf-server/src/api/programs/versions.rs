@@ -114,25 +114,74 @@ pub(super) fn unknown(channel: &str, prompt: &str, version: u64) -> Problem {
     Problem::not_found(&format!("Version {version} of the prompt {prompt} in the channel {channel}"))
 }
 
+/// The identity of a revision, also as the id of its event: the number and the first digits of its digest, such as
+/// `7-3f5a0c119e42`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RevisionId {
+    pub(super) number: u64,
+    /// Absent for a revision by an earlier release.
+    digest: Option<String>,
+}
+
+impl RevisionId {
+    pub(super) fn new(number: u64, digest: Option<&str>) -> RevisionId {
+        RevisionId { number, digest: digest.and_then(|digest| digest.get(..12)).map(str::to_owned) }
+    }
+
+    /// Whether this is only the number of another one, from a client that has no digest.
+    pub(super) fn is_number_of(&self, other: &RevisionId) -> bool {
+        self.digest.is_none() && self.number == other.number
+    }
+
+    pub(super) fn of(revision: &Revision) -> RevisionId {
+        RevisionId { number: revision.number, digest: revision.digest.map(|digest| digest.short()) }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<RevisionId> {
+        let (number, digest) = match text.split_once('-') {
+            Some((number, digest)) => (number, Some(digest.to_owned())),
+            None => (text, None),
+        };
+        Some(RevisionId { number: number.parse().ok()?, digest })
+    }
+}
+
+impl fmt::Display for RevisionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.number)?;
+        self.digest.iter().try_for_each(|digest| write!(f, "-{digest}"))
+    }
+}
+
 /// The newest revisions of a channel, read once for all streams.
 #[derive(Debug, Default)]
 pub(super) struct RecentRevisions(Mutex<Arc<[Revision]>>);
 
 impl RecentRevisions {
-    /// Returns the revisions after `known` up to `newest`, in order; `None` if they are not all known.
+    /// Returns the revisions after `known` up to `newest`, in order; `None` if they are not all known, or the history does
+    /// not have these two.
     pub(super) async fn between(
         &self,
         versions: Option<&Versions>,
         channel: &str,
-        known: u64,
-        newest: u64,
+        known: Option<&RevisionId>,
+        newest: &RevisionId,
     ) -> Option<Vec<Revision>> {
         let mut recent = self.0.lock().await;
-        if recent.first().is_none_or(|first| first.number != newest) {
-            *recent = versions?.history(channel, newest).await?.into();
+        if recent.first().is_none_or(|first| RevisionId::of(first) != *newest) {
+            *recent = versions?.history(channel, newest.number).await?.into();
         }
-        let after: Vec<Revision> = recent.iter().filter(|one| one.number > known).rev().cloned().collect();
-        let expected = usize::try_from(newest.checked_sub(known)?).ok()?;
-        (after.len() == expected).then_some(after)
+        // Without a known one, the newest alone.
+        let after = known.map_or(newest.number.saturating_sub(1), |known| known.number);
+        let is_in_history = |known: &RevisionId| {
+            let found = recent.iter().map(RevisionId::of).find(|one| one.number == known.number);
+            known.digest.is_none() || found.is_none_or(|found| found == *known)
+        };
+        if recent.first().map(RevisionId::of).as_ref() != Some(newest) || !known.is_none_or(is_in_history) {
+            return None;
+        }
+        let new: Vec<Revision> = recent.iter().filter(|one| one.number > after).rev().cloned().collect();
+        let expected = usize::try_from(newest.number.checked_sub(after)?).ok()?;
+        (new.len() == expected).then_some(new)
     }
 }

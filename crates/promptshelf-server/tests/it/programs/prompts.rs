@@ -149,9 +149,9 @@ async fn earlier_versions_give_out_no_file_that_is_closed_by_now() {
     let cases: &[(&str, &str, &[(&str, &str)])] = &[
         // A rule for the folder of an attachment, by a fixed and by a computed path; of a text that is included; of a
         // prompt that is called.
-        ("private/_a/plan.txt", "{{ attach(\"private/_a/plan.txt\") }}", &[("promptshelf.toml", closed)]),
-        ("private/_a/plan.txt", "{{ attach(\"private/_a/\" ~ name) }}", &[("promptshelf.toml", closed)]),
-        ("private/_a/plan.md", "{% include \"private/_a/plan.md\" %}", &[("promptshelf.toml", closed)]),
+        ("private/plan.txt", "{{ attach(\"private/plan.txt\") }}", &[("promptshelf.toml", closed)]),
+        ("private/plan.txt", "{{ attach(\"private/\" ~ name) }}", &[("promptshelf.toml", closed)]),
+        ("private/_plan.md", "{% include \"private/_plan.md\" %}", &[("promptshelf.toml", closed)]),
         ("private/plan.md", "{{ prompt(\"private/plan\") }}", &[("promptshelf.toml", closed)]),
         // The called prompt closes itself, at the same place or moved to another one.
         ("plan.md", "{{ prompt(\"plan\") }}", &[("plan.md", own)]),

@@ -113,6 +113,33 @@ pub(crate) async fn new_epoch_changes_every_head(store: Store) {
     publish(&store, "one", 1, &[("a.md", "A", "A2")]).await.unwrap();
 }
 
+pub(crate) async fn digests_tell_histories_apart(store: Store) {
+    let c = channel("c");
+    assert_eq!(publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap().proposal.revision, Some(1));
+    let first = store.head(&c).await.unwrap();
+    publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap();
+    publish(&store, "c", 2, &[("a.md", "A2", "A")]).await.unwrap();
+    let head = store.head(&c).await.unwrap();
+    let digests: Vec<_> =
+        store.history(&c, &HistoryQuery::default()).await.unwrap().iter().map(|revision| revision.digest).collect();
+    assert_eq!((digests[0], digests[2]), (head.digest, first.digest));
+    assert!(digests.iter().all(Option::is_some) && digests[0] != digests[2], "equal files, other histories");
+    // What a replica has is in the history, or it gets everything.
+    let delta = store.delta(&c, Some(&first)).await.unwrap();
+    assert!(!delta.is_complete);
+    let other = promptshelf_store::Head { digest: head.digest, ..first.clone() };
+    let delta = store.delta(&c, Some(&other)).await.unwrap();
+    assert_eq!((delta.is_complete, delta.files.len()), (true, 1));
+    let files = [("a.md", promptshelf_store::Digest::of(b"A"))].into_iter().collect();
+    assert_eq!(delta.tree, Some(promptshelf_store::Digest::of_tree(&files)));
+    // After retention the chain begins at the oldest revision.
+    store.prune(Duration::ZERO).await.unwrap();
+    assert_eq!(store.head(&c).await.unwrap(), head);
+    assert_eq!(store.verify().await.unwrap()[0].misfit, None);
+    publish(&store, "c", 3, &[("a.md", "A", "A4")]).await.unwrap();
+    assert_eq!(store.verify().await.unwrap()[0].misfit, None);
+}
+
 pub(crate) async fn prompts_are_listed_with_their_versions_in_every_channel(store: Store) {
     publish(&store, "a", 0, &[("B.md", "", "1"), ("a_b.md", "", "1"), ("axb.md", "", "1")]).await.unwrap();
     publish(&store, "a", 1, &[("axb.md", "1", "2")]).await.unwrap();

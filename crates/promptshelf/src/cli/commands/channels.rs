@@ -55,6 +55,7 @@ pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
         ChannelsCommand::Usage(arguments) => usage::run(arguments).await,
         ChannelsCommand::Store(StoreCommand::Migrate(arguments)) => maintain::migrate(arguments).await,
         ChannelsCommand::Store(StoreCommand::Gc(arguments)) => maintain::gc(arguments).await,
+        ChannelsCommand::Store(StoreCommand::Verify(arguments)) => maintain::verify(arguments).await,
         ChannelsCommand::Store(StoreCommand::NewEpoch(arguments)) => maintain::new_epoch(arguments).await,
         ChannelsCommand::Store(StoreCommand::Prune(arguments)) => maintain::prune(arguments).await,
     }

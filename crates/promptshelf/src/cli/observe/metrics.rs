@@ -265,11 +265,16 @@ impl LibraryCollector {
         family("channel_lag_seconds", help, |replica| replica.lag.as_secs_f64())?;
         let help = "Whether the store cannot be read, so that an older revision may be served";
         family("channel_degraded", help, |replica| f64::from(u8::from(replica.degraded_since.is_some())))?;
+        let help = "The epoch of the store and the digest of the served revision, which is the same on all replicas";
         let mut family =
-            encoder.encode_descriptor("channel_info", "The epoch of the store", None, MetricType::Gauge)?;
+            encoder.encode_descriptor("channel_info", help, None, MetricType::Gauge)?;
         replicas.iter().try_for_each(|replica| {
-            let labels =
-                [("channel", replica.channel.as_str()), ("epoch", replica.epoch.as_deref().unwrap_or_default())];
+            let digest = replica.digest.as_deref().and_then(|digest| digest.get(..12));
+            let labels = [
+                ("channel", replica.channel.as_str()),
+                ("epoch", replica.epoch.as_deref().unwrap_or_default()),
+                ("digest", digest.unwrap_or_default()),
+            ];
             ConstGauge::new(1_u64).encode(family.encode_family(&labels)?)
         })
     }

@@ -1,6 +1,6 @@
 //! The marker that `pull` leaves in a folder.
 
-use promptshelf_store::{ChannelName, Epoch};
+use promptshelf_store::{ChannelName, Digest, Epoch, Head};
 use serde::{Deserialize, Serialize};
 
 use super::changes::Listing;
@@ -18,14 +18,18 @@ pub(crate) struct Base {
     pub(crate) epoch: Epoch,
     pub(crate) channel: ChannelName,
     pub(crate) revision: u64,
+    /// The digest of the revision; `None` in markers of earlier releases.
+    #[serde(default)]
+    pub(crate) digest: Option<Digest>,
     /// The content that each file had. After a publish this is the content of the folder, which can differ from that of
     /// the revision where other authors have changed other files.
     pub(crate) files: Listing,
 }
 
 impl Base {
-    pub(crate) fn new(epoch: Epoch, channel: ChannelName, revision: u64, files: Listing) -> Base {
-        Base { format: FORMAT, epoch, channel, revision, files }
+    pub(crate) fn new(head: Head, channel: ChannelName, files: Listing) -> Base {
+        let Head { epoch, revision, digest } = head;
+        Base { format: FORMAT, epoch, channel, revision, digest, files }
     }
 
     /// Parses the text of a marker. The error describes the mistake.

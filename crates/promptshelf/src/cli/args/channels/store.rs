@@ -14,7 +14,14 @@ pub(crate) enum StoreCommand {
     Migrate(MigrateArguments),
     /// Remove contents that no revision and no open proposal refers to
     Gc(MaintenanceArguments),
-    /// Make every replica read everything again, after a backup was restored
+    /// Compare all revisions and contents with their digests, and name the first revision that does not fit
+    ///
+    /// Exits with code 1 if one does not fit. The digest of the newest revision stands for its whole history: compare it
+    /// with the one that you noted, or that a server shows at /readyz.
+    Verify(MaintenanceArguments),
+    /// Make every replica read everything again
+    ///
+    /// Not needed after a restore: replicas compare the digests of revisions.
     NewEpoch(MaintenanceArguments),
     /// Remove old revisions from the history; those that are served stay
     Prune(PruneArguments),

@@ -69,6 +69,7 @@ fn nothing(arguments: &HistoryArguments, place: &Place) -> Failure {
 fn to_json(revision: &Revision) -> Value {
     let mut json = json!({
         "number": revision.number,
+        "digest": revision.digest,
         "kind": revision.kind,
         "author": revision.author,
         "message": revision.message,
@@ -102,6 +103,7 @@ fn row<W: Write>(revision: &Revision, output: &Output<W>) -> Vec<String> {
     };
     vec![
         revision.number.to_string(),
+        revision.digest.map_or_else(|| "-".to_owned(), |digest| digest.short()),
         report::time(revision.at),
         kind.to_owned(),
         shortened(&output.line(&revision.author), AUTHOR_COLUMNS),

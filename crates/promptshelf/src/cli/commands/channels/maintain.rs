@@ -1,6 +1,6 @@
 //! `promptshelf store`: maintenance of a store.
 
-use promptshelf_store::Store;
+use promptshelf_store::{Misfit, Store, VerifiedChannel};
 use serde_json::json;
 
 use super::{
@@ -45,6 +45,25 @@ pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> 
         return report::print_json(&json!({ "contents": contents, "bytes": bytes }));
     }
     report::print_line(&format!("removed {}, {bytes} bytes", counted(contents, "content")))
+}
+
+pub(crate) async fn verify(arguments: &MaintenanceArguments) -> Result<(), Failure> {
+    let place = StorePlace::of(&arguments.store)?;
+    let channels = place.using(async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
+    if arguments.json {
+        report::print_json(&json!({ "channels": channels }))?;
+    } else {
+        for VerifiedChannel { name, revision, digest, misfit } in &channels {
+            let digest = digest.map_or_else(|| "no digest".to_owned(), |digest| digest.short());
+            report::print_line(&match misfit {
+                Some(Misfit { revision, reason }) => format!("{name}: revision {revision} does not fit: {reason}"),
+                None if *revision == 0 => format!("{name}: empty"),
+                None => format!("{name}: revision {revision} ({digest}) and all before it fit"),
+            })?;
+        }
+    }
+    let fits = channels.iter().all(|channel| channel.misfit.is_none());
+    if fits { Ok(()) } else { Err(Failure::reported(Exit::Failed)) }
 }
 
 pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Failure> {

@@ -66,7 +66,7 @@ async fn publish(
         crate::terminal::Progress::new(crate::output::visible_line(&what).into_owned()).during(sending).await;
     let published = published.map_err(|error| failure(error, arguments, place))?;
     if !arguments.change.dry_run && published.proposal.state == ProposalState::Published {
-        plan.move_marker(copy, pulled.as_ref(), place.channel(), published.proposal.revision)?;
+        plan.move_marker(store, copy, pulled.as_ref(), place.channel(), published.proposal.revision).await?;
     }
     let warned = if arguments.change.dry_run {
         let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone().map(Into::into)));
@@ -112,9 +112,7 @@ impl Plan {
                 )]);
                 Ok(plan(revision, &current))
             }
-            Some(base)
-                if head.as_ref().is_some_and(|head| head.epoch == base.epoch && head.revision >= base.revision) =>
-            {
+            Some(base) if is_in_history(store, channel, base, head.as_ref()).await? => {
                 Ok(plan(base.revision, &base.files))
             }
             Some(_) => Err(Failure::new(
@@ -129,8 +127,9 @@ impl Plan {
     }
 
     /// Sets the base of a pulled folder to the published contents.
-    fn move_marker(
+    async fn move_marker(
         &self,
+        store: &Backend,
         copy: &WorkingCopy,
         pulled: Option<&Base>,
         channel: &ChannelName,
@@ -141,9 +140,35 @@ impl Plan {
             return Ok(());
         }
         let revision = revision.unwrap_or(pulled.revision);
-        let base = Base::new(head.epoch.clone(), channel.clone(), revision, self.present.clone());
+        let digest = digest_of(store, channel, revision).await?;
+        let head = Head { epoch: head.epoch.clone(), revision, digest };
+        let base = Base::new(head, channel.clone(), self.present.clone());
         if base == *pulled { Ok(()) } else { copy.set_base(&base) }
     }
+}
+
+/// Returns whether a channel has the revision that a folder was pulled from, or had it before its history was shortened.
+async fn is_in_history(
+    store: &Backend,
+    channel: &ChannelName,
+    base: &Base,
+    head: Option<&Head>,
+) -> Result<bool, Failure> {
+    let Some(head) = head.filter(|head| head.epoch == base.epoch && head.revision >= base.revision) else {
+        return Ok(false);
+    };
+    let present = match head.revision == base.revision {
+        true => head.digest,
+        false => digest_of(store, channel, base.revision).await?,
+    };
+    // Markers and revisions of earlier releases have no digest.
+    Ok(present.zip(base.digest).is_none_or(|(present, base)| present == base))
+}
+
+async fn digest_of(store: &Backend, channel: &ChannelName, revision: u64) -> Result<Option<Digest>, Failure> {
+    let query = HistoryQuery { before: Some(revision.saturating_add(1)), limit: 1, ..HistoryQuery::default() };
+    let found = store.history(channel, &query).await?.into_iter().next();
+    Ok(found.filter(|found| found.number == revision).and_then(|found| found.digest))
 }
 
 fn print(

@@ -36,7 +36,7 @@ pub(crate) async fn run(arguments: &PullArguments) -> Result<(), Failure> {
 async fn pull(store: &Backend, arguments: &PullArguments, place: &Place, folder: &Path) -> Result<(), Failure> {
     let channel = place.channel();
     let (head, files) = place.waiting(store.files(channel, place.revision())).await?;
-    let target = Base::new(head.epoch.clone(), channel.clone(), head.revision, to_listing(&files));
+    let target = Base::new(head, channel.clone(), to_listing(&files));
     let is_new = !folder.exists();
     if arguments.dry_run && is_new {
         return print(arguments, place, folder, &target, (files.len(), 0));

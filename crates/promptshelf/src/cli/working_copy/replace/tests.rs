@@ -4,8 +4,8 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn epoch() -> promptshelf_store::Epoch {
-    serde_json::from_str("\"e\"").expect("an epoch")
+fn head(revision: u64) -> promptshelf_store::Head {
+    serde_json::from_value(serde_json::json!({ "epoch": "e", "revision": revision })).expect("a head")
 }
 
 fn tree(files: &[(&'static str, &'static str)]) -> MemoryTree {
@@ -13,7 +13,7 @@ fn tree(files: &[(&'static str, &'static str)]) -> MemoryTree {
 }
 
 fn base(revision: u64, tree: &MemoryTree) -> Base {
-    Base::new(epoch(), ChannelName::production(), revision, listing(tree))
+    Base::new(head(revision), ChannelName::production(), listing(tree))
 }
 
 /// Stages all files of a tree that a replacement needs.
@@ -111,7 +111,7 @@ fn hostile_paths_of_a_store_write_nothing() {
         let mut files = Listing::from([("good.md".to_owned(), Digest::of(b"1"))]);
         files.insert(path.to_owned(), Digest::of(b"1"));
         let copy = WorkingCopy::create(&folder).expect("created");
-        let target = Base::new(epoch(), ChannelName::production(), 1, files);
+        let target = Base::new(head(1), ChannelName::production(), files);
         assert!(copy.replacement(target).is_err(), "{path}");
         assert_eq!(entries(&folder), [""; 0], "{path}");
         assert_eq!(entries(outer.path()), ["in"], "{path}");
