@@ -295,11 +295,34 @@ impl EditableFolder {
     }
 
     fn read_with_state(&self, path: &str) -> Result<FileBytes, EditError> {
+        self.canonical(path)?;
+        Ok(self.root()?.read(path, MAX_FILE_BYTES)?)
+    }
+
+    /// Returns the path that a path leads to, with all links followed: that of the file, or of the new file in the nearest
+    /// folder that exists.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::InvalidPath`] for a path that is none of a library's file, [`EditError::Outside`] if it leads to one.
+    pub fn canonical(&self, path: &str) -> Result<String, EditError> {
         check_tree_path(path).map_err(EditError::InvalidPath)?;
         let root = self.root()?;
+        let ends = path.match_indices('/').map(|(end, _)| end).rev();
+        let mut canonical = path.to_owned();
+        for end in std::iter::once(path.len()).chain(ends) {
+            match root.canonicalize(&path[..end]) {
+                Ok(existing) => {
+                    canonical = format!("{existing}{}", &path[end..]).trim_start_matches('/').to_owned();
+                    break;
+                }
+                Err(FileError::NotFound) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         // A link may lead to a hidden file of the folder.
-        check_tree_path(&root.canonicalize(path)?).map_err(|_| EditError::Outside)?;
-        Ok(root.read(path, MAX_FILE_BYTES)?)
+        check_tree_path(&canonical).map_err(|_| EditError::Outside)?;
+        Ok(canonical)
     }
 
     fn expected(
@@ -317,7 +340,8 @@ impl EditableFolder {
 
     /// Opens the folder of a file, and creates it first for a new file.
     fn place<'p>(&self, path: &'p str, is_new: bool) -> Result<Place<'p>, EditError> {
-        check_tree_path(path).map_err(EditError::InvalidPath)?;
+        // Before anything is created.
+        self.canonical(path)?;
         let root = self.root()?;
         let Some((parent, name)) = path.rsplit_once('/') else {
             return Ok(Place { folder: root.dir().try_clone()?, name: path });
@@ -325,9 +349,6 @@ impl EditableFolder {
         if is_new {
             root.dir().create_dir_all(parent)?;
         }
-        // A linked folder may lead to a hidden one.
-        let canonical = format!("{}/{name}", root.canonicalize(parent)?);
-        check_tree_path(&canonical).map_err(|_| EditError::Outside)?;
         Ok(Place { folder: root.dir().open_dir(parent)?, name })
     }
 }

@@ -2,6 +2,9 @@
 
 use std::{error::Error, fmt};
 
+use promptshelf_core::invisible::hidden;
+use unicode_normalization::UnicodeNormalization as _;
+
 use crate::{
     file_role::{self, MANIFEST},
     format::GOLDEN,
@@ -41,6 +44,18 @@ impl Error for InvalidTreePath {}
 ///
 /// [`InvalidTreePath`] with the reason.
 pub fn check_tree_path(path: &str) -> Result<(), InvalidTreePath> {
+    check_file_path(path)?;
+    if is_library_file(path) { Ok(()) } else { Err(InvalidTreePath("a library ignores files at this path")) }
+}
+
+/// Checks that a path is relative, with `/` between its parts, and that each part means one file name to every person and
+/// on every operating system. Folders, commits, channels and the editor have the same rule; this one includes files that
+/// a library ignores.
+///
+/// # Errors
+///
+/// [`InvalidTreePath`] with the reason.
+pub fn check_file_path(path: &str) -> Result<(), InvalidTreePath> {
     let refuse = |reason| Err(InvalidTreePath(reason));
     if path.is_empty() {
         return refuse("the path is empty");
@@ -51,13 +66,29 @@ pub fn check_tree_path(path: &str) -> Result<(), InvalidTreePath> {
     if path.contains(|c: char| c.is_control() || matches!(c, '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|')) {
         return refuse("the path has a character that not every file system accepts");
     }
-    if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
-        return refuse("the path is absolute, or has an empty part, `.` or `..`");
+    if path.starts_with('\u{feff}') || hidden(path).next().is_some() {
+        return refuse("the path has an invisible character");
     }
-    if path.split('/').any(|part| part.ends_with(['.', ' ']) || is_device(part)) {
-        return refuse("a part of the path is reserved on Windows");
+    // Such as U+FF0F, which looks like `/` and is one after a compatibility normalization.
+    let looks_like = |c: char| !c.is_ascii() && std::iter::once(c).nfkc().any(|c| matches!(c, '/' | '\\' | '.' | ':'));
+    if path.contains(looks_like) {
+        return refuse("the path has a character that looks like `/`, `\\`, `.` or `:`");
     }
-    if is_library_file(path) { Ok(()) } else { refuse("a library ignores files at this path") }
+    for part in path.split('/') {
+        if matches!(part, "" | "." | "..") {
+            return refuse("the path is absolute, or has an empty part, `.` or `..`");
+        }
+        if part.starts_with(' ') || part.ends_with(['.', ' ']) {
+            return refuse("a part of the path starts or ends with a space, or ends with a dot");
+        }
+        if is_device(part) {
+            return refuse("a part of the path is the name of a device on Windows");
+        }
+        if is_short_name(part) {
+            return refuse("a part of the path is the short name of another file on Windows, such as `git~1` of `.git`");
+        }
+    }
+    Ok(())
 }
 
 /// Whether a library reads the file at a path, or ignores it: hidden files, for example. The path is not checked.
@@ -95,6 +126,17 @@ fn is_device(name: &str) -> bool {
         || is_numbered("lpt")
 }
 
+/// Whether Windows can give a name to a file with a longer one: up to eight characters before the dot, with a number at
+/// their end, and up to three after it.
+fn is_short_name(name: &str) -> bool {
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let number = stem.rsplit_once('~').map_or("", |(_, number)| number);
+    stem.chars().count() <= 8
+        && ending.chars().count() <= 3
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +155,10 @@ mod tests {
             "a file.md",
             "console.md",
             "tool.1",
+            "a~b.md",
+            "a longer name~1.md",
+            "❤️.md",
+            "نامه‌ها.md",
         ] {
             assert_eq!(check_tree_path(path), Ok(()), "{path}");
         }
@@ -149,6 +195,17 @@ mod tests {
             "x/.env",
             "node_modules/a.md",
             "a.md.orig",
+            "git~1/config",
+            "GIT~10/hooks/x",
+            "a/PROMPT~2.MD",
+            "a\u{200b}.md",
+            "a\u{202e}dm.md",
+            "\u{feff}a.md",
+            "é/a\u{200d}.md",
+            " a.md",
+            "..／..／a.md",
+            "a．md",
+            "CONIN$",
             long.as_str(),
             long_part.as_str(),
         ] {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use promptshelf_core::invisible::is_invisible;
+use promptshelf_source::check_file_path;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{
@@ -11,8 +12,6 @@ use crate::{
     model::{Actor, Change, Policy, PolicyRoles},
 };
 
-/// The longest path in bytes.
-const MAX_PATH: usize = 1_024;
 /// The largest file in bytes.
 const MAX_FILE: usize = 16 << 20;
 /// The largest sum of the files of a proposal in bytes.
@@ -35,9 +34,6 @@ const MAX_SCORES: usize = 100;
 const MAX_CASES: usize = 1_000;
 /// The largest sum of the texts of a result's cases in bytes.
 const MAX_CASE_BYTES: usize = 256 << 10;
-
-/// The names that Windows reserves for devices, with any extension.
-const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// Validates the paths and sizes of the changes of a proposal.
 pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
@@ -93,53 +89,12 @@ pub(crate) fn tree<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Result<
     Ok(())
 }
 
-/// Validates a path: relative, with `/` between its parts, and accepted as a file name by every system.
+/// Validates a path by the rule that folders have too.
 pub(crate) fn path(path: &str) -> Result<(), StoreError> {
-    let refuse = |problem: &str| {
+    check_file_path(path).map_err(|problem| {
         let start: String = path.chars().take(200).flat_map(char::escape_debug).collect();
-        Err(StoreError::invalid(format!("the path `{start}` is not accepted: {problem}")))
-    };
-    if path.is_empty() {
-        return refuse("it is empty");
-    }
-    if path.len() > MAX_PATH {
-        return refuse(&format!("it has {} bytes, and at most {MAX_PATH} are accepted", path.len()));
-    }
-    if path.starts_with('/') {
-        return refuse("expected a path relative to the library");
-    }
-    if path.contains('\\') {
-        return refuse("the parts of a path are separated by `/`");
-    }
-    for c in path.chars() {
-        if c.is_control() || is_invisible(c) {
-            return refuse("it contains a control character or an invisible one");
-        }
-        if "<>:\"|?*".contains(c) {
-            return refuse(&format!("file names cannot contain `{c}` on every system"));
-        }
-        // Such as U+FF0F, which looks like `/` and is one after a compatibility normalization.
-        if !c.is_ascii() && std::iter::once(c).nfkc().any(|plain| matches!(plain, '/' | '\\' | '.' | ':')) {
-            return refuse(&format!("it contains `{c}`, which looks like another character"));
-        }
-    }
-    for part in path.split('/') {
-        if part.is_empty() || part == "." || part == ".." {
-            return refuse("it has an empty part, `.` or `..`");
-        }
-        if part.ends_with(['.', ' ']) || part.starts_with(' ') {
-            return refuse("a part starts or ends with a space, or ends with a dot");
-        }
-        let stem = part.split('.').next().unwrap_or_default().trim_end().to_lowercase();
-        let is_numbered = |prefix: &str| {
-            stem.strip_prefix(prefix)
-                .is_some_and(|rest| rest.chars().count() == 1 && rest.chars().all(|c| "0123456789¹²³".contains(c)))
-        };
-        if DEVICES.contains(&stem.as_str()) || is_numbered("com") || is_numbered("lpt") {
-            return refuse("a part is the name of a device on Windows");
-        }
-    }
-    Ok(())
+        StoreError::invalid(format!("the path `{start}` is not accepted: {problem}"))
+    })
 }
 
 /// Validates the name of a person.

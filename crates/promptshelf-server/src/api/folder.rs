@@ -108,6 +108,18 @@ impl FolderState {
         in_background(move || work(&folder)).await?.map_err(Problem::from)
     }
 
+    /// Checks the permission for the library's settings, under all their paths.
+    async fn admit_path(&self, operation: &Operation, path: &str) -> Result<(), Problem> {
+        if operation.has(Scope::Admin) {
+            return Ok(());
+        }
+        let path = path.to_owned();
+        match self.with_files(move |folder| Ok(is_manifest(folder, &path))).await? {
+            true => operation.require(&[Scope::Admin]),
+            false => Ok(()),
+        }
+    }
+
     /// Serves a change before it is confirmed: whatever the editor asks next is answered with it.
     async fn reload(&self) {
         // A library that cannot be loaded is reported to its authors; the file was saved nevertheless.
@@ -187,7 +199,7 @@ async fn read_in_folder(
     let mut operation = state.begin(caller, "api/folder/file", Scope::Read)?;
     operation.note("path", &path);
     let answer = async {
-        admit_path(&operation, &path)?;
+        state.admit_path(&operation, &path).await?;
         let bytes = state.with_files(move |folder| folder.read(&path)).await?;
         let tag = Tag::of(&bytes);
         let kind = match std::str::from_utf8(&bytes) {
@@ -231,8 +243,8 @@ async fn write_in_folder(
     let mut operation = state.begin(caller, "api/folder/write", Scope::Publish)?;
     operation.note("path", &path);
     let answer = async {
-        admit_path(&operation, &path)?;
         require_origin(request.headers())?;
+        state.admit_path(&operation, &path).await?;
         let is_new = etag::is_creation(request.headers())?;
         let expected = if is_new { Vec::new() } else { etag::expected(request.headers())? };
         let body: WriteBody = request.json(&state.endpoint).await?;
@@ -265,8 +277,8 @@ async fn delete_in_folder(
     let mut operation = state.begin(caller, "api/folder/delete", Scope::Publish)?;
     operation.note("path", &path);
     let answer = async {
-        admit_path(&operation, &path)?;
         require_origin(&headers)?;
+        state.admit_path(&operation, &path).await?;
         let expected = etag::expected(&headers)?;
         state.with_files(move |folder| folder.delete(&path, |now| is_one_of(&expected, now))).await?;
         state.reload().await;
@@ -312,7 +324,7 @@ async fn rename_in_folder(
         operation.note("path", &from);
         operation.note("to", &to);
         for path in [&from, &to] {
-            admit_path(&operation, path)?;
+            state.admit_path(&operation, path).await?;
         }
         let _permit = state.api.analyses.acquire().await;
         let api = state.api.clone();
@@ -351,7 +363,7 @@ fn renamed(
             continue;
         };
         let Some(edited) = renaming.edited(&path, &text) else { continue };
-        let is_permitted = path != MANIFEST || may_change_manifest;
+        let is_permitted = may_change_manifest || !is_manifest(folder, &path);
         match is_permitted && folder.replace(&path, edited.as_bytes(), |now| now == text.as_bytes()).is_ok() {
             true => changed.push(path),
             false => left.push(path),
@@ -374,7 +386,9 @@ async fn analyze_folder(
         let question = Question::of(body)?;
         operation.note("path", question.path());
         // Unsaved settings could raise the limits of a preview.
-        question.paths().try_for_each(|path| admit_path(&operation, path))?;
+        for path in question.paths() {
+            state.admit_path(&operation, path).await?;
+        }
         // A closed semaphore would be an error; it is never closed.
         let _permit = state.api.analyses.acquire().await;
         let api = state.api.clone();
@@ -397,10 +411,10 @@ fn golden_files(folder: &EditableFolder, prompt: &Prompt) -> MemoryTree {
     paths.filter_map(|path| Some((path.clone(), MemoryFile::new(folder.read(&path).ok()?)))).collect()
 }
 
-/// Checks the permission for the library's settings.
-fn admit_path(operation: &Operation, path: &str) -> Result<(), Problem> {
-    // Also on a file system that ignores case.
-    if path.eq_ignore_ascii_case(MANIFEST) { operation.require(&[Scope::Admin]) } else { Ok(()) }
+/// Whether a path leads to the library's settings. Also on a file system that ignores case.
+fn is_manifest(folder: &EditableFolder, path: &str) -> bool {
+    let leads = folder.canonical(path).is_ok_and(|canonical| canonical.eq_ignore_ascii_case(MANIFEST));
+    leads || path.eq_ignore_ascii_case(MANIFEST)
 }
 
 /// Refuses a change without `Origin`. Every browser sends it, and the host check has compared it: a request without it

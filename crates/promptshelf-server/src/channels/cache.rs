@@ -157,7 +157,11 @@ impl DiskCache {
     /// Replaces a file atomically. Only the process with the lock uses the temporary file.
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let temporary = self.folder.join("next");
-        let mut file = fs::File::create(&temporary)?;
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(temporary, path)

@@ -1,6 +1,6 @@
 //! The files that a walk found, and the diagnostics for those that it left out.
 
-use promptshelf_core::{Code, Diagnostic, Location, SourceText};
+use promptshelf_core::{Code, Diagnostic, Location, SourceText, invisible::is_invisible};
 use smol_str::SmolStr;
 
 use crate::{
@@ -13,6 +13,9 @@ use crate::{
 
 /// The largest depth of nested folders.
 pub(super) const MAX_DEPTH: usize = 32;
+
+/// The longest path in a diagnostic, in characters.
+const MAX_SHOWN: usize = 200;
 
 /// The extent of a walk.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +61,16 @@ pub(super) fn is_left_out(path: &str, is_folder: Option<bool>, options: WalkOpti
     }
     let is_golden = || options.golden_files && is_golden(path);
     (is_skipped(name, false) && !is_golden()) || (is_folder == Some(true) && is_skipped(name, true)) || path == MANIFEST
+}
+
+/// Returns a path of any length and content for a diagnostic.
+pub(super) fn shown(path: &str) -> String {
+    let shown = |c: char| if is_invisible(c) { char::REPLACEMENT_CHARACTER } else { c };
+    let mut short: String = path.chars().take(MAX_SHOWN).map(shown).collect();
+    if short.len() < path.len() && path.chars().nth(MAX_SHOWN).is_some() {
+        short.push('…');
+    }
+    short
 }
 
 /// Returns the diagnostic for a folder below too many others.

@@ -3,11 +3,11 @@
 use promptshelf_core::Code;
 
 use super::{
-    found_files::{WalkOptions, WalkResult, at},
+    found_files::{WalkOptions, WalkResult, at, shown},
     walk_folder::walk_folder,
     walk_memory::walk_memory,
 };
-use crate::tree::Tree;
+use crate::{tree::Tree, tree_path::check_file_path};
 
 /// Lists the files of a tree that belong to a library.
 pub(crate) fn walk(tree: &Tree, options: WalkOptions) -> WalkResult {
@@ -15,6 +15,15 @@ pub(crate) fn walk(tree: &Tree, options: WalkOptions) -> WalkResult {
         Tree::Folder(folder) => walk_folder(folder, options),
         Tree::Memory(memory) => walk_memory(memory, options),
     };
+    let diagnostics = &mut found.diagnostics;
+    found.files.retain(|file| {
+        let checked = check_file_path(&file.path);
+        if let Err(reason) = &checked {
+            let message = format!("this file is left out: {reason}");
+            diagnostics.push(at(&shown(&file.path), Code::Outside, false, message).help("rename it"));
+        }
+        checked.is_ok()
+    });
     found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     // The system's order is not defined, and two reads of an unchanged folder have to be equal.
     found.diagnostics.sort_by(|a, b| a.location.source.path.cmp(&b.location.source.path));

@@ -3,12 +3,9 @@
 use promptshelf_core::Code;
 
 use super::found_files::{
-    FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, is_left_out, link_without_target, name_not_utf8, too_deep,
+    FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, is_left_out, link_without_target, name_not_utf8, shown, too_deep,
 };
 use crate::{file_state::FileState, memory_dir::MemoryDir, memory_tree::FileFault};
-
-/// The longest path in a diagnostic, in characters.
-const MAX_SHOWN: usize = 200;
 
 /// Lists the files below a folder; returns whether there are more than the limit.
 pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult, bool) {
@@ -85,14 +82,4 @@ fn listing(folder: &str, options: WalkOptions) -> Listing<'_> {
         }
     }
     Listing::Listed
-}
-
-/// Returns a path of any length and content for a diagnostic.
-fn shown(path: &str) -> String {
-    let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    let mut short: String = path.chars().take(MAX_SHOWN).map(shown).collect();
-    if short.len() < path.len() && path.chars().nth(MAX_SHOWN).is_some() {
-        short.push('…');
-    }
-    short
 }

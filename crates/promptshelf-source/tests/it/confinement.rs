@@ -187,3 +187,22 @@ fn unreadable_files_are_reported() {
     }
     close(&library.path("folder"), 0o700);
 }
+
+/// A name that reads as another one, or is another file elsewhere, costs its file alone, in a folder as in a commit.
+// req: S-310
+#[test]
+fn names_that_deceive_are_left_out() {
+    let odd = ["a\u{200b}.md", "b\u{202e}dm.md", "aux.md", "git~1/config.md", "x:y.md", " lead.md"];
+    let library = library();
+    odd.iter().for_each(|path| library.write(path, "hello"));
+    library.write("❤️.md", "hello");
+    let mistakes = library.mistakes();
+    assert_eq!(mistakes.len(), odd.len(), "{mistakes:?}");
+    let is_clean = |text: &String| !text.contains(['\u{200b}', '\u{202e}']) && text.contains("left out");
+    assert!(mistakes.iter().all(is_clean), "{mistakes:?}");
+    assert_eq!(names(&library.read()).len(), 2);
+    let tree: promptshelf_source::MemoryTree = odd.iter().chain(&["good.md", "❤️.md"]).map(|path| (*path, "hello")).collect();
+    let found = promptshelf_source::TreeSource::new(tree).read(None).expect("a tree").expect("definitions");
+    let found = found.into_definitions().expect("definitions");
+    assert_eq!((names(&found).len(), found.diagnostics.len()), (2, odd.len()), "{:?}", found.diagnostics);
+}

@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 
 use super::{
-    pool::{Database, Mode},
+    pool::{Database, Mode, private_file},
     transaction::Transaction,
 };
 use crate::{
@@ -41,7 +41,7 @@ impl Guard {
                     reason: format!("the file {} cannot be locked: {error}", name.display()),
                     source: Some(std::sync::Arc::new(error)),
                 };
-                let file = File::options().create(true).truncate(false).write(true).open(&name).map_err(failed)?;
+                let file = private_file().create(true).truncate(false).open(&name).map_err(failed)?;
                 match file.try_lock() {
                     Ok(()) => Ok(Some(Guard::Sqlite(file))),
                     Err(TryLockError::WouldBlock) => Ok(None),

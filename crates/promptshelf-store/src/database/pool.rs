@@ -1,6 +1,6 @@
 //! Pools of connections.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs::OpenOptions, path::Path, sync::Arc, time::Duration};
 
 use sqlx::{
     ConnectOptions, Connection as _, PgPool, SqlitePool,
@@ -74,6 +74,9 @@ impl Database {
                     let what = format!("the store {url}");
                     return Err(StoreError::NotFound { what });
                 }
+                if create {
+                    create_private(path)?;
+                }
                 let file = Arc::new(OpenFile::new(path));
                 let options = SqliteConnectOptions::new()
                     .filename(path)
@@ -85,7 +88,6 @@ impl Database {
                 // nothing that a copy of the file alone would lack.
                 let write = options
                     .clone()
-                    .create_if_missing(create)
                     .journal_mode(SqliteJournalMode::Wal)
                     .pragma("wal_autocheckpoint", "1");
                 let pool = || SqlitePoolOptions::new().idle_timeout(None).max_lifetime(None);
@@ -200,6 +202,29 @@ fn postgres_begin(mode: Mode) -> &'static str {
             "BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
         }
     }
+}
+
+/// Creates an empty file that only this user can read and write, unless it exists: prompts may be restricted to some
+/// callers. SQLite gives the permissions of the file to its log too.
+fn create_private(path: &Path) -> Result<(), StoreError> {
+    let mut options = private_file();
+    match options.create_new(true).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(StoreError::Database {
+            reason: format!("the file {} cannot be created: {error}", path.display()),
+            source: Some(Arc::new(error)),
+        }),
+    }
+}
+
+/// Returns options to open a file for writing that only this user can read if it is created.
+pub(super) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 fn postgres_options(url: &PostgresUrl) -> Result<PgConnectOptions, StoreError> {

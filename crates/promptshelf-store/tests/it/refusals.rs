@@ -226,6 +226,23 @@ async fn misfits(url: impl AsyncFn() -> String) {
     }
 }
 
+// req: S-309
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_a_store_are_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("team.db");
+    let store = Store::create(&format!("sqlite:{}", path.display()).parse().unwrap()).await.unwrap();
+    publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    let _lock = store.lock_deliveries().await.unwrap();
+    let found = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
+    let modes: Vec<(String, u32)> = found
+        .map(|entry| {
+            (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().permissions().mode() & 0o777)
+        })
+        .collect();
+    assert!(modes.len() >= 4 && modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
+}
+
 // req: S-308
 #[tokio::test(flavor = "multi_thread")]
 async fn changed_history_is_found_on_sqlite() {

@@ -207,7 +207,7 @@ async fn one_of_several_changes_of_a_version_wins() {
     assert_eq!(edited.text("hello.md"), texts[winner]);
 }
 
-// req: S-161
+// req: S-161, S-310, S-311
 #[tokio::test]
 async fn paths_outside_of_the_library_are_refused() {
     let edited = Edited::start(false).await;
@@ -222,6 +222,9 @@ async fn paths_outside_of_the_library_are_refused() {
         "a%00.md",
         ".hidden.md",
         "node_modules/a.md",
+        "git~1%2Fconfig",
+        "a%E2%80%8B.md",
+        "a%E2%80%AEdm.md",
     ];
     #[cfg(unix)]
     {
@@ -230,7 +233,7 @@ async fn paths_outside_of_the_library_are_refused() {
         symlink("..", edited.path("up")).expect("a link");
         symlink(".git", edited.path("hidden")).expect("a link");
         symlink(".git/config", edited.path("inner.md")).expect("a link");
-        paths.extend(["out.md", "up/secret.txt", "hidden/config", "inner.md"]);
+        paths.extend(["out.md", "up/secret.txt", "hidden/config", "inner.md", "hidden/hooks/x", "hidden/a/b/c.md"]);
     }
     let before = files_below(edited.outside.path());
     for path in paths {
@@ -247,6 +250,8 @@ async fn paths_outside_of_the_library_are_refused() {
     assert_eq!(files_below(edited.outside.path()), before);
     assert_eq!(fs::read_to_string(edited.outside.path().join("secret.txt")).expect("read"), "outside-secret");
     assert_eq!(edited.text(".git/config"), "hidden-secret");
+    // Not even an empty folder is made.
+    assert!(!edited.path(".git/hooks").exists() && !edited.path(".git/a").exists());
 }
 
 // req: S-160
@@ -274,6 +279,27 @@ async fn pages_of_other_origins_change_nothing() {
     let large = edited.put("", "large.md", ("If-None-Match", "*"), text(&"a".repeat(5 << 20))).await;
     assert_eq!(large.problem(), refused(413, "too-large"));
     assert!(!edited.path("large.md").exists());
+}
+
+/// A link to the settings is the settings.
+// req: S-311
+#[cfg(unix)]
+#[tokio::test]
+async fn settings_take_their_scope_under_every_path() {
+    let edited = Edited::start(true).await;
+    fs::write(edited.path("promptshelf.toml"), "title = \"Mine\"\n").expect("written");
+    std::os::unix::fs::symlink("promptshelf.toml", edited.path("m.md")).expect("a link");
+    std::os::unix::fs::symlink(".", edited.path("self")).expect("a link");
+    let scope = refused(403, "insufficient-scope");
+    let present = tag("title = \"Mine\"\n");
+    for path in ["m.md", "self/promptshelf.toml", "self/self/PROMPTSHELF.toml", "self/m.md"] {
+        assert_eq!(edited.get("paul", &format!("/files/{path}")).await.problem(), scope, "{path}");
+        for condition in [("If-None-Match", "*"), ("If-Match", &*present)] {
+            assert_eq!(edited.put("paul", path, condition, text("")).await.problem(), scope, "{path}");
+        }
+    }
+    assert!(edited.get("admin", "/files/m.md").await.expect(200).text().contains("Mine"));
+    edited.get("paul", "/files/self/hello.md").await.expect(200);
 }
 
 // req: S-165

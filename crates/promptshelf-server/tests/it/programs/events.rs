@@ -18,7 +18,7 @@ impl Events {
         Events(body.into_data_stream(), String::new())
     }
 
-    /// The next event with its id; `None` at the end of the stream.
+    /// The next event with the number of its id, which also has the digest; `None` at the end of the stream.
     async fn next(&mut self) -> Option<(u64, Value)> {
         loop {
             while let Some((block, rest)) = self.1.split_once("\n\n") {
@@ -26,7 +26,9 @@ impl Events {
                 let event = field("id: ").zip(field("data: "));
                 self.1 = rest.to_owned();
                 if let Some((id, data)) = event {
-                    return Some((id.parse().expect("a number"), serde_json::from_str(&data).expect("JSON")));
+                    let (number, digest) = id.split_once('-').expect("a number and a digest");
+                    assert_eq!(digest.len(), 12, "{id}");
+                    return Some((number.parse().expect("a number"), serde_json::from_str(&data).expect("JSON")));
                 }
             }
             let chunk = tokio::time::timeout(TIMEOUT, self.0.next()).await.expect("the stream goes on")?;
@@ -54,12 +56,18 @@ async fn revisions_are_sent_in_order_and_streams_resume() {
     let mut events = Events::of(site.stream(EVENTS, &[("last-event-id", "2")]).await);
     assert_eq!(events.next().await.expect("the missed one").1["prompts"][0]["name"], "bye");
     assert_eq!(events.next().await.expect("the one after it").1["prompts"][0]["change"], "removed");
+    // A revision of a history that the store does not have any more, even if its number is that of the served one.
+    for id in ["2-000000000000", "4-000000000000"] {
+        let mut later = Events::of(site.stream(EVENTS, &[("last-event-id", id)]).await);
+        let (number, event) = later.next().await.expect("the served revision");
+        assert!(number == 4 && event.get("prompts").is_none(), "anything may have changed: {event}");
+    }
     // A number from before a restore.
     let mut later = Events::of(site.stream(EVENTS, &[("last-event-id", "90")]).await);
     let (id, event) = later.next().await.expect("the served revision");
     assert!(id == 4 && event.get("prompts").is_none(), "anything may have changed: {event}");
     let headers = [("last-event-id", "x")];
-    assert!(super::answer(&site.router, EVENTS, &headers).await.detail(400).contains("number of a revision"));
+    assert!(super::answer(&site.router, EVENTS, &headers).await.detail(400).contains("id of an event"));
 
     site.default.server().shutdown();
     assert!(events.next().await.is_none() && later.next().await.is_none(), "streams end with the server");

@@ -152,7 +152,7 @@ async fn earlier_versions_give_out_no_file_that_is_closed_by_now() {
         ("private/plan.txt", "{{ attach(\"private/plan.txt\") }}", &[("promptshelf.toml", closed)]),
         ("private/plan.txt", "{{ attach(\"private/\" ~ name) }}", &[("promptshelf.toml", closed)]),
         ("private/_plan.md", "{% include \"private/_plan.md\" %}", &[("promptshelf.toml", closed)]),
-        ("private/plan.md", "{{ prompt(\"private/plan\") }}", &[("promptshelf.toml", closed)]),
+        ("private/plan.md", "{{ prompt(\"private-plan\") }}", &[("promptshelf.toml", closed)]),
         // The called prompt closes itself, at the same place or moved to another one.
         ("plan.md", "{{ prompt(\"plan\") }}", &[("plan.md", own)]),
         ("plan.md", "{{ prompt(\"plan\") }}", &[("plan.md", ""), ("new/_.md", "x"), ("new/plan.md", "---\nname: plan\naccess:\n  roles: [editor]\n---\nx\n")]),

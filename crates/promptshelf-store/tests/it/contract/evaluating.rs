@@ -103,9 +103,11 @@ pub(crate) async fn regression_against_the_served_version_holds_a_publish(store:
     assert_eq!((change.evaluation.as_str(), scores), ("quality", [0.95, 0.9]));
     let cases: Vec<&str> = change.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(cases, ["long"]);
-    // The comparison stays after the publish.
+    // The comparison stays after the publish, which gives the version its number.
     store.publish_proposal(id, None, &actor("ben"), checker()).await.unwrap();
-    assert_eq!(store.proposal_evaluations(id).await.unwrap(), compared);
+    let mut published = store.proposal_evaluations(id).await.unwrap();
+    assert_eq!(std::mem::replace(&mut published.prompts[0].version, 0), 2);
+    assert_eq!(published, compared);
 }
 
 pub(crate) async fn result_of_an_unknown_version_is_refused(store: Store) {

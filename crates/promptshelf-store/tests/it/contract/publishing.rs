@@ -61,7 +61,7 @@ pub(crate) async fn dry_run_stores_nothing(store: Store) {
     assert_eq!((published.proposal.id, published.proposal.checks), (0, summary(1, 0)));
     assert_eq!(published.proposal.lacks, ["the check found 1 error"]);
     assert_eq!(published.findings, ["a.md:2: error"]);
-    assert_eq!(prompts(&published), [("a", 1, "added")]);
+    assert_eq!(prompts(&published), [("a", 0, "added")]);
     assert!(store.channels().await.unwrap().is_empty());
     assert!(store.proposals(&ProposalQuery::default()).await.unwrap().is_empty());
     assert_eq!(store.gc().await.unwrap(), (0, 0));
