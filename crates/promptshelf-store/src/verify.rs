@@ -87,9 +87,9 @@ async fn misfit(transaction: &mut Transaction, channel: &Channel) -> Result<Opti
     }
     if first.is_none() {
         let newest = links.last().and_then(|link| link.stored.digest);
-        if next != channel.revision + 1 && !(channel.revision == 0 && links.is_empty()) {
+        if next <= channel.revision {
             first = found(next, "it is missing");
-        } else if newest != channel.digest {
+        } else if next > channel.revision + 1 || newest != channel.digest {
             first = found(channel.revision, "it is not the one that the channel serves");
         }
     }

@@ -141,6 +141,19 @@ mod tests {
         assert_eq!(copy.head, head("new", 4));
     }
 
+    /// The base is not what the store built the revision on.
+    // req: S-307
+    #[test]
+    fn files_that_do_not_fit_the_digest_of_the_revision_are_refused() {
+        let (first, contents) = delta(head("e", 3), true, &[("a.md", "LOST"), ("b.md", "LOST")]);
+        let base = ChannelCopy::apply(None, first, contents).expect("a copy");
+        let (mut next, contents) = delta(head("e", 4), false, &[("a.md", "four")]);
+        let digests = [("a.md", "four"), ("b.md", "one")].map(|(path, text)| (path, Digest::of(text.as_bytes())));
+        next.tree = Some(Digest::of_tree(&digests.into_iter().collect()));
+        let error = ChannelCopy::apply(Some(&base), next, contents).expect_err("b.md is not that of the revision");
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    }
+
     #[test]
     fn missing_content_refuses_the_whole_revision() {
         let (first, mut contents) = delta(head("e", 1), true, &[("a.md", "one"), ("b.md", "two")]);

@@ -65,6 +65,9 @@ pub(super) fn whole_journey(team: &Team) {
     assert!(team.fails("14", &["publish", "prompts", "-m", "Mine", "--as", "ada"]).contains("translate.md"));
     team.ok(&["promote", "--from", "production", "--to", "archive", "-m", "Copy"]);
     team.ok(&["store", "migrate", "--check"]);
+    let verified = team.json(&["store", "verify"])["channels"][1].clone();
+    assert_eq!((&verified["name"], &verified["misfit"]), (&json!("production"), &json!(null)));
+    assert_eq!(verified["digest"], team.json(&["history"])["revisions"][0]["digest"]);
     team.ok(&["store", "gc"]);
     assert_eq!(team.json(&["store", "prune", "--older-than", "1d"])["revisions"], 0);
     team.ok(&["store", "new-epoch"]);

@@ -267,6 +267,11 @@ async fn corrupt_content_is_refused_and_the_last_good_revision_stays() {
     let good = replace_blob(&folder, "hello.md", prompt("evil").into_bytes()).await;
     signal(&server.child, Signal::CONT);
 
+    let mut verify = promptshelf();
+    verify.args(["store", "verify", "--store", &store]);
+    let verified = shown(verify, "");
+    assert!(verified.starts_with("exit code: 1\n"), "{verified}");
+    assert!(verified.contains("production: revision 2 does not fit: the content of hello.md"), "{verified}");
     let readiness = until_readiness(&server, "degraded since 20");
     assert!(readiness.contains("channel production: revision 1,"), "{readiness}");
     assert_eq!(got(&server, "hello").as_deref(), Some("one"));
