@@ -45,7 +45,7 @@ async fn publish(
     let plan = Plan::new(store, place.channel(), tree, pulled.as_ref()).await?;
     if plan.changes.is_empty() {
         if !arguments.change.dry_run {
-            plan.move_marker(copy, pulled.as_ref(), place.channel(), None)?;
+            plan.move_marker(store, copy, pulled.as_ref(), place.channel(), None).await?;
         }
         return report::print_unchanged(store, place.channel(), arguments.change.json).await;
     }
