@@ -313,7 +313,11 @@ impl EditableFolder {
         for end in std::iter::once(path.len()).chain(ends) {
             match root.canonicalize(&path[..end]) {
                 Ok(existing) => {
-                    canonical = format!("{existing}{}", &path[end..]).trim_start_matches('/').to_owned();
+                    let rest = &path[end..];
+                    canonical = match &*existing {
+                        "." | "" => rest.trim_start_matches('/').to_owned(),
+                        folder => format!("{folder}{rest}"),
+                    };
                     break;
                 }
                 Err(FileError::NotFound) => {}

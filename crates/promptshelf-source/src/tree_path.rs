@@ -85,7 +85,9 @@ pub fn check_file_path(path: &str) -> Result<(), InvalidTreePath> {
             return refuse("a part of the path is the name of a device on Windows");
         }
         if is_short_name(part) {
-            return refuse("a part of the path is the short name of another file on Windows, such as `git~1` of `.git`");
+            return refuse(
+                "a part of the path is the short name of another file on Windows, such as `git~1` of `.git`",
+            );
         }
     }
     Ok(())

@@ -9,7 +9,9 @@ use crate::{
     address::ChannelName,
     database::{Mode, Transaction},
     input,
-    model::{Actor, ChannelInfo, Delta, Digest, Epoch, FileEntry, Head, HistoryQuery, Policy, PolicyGuard, Revision, Served},
+    model::{
+        Actor, ChannelInfo, Delta, Digest, Epoch, FileEntry, Head, HistoryQuery, Policy, PolicyGuard, Revision, Served,
+    },
     snapshot,
     store::Store,
     tables::{

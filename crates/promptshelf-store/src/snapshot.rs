@@ -80,8 +80,7 @@ impl Snapshots {
         epoch: &Epoch,
     ) -> Result<Arc<Snapshot>, StoreError> {
         let present = self.take(channel.id);
-        let is_in_range =
-            |snapshot: &Arc<Snapshot>| (channel.oldest..=channel.revision).contains(&snapshot.revision);
+        let is_in_range = |snapshot: &Arc<Snapshot>| (channel.oldest..=channel.revision).contains(&snapshot.revision);
         let usable = match present.filter(is_in_range) {
             Some(snapshot) => {
                 let head = head_at(transaction, channel, epoch.clone(), snapshot.revision).await?;

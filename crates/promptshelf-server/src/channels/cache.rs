@@ -204,7 +204,13 @@ mod tests {
             size: text.len() as u64,
         };
         let head = serde_json::from_value(serde_json::json!({ "epoch": "e", "revision": revision })).expect("a head");
-        let delta = Delta { head, tree: None, is_complete: true, files: files.iter().map(entry).collect(), removed: Vec::new() };
+        let delta = Delta {
+            head,
+            tree: None,
+            is_complete: true,
+            files: files.iter().map(entry).collect(),
+            removed: Vec::new(),
+        };
         let contents = files.iter().map(|(_, text)| (Digest::of(text.as_bytes()), Arc::from(text.as_bytes())));
         ChannelCopy::apply(None, delta, contents).expect("a copy")
     }

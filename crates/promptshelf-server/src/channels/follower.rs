@@ -350,9 +350,7 @@ async fn read_from(
 ) -> Result<Option<ChannelCopy>, FollowError> {
     match read_delta(store, channel, base).await {
         // What was built on the copy is not what the store has: everything is read instead.
-        Err(FollowError::Store(StoreError::Corrupt { .. })) if base.is_some() => {
-            read_delta(store, channel, None).await
-        }
+        Err(FollowError::Store(StoreError::Corrupt { .. })) if base.is_some() => read_delta(store, channel, None).await,
         result => result,
     }
 }

@@ -183,7 +183,10 @@ async fn degraded_replica_is_ready_and_only_the_default_channel_is_named() {
     let (status, _, body) = send(&router, get("/readyz"), "").await;
     let body = text(body).await;
     assert_eq!(status, StatusCode::OK);
-    assert!(body.starts_with("ready\nchannel production: revision 7, digest 0123456789ab, epoch an-epoch, lag "), "{body}");
+    assert!(
+        body.starts_with("ready\nchannel production: revision 7, digest 0123456789ab, epoch an-epoch, lag "),
+        "{body}"
+    );
     assert!(!body.contains("staging"), "{body}");
     staging.monitor.set_degraded();
     production.monitor.set_degraded();

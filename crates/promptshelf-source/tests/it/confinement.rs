@@ -201,7 +201,8 @@ fn names_that_deceive_are_left_out() {
     let is_clean = |text: &String| !text.contains(['\u{200b}', '\u{202e}']) && text.contains("left out");
     assert!(mistakes.iter().all(is_clean), "{mistakes:?}");
     assert_eq!(names(&library.read()).len(), 2);
-    let tree: promptshelf_source::MemoryTree = odd.iter().chain(&["good.md", "❤️.md"]).map(|path| (*path, "hello")).collect();
+    let tree: promptshelf_source::MemoryTree =
+        odd.iter().chain(&["good.md", "❤️.md"]).map(|path| (*path, "hello")).collect();
     let found = promptshelf_source::TreeSource::new(tree).read(None).expect("a tree").expect("definitions");
     let found = found.into_definitions().expect("definitions");
     assert_eq!((names(&found).len(), found.diagnostics.len()), (2, odd.len()), "{:?}", found.diagnostics);

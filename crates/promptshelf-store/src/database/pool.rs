@@ -86,10 +86,7 @@ impl Database {
                     .disable_statement_logging();
                 // Each commit is copied into the file itself, so that a program which ends without closing the store leaves
                 // nothing that a copy of the file alone would lack.
-                let write = options
-                    .clone()
-                    .journal_mode(SqliteJournalMode::Wal)
-                    .pragma("wal_autocheckpoint", "1");
+                let write = options.clone().journal_mode(SqliteJournalMode::Wal).pragma("wal_autocheckpoint", "1");
                 let pool = || SqlitePoolOptions::new().idle_timeout(None).max_lifetime(None);
                 let writer = pool().max_connections(1).acquire_timeout(WRITER).connect_lazy_with(write);
                 let readers = pool().max_connections(READERS).acquire_timeout(WRITER).connect_lazy_with(options);

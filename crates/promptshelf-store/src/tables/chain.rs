@@ -71,8 +71,7 @@ pub(crate) async fn seal(
 
 async fn write(transaction: &mut Transaction, channel: i64, number: u64, place: Place) -> Result<(), StoreError> {
     let sql = "UPDATE ps_revision SET parent = $1, tree = $2, digest = $3 WHERE channel = $4 AND number = $5";
-    let values =
-        vec![place.parent.into(), place.tree.into(), place.digest.into(), channel.into(), number.into()];
+    let values = vec![place.parent.into(), place.tree.into(), place.digest.into(), channel.into(), number.into()];
     transaction.run(sql, values).await
 }
 
@@ -119,8 +118,11 @@ pub(crate) async fn links(transaction: &mut Transaction, channel: &Channel) -> R
     let mut links: Vec<Link> = Vec::with_capacity(rows.len());
     for row in rows {
         let number = row.number(0)?;
-        let stored =
-            Place { parent: row.optional_digest(10)?, tree: row.optional_digest(11)?, digest: row.optional_digest(12)? };
+        let stored = Place {
+            parent: row.optional_digest(10)?,
+            tree: row.optional_digest(11)?,
+            digest: row.optional_digest(12)?,
+        };
         for path in removed.remove(&number).unwrap_or_default() {
             files.remove(&path);
         }

@@ -236,9 +236,7 @@ async fn files_of_a_store_are_private() {
     let _lock = store.lock_deliveries().await.unwrap();
     let found = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
     let modes: Vec<(String, u32)> = found
-        .map(|entry| {
-            (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().permissions().mode() & 0o777)
-        })
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().permissions().mode() & 0o777))
         .collect();
     assert!(modes.len() >= 4 && modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
 }

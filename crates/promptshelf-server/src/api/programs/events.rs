@@ -132,8 +132,7 @@ impl Feed {
             // The operator's rule for the channel may have changed, but then this stream has another state.
             let served = state.channel(&self.caller, Some(&self.channel)).ok()?;
             let revision = served.revision()?;
-            let is_known =
-                self.known.as_ref().is_some_and(|known| *known == revision || known.is_number_of(&revision));
+            let is_known = self.known.as_ref().is_some_and(|known| *known == revision || known.is_number_of(&revision));
             if !is_known {
                 self.pending = self.events(served, &revision).await;
                 self.known = Some(revision);

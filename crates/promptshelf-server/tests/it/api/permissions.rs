@@ -196,7 +196,8 @@ async fn hidden_contents_cannot_be_named_guessed_or_confirmed() {
                 _ => json!({ "base": 1, "message": "A guess", "dryRun": true, "changes": changes }),
             }
         });
-        let [hidden, missing] = [server.post(caller, path, &answers[0]).await, server.post(caller, path, &answers[1]).await];
+        let [hidden, missing] =
+            [server.post(caller, path, &answers[0]).await, server.post(caller, path, &answers[1]).await];
         assert_eq!(hidden.problem(), refused(404, "not-found"), "{path}");
         assert_eq!(hidden.text().replace(&known, &unknown), missing.text(), "{path}");
     }

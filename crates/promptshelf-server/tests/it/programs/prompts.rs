@@ -145,7 +145,7 @@ async fn earlier_versions_and_channels_open_no_access() {
 #[tokio::test]
 async fn earlier_versions_give_out_no_file_that_is_closed_by_now() {
     let closed = "[[access]]\nfolders = [\"private\"]\nroles = [\"editor\"]\n";
-    let own = "---\naccess:\n  roles: [editor]\n---\n";
+    let own = "---\naccess:\n  roles: [editor]\n---\nThe plan\n";
     let cases: &[(&str, &str, &[(&str, &str)])] = &[
         // A rule for the folder of an attachment, by a fixed and by a computed path; of a text that is included; of a
         // prompt that is called.
@@ -155,15 +155,28 @@ async fn earlier_versions_give_out_no_file_that_is_closed_by_now() {
         ("private/plan.md", "{{ prompt(\"private-plan\") }}", &[("promptshelf.toml", closed)]),
         // The called prompt closes itself, at the same place or moved to another one.
         ("plan.md", "{{ prompt(\"plan\") }}", &[("plan.md", own)]),
-        ("plan.md", "{{ prompt(\"plan\") }}", &[("plan.md", ""), ("new/_.md", "x"), ("new/plan.md", "---\nname: plan\naccess:\n  roles: [editor]\n---\nx\n")]),
+        (
+            "plan.md",
+            "{{ prompt(\"plan\") }}",
+            &[
+                ("plan.md", ""),
+                ("new/_.md", "x"),
+                ("new/plan.md", "---\nname: plan\naccess:\n  roles: [editor]\n---\nx\n"),
+            ],
+        ),
         // Only a closed prompt refers to the file by now.
-        ("_a/plan.txt", "{{ attach(\"_a/plan.txt\") }}", &[(
-            "boss.md",
-            "---\naccess:\n  roles: [editor]\n---\n{{ attach(\"_a/plan.txt\") }}\n",
-        )]),
+        (
+            "_a/plan.txt",
+            "{{ attach(\"_a/plan.txt\") }}",
+            &[("boss.md", "---\naccess:\n  roles: [editor]\n---\n{{ attach(\"_a/plan.txt\") }}\n")],
+        ),
     ];
     for (path, template, change) in cases {
-        let front = if template.contains("name)") { "---\narguments:\n  - name: name\n    default: plan.txt\n---\n" } else { "" };
+        let front = if template.contains("name)") {
+            "---\narguments:\n  - name: name\n    default: plan.txt\n---\n"
+        } else {
+            ""
+        };
         let hello = format!("{front}Hello\n{template}\n");
         let site = Site::of(&[("production", &[("hello.md", &hello), (path, "The merger\n")])], true, &[]).await;
         let version = "/api/v1/prompts/hello?version=1&rendered=true";

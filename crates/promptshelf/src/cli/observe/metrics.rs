@@ -266,8 +266,7 @@ impl LibraryCollector {
         let help = "Whether the store cannot be read, so that an older revision may be served";
         family("channel_degraded", help, |replica| f64::from(u8::from(replica.degraded_since.is_some())))?;
         let help = "The epoch of the store and the digest of the served revision, which is the same on all replicas";
-        let mut family =
-            encoder.encode_descriptor("channel_info", help, None, MetricType::Gauge)?;
+        let mut family = encoder.encode_descriptor("channel_info", help, None, MetricType::Gauge)?;
         replicas.iter().try_for_each(|replica| {
             let digest = replica.digest.as_deref().and_then(|digest| digest.get(..12));
             let labels = [

@@ -2,8 +2,7 @@
 
 use promptshelf_source::{MemoryTree, read_tree};
 use promptshelf_store::{
-    Actor, Change, ChannelName, Digest, Head, HistoryQuery, ProposalState, Publish, Published, RevisionKind,
-    StoreError,
+    Actor, Change, ChannelName, Digest, Head, HistoryQuery, ProposalState, Publish, Published, RevisionKind, StoreError,
 };
 
 use super::{

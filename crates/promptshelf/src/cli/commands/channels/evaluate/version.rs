@@ -100,7 +100,8 @@ impl Versions {
         let changed_prompts = report.prompts.iter().filter(|prompt| !is_served(&prompt.name, prompt.digest));
         let version = changed_prompts.map(|prompt| Version {
             name: prompt.name.clone(),
-            number: number(&prompt.name, prompt.digest).map(|it| it.version),
+            // A version gets its number when it is published.
+            number: number(&prompt.name, prompt.digest).map(|it| it.version).filter(|number| *number > 0),
             digest: prompt.digest,
         });
         let mut versions: Vec<Version> = version.collect();
