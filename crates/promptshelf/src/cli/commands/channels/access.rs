@@ -86,6 +86,14 @@ impl StorePlace {
         outcome
     }
 
+    /// Opens the store for `work` that only reads, and closes it.
+    pub(super) async fn reading<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Failure>) -> Result<T, Failure> {
+        let store = open(&self.address, false).await?;
+        let outcome = work(&store).await;
+        store.close().await;
+        outcome
+    }
+
     /// Converts an error of opening the store.
     pub(super) fn opening(&self, error: StoreError) -> Failure {
         unopened(error, &self.address)

@@ -49,7 +49,7 @@ pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> 
 
 pub(crate) async fn verify(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.store)?;
-    let channels = place.using(async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
+    let channels = place.reading(async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
     if arguments.json {
         report::print_json(&json!({ "channels": channels }))?;
     } else {
