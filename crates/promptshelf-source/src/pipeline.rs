@@ -12,6 +12,7 @@ mod cached_file;
 mod context;
 mod found_files;
 mod globs;
+mod homes;
 mod icons;
 mod parallel;
 mod partial;
@@ -36,6 +37,7 @@ use self::{
     context::LibraryContext,
     found_files::{FoundFile, add_unsaved, at, unread_file},
     globs::GlobIndex,
+    homes::Homes,
 };
 pub(crate) use self::{found_files::WalkOptions, walk::walk};
 use crate::{
@@ -103,8 +105,12 @@ impl Pipeline {
 
         let limits = &manifest.limits;
         let now = SystemTime::now();
-        let home = home(roots, &root, &manifest);
-        let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved, home };
+        let home = home(roots, &manifest);
+        if home != last.homes.library {
+            last.homes = Arc::new(Homes::new(home));
+        }
+        let homes = Arc::clone(&last.homes);
+        let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved, homes: &homes };
         let is_known = known == Some(last.fingerprint());
         let reread = match new.scope {
             ChangeScope::Paths(paths) if is_same_manifest && unsaved.is_empty() && !last.holds_tree => {
@@ -126,7 +132,8 @@ impl Pipeline {
             Some(_) => globs(roots, &last, &manifest),
             None => read_files(roots, &mut last, &manifest, &reading),
         };
-        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, home);
+        let homes = Arc::clone(&last.homes);
+        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, &homes);
         Ok(library.definitions(known, &mut last))
     }
 
@@ -136,8 +143,8 @@ impl Pipeline {
         let root = roots.open_library()?;
         let manifest = last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none()));
         let globs = globs(roots, &last, &manifest);
-        let home = home(roots, &root, &manifest);
-        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, home);
+        let homes = Arc::clone(&last.homes);
+        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, &homes);
         library.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
     }
 
@@ -199,15 +206,11 @@ impl Pipeline {
     }
 }
 
-/// Returns the path of the folder inside a project, if the folder is one in which another program stores prompts, or the
-/// one whose formats it has as a plugin. A folder with a manifest is a library like any other.
-fn home(roots: &RootGrants, root: &Tree, manifest: &Manifest) -> &'static str {
-    if !manifest.source.text.is_empty() {
-        return "";
-    }
-    let folder = roots.library_folder().map(|folder| fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf()));
-    let named = folder.map(|folder| foreign_folders::home(&folder)).filter(|home| !home.is_empty());
-    named.unwrap_or_else(|| foreign_folders::plugin_home(|manifest| root.state(manifest).is_ok()))
+/// Returns the path of the folder inside a project, if the folder is one in which another program stores prompts. A folder
+/// with a manifest is a library like any other.
+fn home(roots: &RootGrants, manifest: &Manifest) -> &'static str {
+    let Some(folder) = roots.library_folder().filter(|_| manifest.source.text.is_empty()) else { return "" };
+    foreign_folders::home(&fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf()))
 }
 
 /// Returns an index over the files of the last read, for path patterns.
@@ -229,9 +232,16 @@ fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, rea
     let mut found = walk(reading.root, bounds);
     add_unsaved(&mut found.files, reading.unsaved.keys());
     last.diagnostics = found.diagnostics;
-    last.diagnostics.extend(left_out_names(&found.files));
+    last.diagnostics.extend(left_out_names(&found.files, found.rules));
     let globs = GlobIndex::new(roots, manifest, found.files.iter().map(|found| &found.path));
-    let before = std::mem::take(&mut last.entries);
+    let mut before = std::mem::take(&mut last.entries);
+    let homes = Arc::new(last.homes.with_plugins(reading.root, &found.files));
+    if homes != last.homes {
+        // Files are read in other formats now.
+        before.clear();
+        last.homes = Arc::clone(&homes);
+    }
+    let reading = &ReadContext { homes: &homes, ..*reading };
     let mut is_declared = resources::declared(manifest, &globs);
     is_declared.extend(file_role::beside_skills(found.files.iter().map(|found| found.path.as_str())));
     let (mut entries, left_out) =
@@ -258,13 +268,14 @@ fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, rea
 const MOST_NAMED: usize = 3;
 
 /// Returns the hints about files that look like prompts and are none by their names.
-fn left_out_names(files: &[FoundFile]) -> Vec<Diagnostic> {
-    let named = |is_meant: fn(&str) -> bool| {
-        let paths: Vec<&str> = files.iter().map(|found| &*found.path).filter(|path| is_meant(path)).collect();
+fn left_out_names(files: &[FoundFile], mut rules: Vec<String>) -> Vec<Diagnostic> {
+    let named = |paths: &[&str]| {
         let shown: Vec<String> = paths.iter().take(MOST_NAMED).map(|path| format!("`{path}`")).collect();
         let more = paths.len().saturating_sub(MOST_NAMED);
-        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        (paths.len(), shown.join(", ") + &rest)
+        shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+    };
+    let fitting = |is_meant: fn(&str) -> bool| -> Vec<&str> {
+        files.iter().map(|found| &*found.path).filter(|path| is_meant(path)).collect()
     };
     let hint = |message: String, help: &str| {
         let location = Location::file(&SourceText::new(".", ""));
@@ -272,22 +283,26 @@ fn left_out_names(files: &[FoundFile]) -> Vec<Diagnostic> {
     };
     let verb = |count: usize| if count == 1 { "file is" } else { "files are" };
     let mut hints = Vec::new();
-    let (documents, names) = named(file_role::is_project_document);
-    if documents > 0 {
-        let message = format!("{documents} {} not read as prompts, by their names: {names}", verb(documents));
+    let documents = fitting(file_role::is_project_document);
+    if !documents.is_empty() {
+        let count = documents.len();
+        let message = format!("{count} {} not read as prompts, by their names: {}", verb(count), named(&documents));
         hints.push(hint(message, "to serve one as a prompt, rename it in small letters, such as `changelog.md`"));
     }
-    let (rules, names) = named(|path| path.ends_with(foreign_folders::RULE_ENDING));
-    if rules > 0 {
-        let message = match rules {
-            1 => format!("1 rule of Cursor is no prompt: {names}"),
-            _ => format!("{rules} rules of Cursor are no prompts: {names}"),
+    rules.extend(fitting(|path| path.ends_with(foreign_folders::RULE_ENDING)).into_iter().map(str::to_owned));
+    rules.sort_unstable();
+    let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+    if !rules.is_empty() {
+        let message = match rules.len() {
+            1 => format!("1 rule of Cursor is no prompt: {}", named(&rules)),
+            count => format!("{count} rules of Cursor are no prompts: {}", named(&rules)),
         };
         hints.push(hint(message, "rules are for Cursor alone; a prompt is a file such as `review.md`"));
     }
-    let (others, names) = named(file_role::is_other_markdown);
-    if others > 0 {
-        let message = format!("{others} {} not read as prompts, by their endings: {names}", verb(others));
+    let others = fitting(file_role::is_other_markdown);
+    if !others.is_empty() {
+        let count = others.len();
+        let message = format!("{count} {} not read as prompts, by their endings: {}", verb(count), named(&others));
         hints.push(hint(message, "rename a prompt so that it ends in `.md`"));
     }
     hints

@@ -26,6 +26,9 @@ pub(crate) const FOREIGN_FOLDERS: &[&str] = &[
     ".codex/prompts",
 ];
 
+/// The folder of Cursor's rules. They are no prompts, and are counted only.
+pub(crate) const RULES: &str = ".cursor/rules";
+
 /// The end of the names of Cursor's rules.
 pub(crate) const RULE_ENDING: &str = ".mdc";
 

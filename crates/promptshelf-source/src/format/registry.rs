@@ -1,6 +1,6 @@
 //! The list of file formats, and the selection of one by a file's path.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use promptshelf_core::{Code, Diagnostic, Location, SourceText};
 
@@ -52,20 +52,16 @@ impl Format {
 
     /// Parses the text of a file.
     pub(crate) fn read(&self, source: &Arc<SourceText>) -> Parsed {
-        self.read_in("", source)
+        self.read_at(&source.path, source)
     }
 
-    /// Parses the text of a file in a library that is a folder of another program, at this path.
-    pub(crate) fn read_in(&self, home: &str, source: &Arc<SourceText>) -> Parsed {
-        let path = match home {
-            "" => Cow::Borrowed(&*source.path),
-            home => Cow::Owned(format!("{home}/{}", source.path)),
-        };
-        let own = (self.name)(&path);
+    /// Parses the text of a file whose name and precedence follow from this path.
+    pub(crate) fn read_at(&self, path: &str, source: &Arc<SourceText>) -> Parsed {
+        let own = (self.name)(path);
         let name = foreign_folders::valid_name(&own);
         let mut parsed = (self.read)(source, &name);
         let Some(draft) = &mut parsed.draft else { return parsed };
-        let rank = foreign_folders::rank(&path);
+        let rank = foreign_folders::rank(path);
         if draft.definition.origin.rank != rank {
             draft.edit().origin.rank = rank;
         }

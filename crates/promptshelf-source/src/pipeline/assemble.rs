@@ -2,7 +2,6 @@
 //! them.
 
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
@@ -133,20 +132,16 @@ impl LibraryContext<'_> {
             return false;
         }
         let names = self.places.links.names(&place);
-        let key = |path: &str| (path != place, foreign_folders::rank(&self.joined(path)), path.to_owned());
+        let key = |path: &str| (path != place, foreign_folders::rank(&self.homes.path(path)), path.to_owned());
         let own = key(path);
         names.iter().any(|other| other != path && key(other) < own && is_prompt(other))
     }
 
     /// Returns the name and the precedence of the prompt at a path, as far as they follow from the path.
     fn name_and_rank(&self, path: &str) -> (String, u8) {
-        let path = self.joined(path);
+        let path = self.homes.path(path);
         let name = Format::for_path(&path).map(|format| format.name_of(&path)).unwrap_or_default();
         (name, foreign_folders::rank(&path))
-    }
-
-    fn joined<'p>(&self, path: &'p str) -> Cow<'p, str> {
-        if self.home.is_empty() { Cow::Borrowed(path) } else { Cow::Owned(format!("{}/{path}", self.home)) }
     }
 
     /// Returns a hash of everything but the files that the definitions depend on.

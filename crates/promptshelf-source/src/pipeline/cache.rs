@@ -9,7 +9,10 @@ use std::{
 use promptshelf_core::{Diagnostic, PromptDefinition};
 use smol_str::SmolStr;
 
-use super::cached_file::{CachedFile, ReadContext};
+use super::{
+    cached_file::{CachedFile, ReadContext},
+    homes::Homes,
+};
 use crate::{manifest::Manifest, source::Fingerprint};
 
 /// The result of the last read.
@@ -20,6 +23,8 @@ pub(super) struct ReadCache {
     pub(super) entries: Vec<(SmolStr, CachedFile)>,
     /// Diagnostics about the manifest.
     pub(super) manifest_diagnostics: Vec<Diagnostic>,
+    /// The folders that are read in the formats of other programs.
+    pub(super) homes: Arc<Homes>,
     /// Diagnostics about the folder itself.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Symbolic links, each with the path that it leads to.

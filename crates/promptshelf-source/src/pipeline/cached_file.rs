@@ -18,6 +18,7 @@ use smol_str::SmolStr;
 
 use super::{
     found_files::{FoundFile, at, unread_file},
+    homes::Homes,
     icons, partial,
 };
 use crate::{
@@ -76,17 +77,13 @@ pub(super) struct ReadContext<'a> {
     pub(super) now: SystemTime,
     /// Texts that replace files.
     pub(super) unsaved: &'a BTreeMap<String, Arc<str>>,
-    /// The path of the library inside a folder of another program, such as `.claude/commands`; empty otherwise.
-    pub(super) home: &'static str,
+    pub(super) homes: &'a Homes,
 }
 
 impl ReadContext<'_> {
     /// Returns the role of the file at a path.
     pub(super) fn role(&self, path: &str) -> FileRole {
-        match self.home {
-            "" => FileRole::of(path),
-            home => FileRole::of(&format!("{home}/{path}")),
-        }
+        FileRole::of(&self.homes.path(path))
     }
 
     /// Reads one file, or reuses its result from the last read.
@@ -97,7 +94,7 @@ impl ReadContext<'_> {
             let state = FileState::unsaved(text.len() as u64);
             let content = match before.filter(|before| before.content.is_unchanged(text.as_bytes(), &state)) {
                 Some(before) => Arc::clone(&before.content),
-                None => Arc::new(FileContent::of(path, self.home, role, text.as_bytes().to_vec(), &state)),
+                None => Arc::new(FileContent::of(path, &self.homes.path(path), role, text.as_bytes().to_vec(), &state)),
             };
             return CachedFile { state: None, is_stable: false, content };
         }
@@ -113,7 +110,7 @@ impl ReadContext<'_> {
             Ok(FileBytes { bytes, state }) => {
                 let content = match before.filter(|before| before.content.is_unchanged(&bytes, &state)) {
                     Some(before) => Arc::clone(&before.content),
-                    None => Arc::new(FileContent::of(path, self.home, role, bytes, &state)),
+                    None => Arc::new(FileContent::of(path, &self.homes.path(path), role, bytes, &state)),
                 };
                 CachedFile { state: Some(state.hash64()), is_stable: state.is_stable(self.now), content }
             }
@@ -214,13 +211,13 @@ impl FileContent {
         FileContent { kind, diagnostics, len: 0, number: hasher.finish() }
     }
 
-    fn of(path: &SmolStr, home: &str, role: FileRole, bytes: Vec<u8>, state: &FileState) -> FileContent {
+    fn of(path: &SmolStr, place: &str, role: FileRole, bytes: Vec<u8>, state: &FileState) -> FileContent {
         let len = state.len();
         match role {
             FileRole::Prompt(format) => match String::from_utf8(bytes) {
                 Ok(text) => {
                     let source = SourceText::new(path.clone(), text);
-                    let parsed = format.read_in(home, &source);
+                    let parsed = format.read_at(place, &source);
                     let draft = parsed.draft.map(|mut draft| {
                         let definition = draft.edit();
                         definition.origin.modified = state.modified();
@@ -236,7 +233,7 @@ impl FileContent {
                 }
                 Err(error) => {
                     let (source, diagnostic) = not_utf8(path, &error);
-                    let requirements = match Format::is_native(&joined(home, path)) {
+                    let requirements = match Format::is_native(place) {
                         true => requirements(&source),
                         false => Requirements::Known(None),
                     };
@@ -308,11 +305,6 @@ impl FileContent {
             ContentKind::UnreadablePrompt(_) | ContentKind::Absent => false,
         }
     }
-}
-
-/// Returns the path of a file inside of a project.
-fn joined(home: &str, path: &str) -> String {
-    if home.is_empty() { path.to_owned() } else { format!("{home}/{path}") }
 }
 
 /// Returns the text of a file in another encoding, as far as it can be read, and the diagnostic at the first character

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use promptshelf_core::{ArgumentDefinition, Code, CompletionSource, Diagnostic, Links, Location, Origin};
 
-use super::globs::{GlobError, GlobIndex, Matches};
+use super::{
+    globs::{GlobError, GlobIndex, Matches},
+    homes::Homes,
+};
 use crate::{
     format::GlobCompletion,
     manifest::{DeclaredRoot, Manifest},
@@ -19,8 +22,7 @@ pub(super) struct LibraryContext<'a> {
     pub(super) root: &'a Tree,
     pub(super) manifest: &'a Manifest,
     pub(super) globs: &'a GlobIndex,
-    /// The path of the library inside a folder of another program; empty otherwise.
-    pub(super) home: &'static str,
+    pub(super) homes: &'a Homes,
     pub(super) places: Arc<Places>,
     /// The absolute path of each root, without symbolic links.
     pub(super) folders: BTreeMap<String, String>,
@@ -36,7 +38,7 @@ impl<'a> LibraryContext<'a> {
         manifest: &'a Manifest,
         globs: &'a GlobIndex,
         links: &[(String, String)],
-        home: &'static str,
+        homes: &'a Homes,
     ) -> LibraryContext<'a> {
         let mut places = Places::new(roots.library_path());
         let folder = |declared: &DeclaredRoot| places::text(&roots.path(&declared.path));
@@ -49,7 +51,7 @@ impl<'a> LibraryContext<'a> {
             all.extend(listing.links.iter().map(|(link, target)| (place(link), place(target))));
         }
         places.links = Links::from_iter(all);
-        LibraryContext { roots, root, manifest, globs, home, places: Arc::new(places), folders }
+        LibraryContext { roots, root, manifest, globs, homes, places: Arc::new(places), folders }
     }
 
     /// Returns the place of each root.

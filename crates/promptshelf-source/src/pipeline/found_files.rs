@@ -40,6 +40,8 @@ pub(crate) struct WalkResult {
     pub(crate) unread: Vec<String>,
     /// Links to files and folders, each with the path that it leads to. Changes of their targets cause no events.
     pub(crate) links: Vec<(String, String)>,
+    /// Rules of Cursor in their hidden folder.
+    pub(crate) rules: Vec<String>,
 }
 
 /// A regular file.

@@ -8,7 +8,7 @@ use super::found_files::{
     FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, display_path, is_left_out, link_without_target, name_not_utf8,
     too_deep, unread_file,
 };
-use crate::{confined_dir::ConfinedDir, file_access::FileError, file_state::FileState};
+use crate::{confined_dir::ConfinedDir, file_access::FileError, file_state::FileState, format::foreign_folders};
 
 /// Lists the files below a folder; returns whether there are more than the limit.
 pub(super) fn walk_folder(root: &ConfinedDir, options: WalkOptions) -> (WalkResult, bool) {
@@ -74,6 +74,9 @@ impl Walker<'_> {
         let path = format_smolstr!("{prefix}{name}");
         let is_left_out = |is_folder| is_left_out(&path, is_folder, self.options);
         if is_left_out(None) {
+            if self.options.foreign_folders && path == foreign_folders::RULES {
+                self.rules(entry);
+            }
             return;
         }
         let kind = self.kind(entry, &path);
@@ -104,6 +107,14 @@ impl Walker<'_> {
             }
             EntryKind::Rejected(error) => self.found.diagnostics.extend(unread_file(&path, &error, 0)),
         }
+    }
+
+    /// Notes the rules of Cursor, which are not read.
+    fn rules(&mut self, folder: &DirEntry) {
+        let entries = folder.open_dir().and_then(|dir| dir.entries()).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let rules = names.filter(|name| name.ends_with(foreign_folders::RULE_ENDING));
+        self.found.rules.extend(rules.map(|name| format!("{}/{name}", foreign_folders::RULES)));
     }
 
     /// Records a link.

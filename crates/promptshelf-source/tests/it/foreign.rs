@@ -165,6 +165,41 @@ proptest! {
     }
 }
 
+// req: S-250
+#[test]
+fn seeds_of_the_fuzz_target_are_served() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/foreign");
+    let paths = [
+        ".claude/commands/it.md",
+        ".claude/skills/it/SKILL.md",
+        ".agents/skills/it/SKILL.md",
+        "skills/it/SKILL.md",
+        ".github/prompts/it.prompt.md",
+        "it.prompt.yml",
+        ".gemini/commands/it.toml",
+        ".opencode/commands/it.md",
+        ".cursor/commands/it.md",
+        ".codex/prompts/it.md",
+    ];
+    let mut count = 0;
+    for seed in std::fs::read_dir(seeds).expect("seeds") {
+        let text = std::fs::read_to_string(seed.expect("a seed").path()).expect("a text");
+        let which = usize::from(text.as_bytes()[0] - b'a');
+        let Some(path) = paths.get(which) else { continue };
+        let (catalog, found) = served(path, &text[1..]);
+        let is_literal = messages_of(&catalog, "it", &sent(&catalog)).concat().contains("---");
+        assert!(!is_literal && !found.iter().any(Diagnostic::is_error), "{path}: {found:#?}");
+        count += 1;
+    }
+    assert!(count >= paths.len());
+}
+
+/// Returns a value for each argument of the only prompt.
+fn sent(catalog: &Catalog) -> Vec<(&str, &str)> {
+    let prompt = catalog.find("it").expect("it is served");
+    prompt.arguments().iter().map(|argument| (argument.name(), "one two")).collect()
+}
+
 // The expected texts are those that Claude Code 2.1.332 sent to a recording stand-in model.
 #[test]
 fn words_are_filled_in_as_claude_code_does() {
@@ -492,6 +527,7 @@ fn documents_and_rules_of_a_repository_are_counted() {
         ("README.md", text),
         ("LICENSE-MIT.md", text),
         ("rules/style.mdc", text),
+        (".cursor/rules/own.mdc", text),
         ("changelog.md", "---\ndescription: d\n---\nA prompt\n"),
         (".claude/commands/at.md", "---\ndescription: d\n---\nSee @AGENTS.md, @app.route, @scope/name and @x.com\n"),
     ]);
@@ -501,7 +537,7 @@ fn documents_and_rules_of_a_repository_are_counted() {
     assert_eq!(
         lines(&checked.diagnostics),
         [
-            ".:1:1: hint[left-out]: 1 rule of Cursor is no prompt: `rules/style.mdc` (rules are for Cursor alone; a prompt is a file such as `review.md`)",
+            ".:1:1: hint[left-out]: 2 rules of Cursor are no prompts: `.cursor/rules/own.mdc`, `rules/style.mdc` (rules are for Cursor alone; a prompt is a file such as `review.md`)",
             ".:1:1: hint[left-out]: 5 files are not read as prompts, by their names: `AGENTS.md`, `CHANGELOG.md`, `CLAUDE.md` and 2 more (to serve one as a prompt, rename it in small letters, such as `changelog.md`)",
         ]
     );
@@ -520,6 +556,16 @@ fn plugins_are_read_by_the_rules_of_their_programs() {
     assert_eq!(served(&[skill, manifest], "pdf"), ["arg1"]);
     let command = ("commands/git/fix.toml", "prompt = \"Fix {{args}}\"\n");
     assert_eq!(served(&[command, ("gemini-extension.json", "{}")], "git-fix"), ["args"]);
+    // The repository of `export --plugin`.
+    let manifest = ("plugins/own/.claude-plugin/plugin.json", "{}");
+    let command = ("plugins/own/commands/fix.md", "---\ndescription: Fixes: all\n---\nFix $0\n");
+    let skill = ("plugins/own/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: d\n---\nFill $0 in.\n");
+    assert_eq!(served(&[command, skill, manifest], "fix"), ["arg1"]);
+    assert_eq!(served(&[command, skill, manifest], "pdf"), ["arg1"]);
+    let manifest = ("plugins/own/.cursor-plugin/plugin.json", "{}");
+    assert_eq!(served(&[command, manifest], "fix"), [""; 0]);
+    let other = ("plugins/own/notes.md", "---\ndescription: d\n---\nOwn {{ format }}\n");
+    assert!(check(Library::of(&[command, manifest, other]).read(), None).catalog.find("plugins-own-notes").is_none());
 }
 
 #[test]

@@ -1,0 +1,51 @@
+//! The folders of a library whose formats are those of another program: the library itself if it is such a folder, and
+//! plugins.
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use crate::{format::foreign_folders, pipeline::found_files::FoundFile, tree::Tree};
+
+/// The hidden folders of other programs in which folders of the library would be, by their paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Homes {
+    /// The place of the library itself, such as `.claude/commands`; empty for a library of prompt files.
+    pub(super) library: &'static str,
+    /// Folders of plugins, each with a final `/`, and the place whose formats they have.
+    plugins: Vec<(String, &'static str)>,
+}
+
+impl Homes {
+    pub(super) fn new(library: &'static str) -> Homes {
+        Homes { library, plugins: Vec::new() }
+    }
+
+    /// Looks for plugins in the folders around `commands` and `skills`.
+    pub(super) fn with_plugins(&self, root: &Tree, files: &[FoundFile]) -> Homes {
+        let around = |path: &str| -> Option<String> {
+            let at = ["commands/", "skills/"].iter().find_map(|inner| path.find(&format!("/{inner}")))?;
+            (!path.starts_with('.')).then(|| path[..=at].to_owned())
+        };
+        let mut folders: BTreeSet<String> = files.iter().filter_map(|found| around(&found.path)).collect();
+        if self.library.is_empty() {
+            folders.insert(String::new());
+        }
+        let home = |folder: &str| {
+            foreign_folders::plugin_home(|manifest| root.state(&format!("{folder}{manifest}")).is_ok())
+        };
+        let plugins = folders.into_iter().map(|folder| (home(&folder), folder));
+        Homes {
+            library: self.library,
+            plugins: plugins.filter(|(home, _)| !home.is_empty()).map(|(home, folder)| (folder, home)).collect(),
+        }
+    }
+
+    /// Returns the path that decides about the format of a file.
+    pub(super) fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        let plugin = self.plugins.iter().filter_map(|(folder, home)| Some((path.strip_prefix(&**folder)?, home)));
+        match plugin.min_by_key(|(rest, _)| rest.len()) {
+            Some((rest, home)) => Cow::Owned(format!("{home}/{rest}")),
+            None if self.library.is_empty() => Cow::Borrowed(path),
+            None => Cow::Owned(format!("{}/{path}", self.library)),
+        }
+    }
+}
