@@ -70,7 +70,7 @@ const TEXT: &str = "arguments";
 /// Parses a command. Its arguments are named after `arguments` or `argument-hint`.
 pub(super) fn read(source: &Arc<SourceText>, name: &str, rules: &CommandRules) -> Parsed {
     let mut notes = Notes::new(source);
-    let (keys, body) = markdown::lenient_parts(&mut notes);
+    let (keys, body) = markdown::lenient_parts(&["argument-hint"], &mut notes);
     let mut draft = Draft::without_template(name, &mut notes);
     let definition = draft.edit();
     let (mut hint, mut declared) = (None, Vec::new());

@@ -13,8 +13,9 @@ use super::{
 /// The largest number of lines that are reported.
 const MAX_REPORTED: usize = 10;
 
-/// Parses a range of the file as keys; `None` if it has none.
-pub(super) fn parse(range: Range<usize>, notes: &mut Notes<'_>) -> Option<Node> {
+/// Parses a range of the file as keys; `None` if it has none. The values of keys in `texts` are documented as text, although
+/// people write them in brackets.
+pub(super) fn parse(range: Range<usize>, texts: &[&str], notes: &mut Notes<'_>) -> Option<Node> {
     let source = Arc::clone(notes.source);
     let mut attempt = Notes::new(&source);
     match yaml::parse(range.clone(), &mut attempt) {
@@ -40,7 +41,7 @@ pub(super) fn parse(range: Range<usize>, notes: &mut Notes<'_>) -> Option<Node> 
         let entry = match parsed.filter(|_| attempt.diagnostics.is_empty()) {
             Some(entry) => entry,
             None => {
-                if reported < MAX_REPORTED {
+                if reported < MAX_REPORTED && !texts.contains(&&text[key.clone()]) {
                     let found = attempt.diagnostics.into_iter().find(|found| found.is_error());
                     let span = found.as_ref().map_or(key.clone(), |found| found.location.span());
                     let reason = found.map_or_else(|| "this is not YAML".to_owned(), |found| found.message);
@@ -171,7 +172,7 @@ mod tests {
     fn read(text: &str) -> (Vec<String>, Vec<usize>) {
         let source = SourceText::new("a.md", text);
         let mut notes = Notes::new(&source);
-        let node = parse(0..text.len(), &mut notes);
+        let node = parse(0..text.len(), &[], &mut notes);
         assert!(!notes.has_errors(), "{text}");
         let Some(Node { value: Value::Mapping(entries), .. }) = node else { return (Vec::new(), Vec::new()) };
         let shown = |entry: &Entry| format!("{}={}", entry.key, entry.node.to_json());

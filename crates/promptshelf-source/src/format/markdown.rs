@@ -53,7 +53,7 @@ pub(crate) fn parts(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
 
 /// Returns the front matter and the range of the body of another program's file. Front matter that is not closed ends at
 /// the first line of text.
-pub(super) fn lenient_parts(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
+pub(super) fn lenient_parts(texts: &[&str], notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
     let source = Arc::clone(notes.source);
     let text = &source.text;
     let (keys, body) = match split(text) {
@@ -72,7 +72,7 @@ pub(super) fn lenient_parts(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize
             (start..end, body..text.len())
         }
     };
-    (lenient::parse(keys, notes), body)
+    (lenient::parse(keys, texts, notes), body)
 }
 
 /// Reports empty lines above front matter.

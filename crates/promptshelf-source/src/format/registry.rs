@@ -96,7 +96,7 @@ pub(crate) fn keys(source: &Arc<SourceText>) -> Option<Node> {
         Some("toml") => Some(toml::parse(&mut notes)),
         Some("yml" | "yaml") => yaml::parse(0..source.text.len(), &mut notes),
         _ if Format::for_path(&source.path).is_some() && !Format::is_native(&source.path) => {
-            markdown::lenient_parts(&mut notes).0
+            markdown::lenient_parts(&[], &mut notes).0
         }
         _ => markdown::parts(&mut notes).0,
     }

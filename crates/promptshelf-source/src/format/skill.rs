@@ -41,7 +41,7 @@ pub(super) const CLAUDE_FORMAT: Format = Format {
         if let Some(draft) = &mut parsed.draft
             && is_with_files(source)
         {
-            let (keys, _) = markdown::lenient_parts(&mut Notes::new(source));
+            let (keys, _) = markdown::lenient_parts(&[], &mut Notes::new(source));
             draft.edit().skill = Some(folder(keys.as_ref()));
         }
         parsed
@@ -62,7 +62,7 @@ fn folder(keys: Option<&Node>) -> SkillSource {
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut notes = Notes::new(source);
-    let (keys, body) = markdown::lenient_parts(&mut notes);
+    let (keys, body) = markdown::lenient_parts(&[], &mut notes);
     let mut draft = Draft::without_template(name, &mut notes);
     if is_with_files(source) {
         draft.edit().skill = Some(folder(keys.as_ref()));

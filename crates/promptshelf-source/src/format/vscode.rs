@@ -68,7 +68,7 @@ pub(super) const FORMAT: Format = Format {
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut notes = Notes::new(source);
-    let (keys, body) = markdown::lenient_parts(&mut notes);
+    let (keys, body) = markdown::lenient_parts(&[], &mut notes);
     let is_ours = keys.as_ref().is_some_and(|node| match &node.value {
         Value::Mapping(entries) => entries.iter().any(|entry| entry.key == "arguments"),
         _ => false,

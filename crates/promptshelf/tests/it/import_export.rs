@@ -58,7 +58,7 @@ fn folder_import_reports_losses() {
 
 #[test]
 fn import_of_one_file_uses_the_named_format() {
-    let folder = folder(&[("x.md", "---\ndescription: d\n---\nDo $1 {{ y }}\n")]);
+    let folder = folder(&[("x.md", "---\ndescription: d\n---\nDo $0 {{ y }}\n")]);
     let done = promptshelf(folder.path(), &["import", "x.md", "--from", "claude", "--to", "out"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let got = promptshelf(folder.path(), &["get", "x", "-l", "out", "--arg", "arg1=it"]);

@@ -36,7 +36,7 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
         let at = line.start + tab;
         return Mistake::new(at..at + 1, "tabs are not allowed in the indentation", "indent with spaces");
     }
-    if (found.contains("flow") || found.contains("illegal placement"))
+    if ["flow", "illegal placement", "expected node content"].iter().any(|it| found.contains(it))
         && let Some(at) = line.above().find_map(Line::open_bracket)
     {
         let bracket = &text[at..=at];
