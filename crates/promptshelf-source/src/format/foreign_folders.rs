@@ -44,7 +44,8 @@ const PLUGINS: &[(&str, &str)] = &[
 pub(crate) fn rank(path: &str) -> u8 {
     let path = &*with_small_ending(path);
     let of = |home: &str| FOREIGN_FOLDERS.iter().position(|known| *known == home).map(|index| 2 + 2 * index);
-    let home = FOREIGN_FOLDERS.iter().find(|home| below(path, home).is_some());
+    let is_hidden = path.starts_with('.');
+    let home = FOREIGN_FOLDERS.iter().find(|home| is_hidden && below(path, home).is_some());
     let rank = match home {
         Some(home) => of(home),
         // Files of VS Code and GitHub Models follow those in `.github`.
@@ -117,10 +118,10 @@ pub(super) fn with_small_ending(path: &str) -> Cow<'_, str> {
 
 /// Returns a valid name for a prompt whose file has this one.
 pub(super) fn valid_name(name: &str) -> Cow<'_, str> {
-    if PromptName::new(name).is_ok() {
+    let is_apart = |c: char| c.is_whitespace() || c.is_control();
+    if !name.contains(is_apart) {
         return Cow::Borrowed(name);
     }
-    let is_apart = |c: char| c.is_whitespace() || c.is_control();
     let words: Vec<&str> = name.split(is_apart).filter(|word| !word.is_empty()).collect();
     Cow::Owned(words.join("-"))
 }

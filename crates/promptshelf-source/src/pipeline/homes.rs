@@ -22,16 +22,15 @@ impl Homes {
     /// Looks for plugins in the folders around `commands` and `skills`.
     pub(super) fn with_plugins(&self, root: &Tree, files: &[FoundFile]) -> Homes {
         let around = |path: &str| -> Option<String> {
-            let at = ["commands/", "skills/"].iter().find_map(|inner| path.find(&format!("/{inner}")))?;
+            let at = ["/commands/", "/skills/"].iter().find_map(|inner| path.find(inner))?;
             (!path.starts_with('.')).then(|| path[..=at].to_owned())
         };
         let mut folders: BTreeSet<String> = files.iter().filter_map(|found| around(&found.path)).collect();
         if self.library.is_empty() {
             folders.insert(String::new());
         }
-        let home = |folder: &str| {
-            foreign_folders::plugin_home(|manifest| root.state(&format!("{folder}{manifest}")).is_ok())
-        };
+        let home =
+            |folder: &str| foreign_folders::plugin_home(|manifest| root.state(&format!("{folder}{manifest}")).is_ok());
         let plugins = folders.into_iter().map(|folder| (home(&folder), folder));
         Homes {
             library: self.library,

@@ -128,6 +128,12 @@ fn values_that_are_not_yaml_are_used_as_text() {
     assert_eq!(arguments_of(&catalog, "a"), ["pr", "who"]);
     assert_eq!(description("b").as_deref(), Some("two"), "as Claude Code reads it");
     assert_eq!(description("c").as_deref(), Some("`git` helper"));
+    // The reason is the bracket, and not the indentation.
+    let text = "---\ndescription: d\nargument-hint: [file] [line]\n---\nBody\n";
+    let (_, found) = served(".github/prompts/it.prompt.md", text);
+    assert!(lines(&found)[0].starts_with(
+        ".github/prompts/it.prompt.md:3:22: warning[syntax]: unexpected text after the closing bracket; the value"
+    ));
     let hint = catalog.find("c").map(|prompt| prompt.arguments()[0].description().map(str::to_owned));
     assert_eq!(hint.flatten().as_deref(), Some("[message]"));
 }

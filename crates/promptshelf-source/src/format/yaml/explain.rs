@@ -79,6 +79,10 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
         let help = "write each entry on a line of its own, after `- `; quote a text that starts with `- `";
         return Mistake::new(at..line.end(), "a list cannot start on the line of its key", help);
     }
+    if let Some(rest) = line.after_bracket() {
+        let message = "unexpected text after the closing bracket";
+        return Mistake::new(rest, message, "put the whole value in quotation marks");
+    }
     if found.contains("block mapping")
         || found.contains("block collection")
         || found.contains("indent")
@@ -221,6 +225,29 @@ impl<'t> Line<'t> {
     fn has_key(self) -> bool {
         let text = self.text().trim();
         text.contains(": ") || text.ends_with(':')
+    }
+
+    /// Returns the text after a list or a mapping in brackets that is the value of the line's key.
+    fn after_bracket(self) -> Option<Range<usize>> {
+        let text = self.text().trim_end();
+        let value = text.find(": ")? + 2;
+        let open = value + (text[value..].len() - text[value..].trim_start().len());
+        let mut depth = 0_usize;
+        for (at, c) in text[open..].char_indices() {
+            match c {
+                '[' | '{' => depth += 1,
+                ']' | '}' => depth = depth.checked_sub(1)?,
+                _ => {}
+            }
+            if depth == 0 {
+                let rest = open + at + c.len_utf8();
+                let is_text = at > 0
+                    && !text[rest..].trim().is_empty()
+                    && !text[rest..].trim_start().starts_with(['#', ']', '}']);
+                return is_text.then(|| self.start + rest..self.start + text.len());
+            }
+        }
+        None
     }
 
     /// Returns the position of an opening bracket that is not closed on the line.
