@@ -20,10 +20,12 @@ mod write;
 
 use std::sync::Arc;
 
-use promptshelf_core::{ArgumentDefinition, Code, Diagnostic, SourceText, TestDefinition};
+use promptshelf_core::{
+    ArgumentDefinition, ArgumentType, Code, Diagnostic, SourceText, TemplateAnalysis, TestDefinition,
+};
 
 pub use self::export::{ExportFormat, Exported, export};
-use promptshelf_source::syntax::{Entry, Node, Notes, Value};
+use promptshelf_source::syntax::{Entry, Node, Notes, ScalarKind, Value, argument_name};
 
 macro_rules! formats {
     ($($variant:ident = $name:literal, $about:literal,)+) => {
@@ -84,7 +86,61 @@ pub struct ImportedFile {
     pub text: String,
 }
 
+/// Names of Markdown files that are about a project and are no prompts, in lower case.
+const DOCUMENTS: &[&str] = &[
+    "readme", "license", "changelog", "contributing", "security", "code_of_conduct", "agents", "claude", "gemini",
+];
+
 impl ImportFormat {
+    /// Checks that a file can have this format, wherever it lies.
+    ///
+    /// ```
+    /// use promptshelf_author::ImportFormat;
+    ///
+    /// assert!(ImportFormat::Gemini.can_have("commands/plan.toml", "prompt = 'Plan'").is_ok());
+    /// assert_eq!(ImportFormat::Gemini.can_have("extension.json", "{}"), Err("the format gemini has files *.toml".to_owned()));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The reason why it cannot.
+    pub fn can_have(self, path: &str, text: &str) -> Result<(), String> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let lower = name.to_ascii_lowercase();
+        let (endings, keys): (&[&str], &[&str]) = match self {
+            ImportFormat::Claude | ImportFormat::Opencode => (&[".md"], &[]),
+            ImportFormat::Gemini => (&[".toml"], &["prompt"]),
+            ImportFormat::Vscode => (&[".prompt.md"], &[]),
+            ImportFormat::Github => (&[".prompt.yml", ".prompt.yaml"], &[]),
+            ImportFormat::Skill => (&["skill.md"], &[]),
+            ImportFormat::Dotprompt => (&[".prompt"], &[]),
+            ImportFormat::Prompty => (&[".prompty"], &[]),
+            ImportFormat::Goose => (&[".yaml", ".yml", ".json"], &["instructions", "prompt"]),
+            ImportFormat::Fabric => (&["system.md"], &[]),
+            ImportFormat::Langfuse => (&[".json"], &["prompt"]),
+            ImportFormat::Promptlayer => (&[".json"], &["prompt_template"]),
+            ImportFormat::PromptsChat => (&[".csv"], &["act"]),
+        };
+        if !endings.iter().any(|ending| lower.ends_with(ending)) {
+            let endings = endings.iter().map(|ending| if ending.starts_with('.') { format!("*{ending}") } else { ending.replace("skill.md", "SKILL.md") });
+            return Err(format!("the format {} has files {}", self.as_str(), endings.collect::<Vec<_>>().join(", ")));
+        }
+        let other = ImportFormat::of(path, text).filter(|other| *other != self);
+        if let (ImportFormat::Claude | ImportFormat::Opencode, Some(other)) = (self, other)
+            && !matches!(other, ImportFormat::Claude | ImportFormat::Opencode | ImportFormat::Fabric)
+        {
+            return Err(format!("it has the format {}", other.as_str()));
+        }
+        let is_document = DOCUMENTS.iter().any(|document| lower.split('.').next() == Some(document));
+        if is_document && ImportFormat::of(path, text).is_none() {
+            return Err("it documents a project; name the file itself to import it".to_owned());
+        }
+        if !keys.is_empty() && !keys.iter().any(|key| text.contains(key)) {
+            return Err(format!("it has no key `{}`", keys.join("` or `")));
+        }
+        Ok(())
+    }
+
     /// Detects the format of a file by its path and, if that is ambiguous, by its text.
     ///
     /// ```
@@ -113,6 +169,8 @@ impl ImportFormat {
                 (".claude/commands", ImportFormat::Claude),
                 (".opencode/command", ImportFormat::Opencode),
                 (".opencode/commands", ImportFormat::Opencode),
+                (".codex/prompts", ImportFormat::Claude),
+                (".cursor/commands", ImportFormat::Claude),
             ];
             let home = homes.iter().find(|(home, _)| is_in(home)).map(|(_, format)| *format);
             return home.or_else(|| (name == "system.md").then_some(ImportFormat::Fabric));
@@ -159,7 +217,7 @@ impl ImportFormat {
 #[must_use]
 pub fn import(source: &Arc<SourceText>, format: ImportFormat) -> Imported {
     let mut notes = Notes::new(source);
-    let prompts = match format {
+    let mut prompts = match format {
         ImportFormat::Dotprompt => dotprompt::read(&mut notes),
         ImportFormat::Prompty => prompty::read(&mut notes),
         ImportFormat::Goose => goose::read(&mut notes),
@@ -169,6 +227,7 @@ pub fn import(source: &Arc<SourceText>, format: ImportFormat) -> Imported {
         ImportFormat::PromptsChat => csv::read(&mut notes),
         other => native::read(other, &mut notes),
     };
+    prompts.iter_mut().for_each(declare_used);
     let mut losses = notes.diagnostics;
     losses.sort_by_key(|loss| loss.location.span().start);
     Imported { files: prompts.iter().map(write::file).collect(), losses }
@@ -189,6 +248,53 @@ struct Foreign {
     tests: Vec<TestDefinition>,
     /// The text in our template language.
     template: String,
+}
+
+/// Declares the names that a template uses and its file does not declare. A name of a condition or a loop can be left out.
+fn declare_used(prompt: &mut Foreign) {
+    if prompt.is_partial {
+        return;
+    }
+    let known = prompt.arguments.len();
+    for used in TemplateAnalysis::of(&prompt.template).variables {
+        let (before, after) = prompt.template.split_at(used.span.start);
+        let is_declared = prompt.arguments[..known].iter().any(|argument| argument.name == used.name);
+        if is_declared || argument_name(&used.name).as_ref() != Some(&used.name) {
+            continue;
+        }
+        let statement = before.rfind("{%").filter(|at| before.rfind("{{").is_none_or(|tag| tag < *at));
+        let is_list = statement.is_some_and(|at| before[at..].trim_start_matches(['{', '%', '-', ' ']).starts_with("for "));
+        let has_parts = after[used.name.len()..].starts_with(['.', '[']);
+        let kind = match (has_parts, is_list) {
+            (true, _) => ArgumentType::Json,
+            (false, true) => ArgumentType::List,
+            (false, false) => ArgumentType::String,
+        };
+        let is_new = !prompt.arguments.iter().any(|argument| argument.name == used.name);
+        if is_new {
+            prompt.arguments.push(ArgumentDefinition::new(used.name.as_str()).required());
+        }
+        for argument in prompt.arguments[known..].iter_mut().filter(|argument| argument.name == used.name) {
+            argument.required &= statement.is_none();
+            if argument.kind != ArgumentType::Json && kind != ArgumentType::String {
+                argument.kind = kind;
+            }
+        }
+    }
+}
+
+/// Returns the type and the text of an example value.
+fn typed(node: &Node) -> (ArgumentType, String) {
+    let kind = match &node.value {
+        Value::Scalar(scalar) => match scalar.kind {
+            ScalarKind::Boolean => ArgumentType::Boolean,
+            ScalarKind::Integer => ArgumentType::Integer,
+            ScalarKind::Float => ArgumentType::Number,
+            ScalarKind::Text | ScalarKind::Null => ArgumentType::String,
+        },
+        Value::List(_) | Value::Mapping(_) => ArgumentType::Json,
+    };
+    (kind, node.text().map_or_else(|| node.to_json().to_string(), str::to_owned))
 }
 
 /// Returns the entries of a mapping; empty for other values.

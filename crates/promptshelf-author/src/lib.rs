@@ -1,6 +1,7 @@
 //! Tools for authors of prompt libraries, and for the editors they use.
 //!
 //! - [`review`](fn@review) reports servable prompts that deserve a second look.
+//! - [`findings`] joins them with the mistakes that the check found.
 //! - [`clients`] lists known behaviour of MCP clients, and the prompts that are incompatible with it.
 //! - [`differences`] describes the difference between two libraries in words.
 //! - [`explain`] holds a page of explanation for each diagnostic code.
@@ -35,7 +36,7 @@ pub use format::format;
 pub use language_server::{
     Analysis, Analyzer, LanguageServer, LanguageServerError, rename_file_references, rename_prompt_references,
 };
-pub use review::review;
+pub use review::{Reviewer, findings, review};
 pub use sample::add_samples;
 pub use sarif::sarif;
 pub use starter::starter;

@@ -7,6 +7,7 @@
 use promptshelf_core::{Body, Catalog, Diagnostic, Prompt, ResourceBody, SourceText};
 use std::{
     collections::{HashMap, HashSet},
+    fmt,
     sync::Arc,
 };
 
@@ -35,10 +36,17 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
     Reviewer::default().review(catalog, found)
 }
 
+/// Returns everything that is wrong with a checked library: the diagnostics of the check and those of the review, by file
+/// and position. Every program that shows or counts the mistakes of a library uses this list.
+#[must_use]
+pub fn findings(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
+    Reviewer::default().findings(catalog, found)
+}
+
 /// Reviews a library again and again. Diagnostics of unchanged texts and prompts are kept from one review to the next, so
 /// that one edit in a large library costs one prompt.
 #[derive(Default)]
-pub(crate) struct Reviewer {
+pub struct Reviewer {
     texts: Known<SourceText>,
     prompts: Known<Prompt>,
 }
@@ -64,8 +72,23 @@ fn known<'n, T>(
     found
 }
 
+impl fmt::Debug for Reviewer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reviewer({} prompts)", self.prompts.len())
+    }
+}
+
 impl Reviewer {
-    /// Reviews like [`review`].
+    /// Returns the same as [`findings`](fn@findings).
+    pub fn findings(&mut self, catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
+        let mut all = found.to_vec();
+        all.extend(self.review(catalog, found));
+        all.sort_by(|a, b| position(a).cmp(&position(b)));
+        all
+    }
+
+    /// Reviews like [`review`]. A file with an error is reviewed as the text that it is now, and not as the prompt that it
+    /// was before.
     pub(crate) fn review(&mut self, catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         let mut review = Vec::new();
         let mut seen = HashSet::new();
@@ -75,8 +98,14 @@ impl Reviewer {
             texts::check(source, found);
             secrets::check(source, found);
         };
-        for prompt in catalog.prompts().iter() {
-            for source in std::iter::once(prompt.source()).chain(prompt.includes()).filter(|source| is_new(source)) {
+        let errors = found.iter().filter(|found| found.is_error());
+        let broken: HashSet<&str> = errors.map(|found| &*found.location.source.path).collect();
+        let current = || catalog.prompts().iter().filter(|prompt| !broken.contains(&*prompt.source().path));
+        for prompt in current() {
+            for source in std::iter::once(prompt.source()).chain(prompt.includes()) {
+                if broken.contains(&*source.path) || !is_new(source) {
+                    continue;
+                }
                 let found = known(&mut self.texts, &mut texts, source, |found| of_text(source, found));
                 review.extend_from_slice(found);
             }
@@ -92,7 +121,7 @@ impl Reviewer {
         for diagnostic in found.iter().filter(|diagnostic| is_new(&diagnostic.location.source)) {
             of_text(&diagnostic.location.source, &mut review);
         }
-        for prompt in catalog.prompts().iter() {
+        for prompt in current() {
             for file in prompt.attachments().map(|(_, file)| file) {
                 // Attachments go to models verbatim. Invisible characters are accepted there, because the files may
                 // belong to other projects; secrets are not.
@@ -104,8 +133,10 @@ impl Reviewer {
                 }
             }
         }
-        names::check(catalog.prompts(), &mut review);
-        if !found.iter().any(Diagnostic::is_error) {
+        let mut similar = Vec::new();
+        names::check(catalog.prompts(), &mut similar);
+        review.extend(similar.into_iter().filter(|found| !broken.contains(&*found.location.source.path)));
+        if broken.is_empty() {
             partials::check(catalog, &mut review);
         }
         // Do not repeat a diagnostic of the check in other words.
@@ -117,6 +148,10 @@ impl Reviewer {
         review.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
         review
     }
+}
+
+fn position(found: &Diagnostic) -> (&str, usize) {
+    (&found.location.source.path, found.location.span().start)
 }
 
 /// Returns the bytes of the prompt's template in its file.
@@ -132,6 +167,17 @@ mod tests {
     use promptshelf_core::{ArgumentDefinition, Definitions, PromptDefinition, check};
 
     use super::*;
+
+    #[test]
+    fn broken_file_has_the_same_findings_with_and_without_its_last_version() {
+        let prompt = |text: &str| PromptDefinition::template("p", text).description("Is kind");
+        let before = check(Definitions::from_iter([prompt("Be kind.\u{202e}")]), None).catalog;
+        let broken = || Definitions::from_iter([prompt("Be kind.\u{200b} {{ nobody }}")]);
+        let (alone, after) = (check(broken(), None), check(broken(), Some(&before)));
+        let alone = findings(&alone.catalog, &alone.diagnostics);
+        assert_eq!(alone, findings(&after.catalog, &after.diagnostics));
+        assert!(!alone.is_empty());
+    }
 
     #[test]
     fn repeated_review_equals_a_new_one() {

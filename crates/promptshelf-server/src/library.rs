@@ -1,5 +1,7 @@
 //! The library of prompts and its builder.
 
+#[cfg(any(feature = "web", feature = "testing"))]
+use std::sync::{Mutex, PoisonError};
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
@@ -14,6 +16,18 @@ use promptshelf_source::{Directory, Fixed, Loader, Source, SourceError};
 pub struct Library {
     loader: Loader,
     server: Server,
+    #[cfg(any(feature = "web", feature = "testing"))]
+    reviewed: Arc<Mutex<Reviewed>>,
+}
+
+/// The findings of a load, and what the next review needs.
+#[cfg(any(feature = "web", feature = "testing"))]
+#[derive(Debug, Default)]
+struct Reviewed {
+    /// The load that the findings are about; 0 before the first one.
+    load: u64,
+    findings: Arc<[Diagnostic]>,
+    reviewer: promptshelf_author::Reviewer,
 }
 
 /// Builds a [`Library`].
@@ -171,7 +185,12 @@ impl Builder {
         let service = self.usage.iter().fold(service, |service, usage| service.with_usage(usage, &self.channel));
         let server = Server::with_state_key(service, key);
         server.set_tools(self.tools);
-        Ok(Library { server, loader })
+        Ok(Library {
+            server,
+            loader,
+            #[cfg(any(feature = "web", feature = "testing"))]
+            reviewed: Arc::default(),
+        })
     }
 }
 
@@ -190,6 +209,20 @@ impl Library {
     /// ```
     pub fn builder() -> Builder {
         Builder::default()
+    }
+
+    /// Returns everything that is wrong with the library: the diagnostics of the last load, and those of its review. The
+    /// first call after a load reviews what has changed.
+    #[cfg(any(feature = "web", feature = "testing"))]
+    #[must_use]
+    pub fn findings(&self) -> Arc<[Diagnostic]> {
+        let mut reviewed = self.reviewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = self.loader.reports().borrow().clone();
+        if reviewed.load != report.loads {
+            reviewed.findings = reviewed.reviewer.findings(&self.catalog(), &report.diagnostics).into();
+            reviewed.load = report.loads;
+        }
+        Arc::clone(&reviewed.findings)
     }
 
     /// Returns the errors and warnings of the last load, by file and position.

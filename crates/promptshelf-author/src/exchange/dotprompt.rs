@@ -1,15 +1,18 @@
 //! Imports Google's dotprompt files: `*.prompt`.
 //!
-//! Source: dotprompt's documentation. YAML front matter with `input.schema` and `input.default`, a Handlebars body,
+//! Source: dotprompt's documentation and `parse.ts` of its implementation. Lines of `#` and empty lines before the front
+//! matter, such as a licence, are skipped. YAML front matter with `input.schema` and `input.default`, a Handlebars body,
 //! partials in files that begin with `_`, and `name.variant.prompt` for variants.
 
-use promptshelf_core::Code;
+use std::ops::Range;
 
-use super::{Foreign, entries, get, handlebars, lose_others, picoschema, slug, stem, text_of};
-use promptshelf_source::syntax::{Notes, parse_markdown};
+use promptshelf_core::{ArgumentDefinition, Code};
+
+use super::{Foreign, entries, get, handlebars, lose_others, picoschema, slug, stem, text_of, typed};
+use promptshelf_source::syntax::{Node, Notes, front_matter, parse_markdown, parse_yaml};
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
-    let (keys, body) = parse_markdown(notes);
+    let (keys, body) = parts(notes);
     if notes.has_errors() {
         return Vec::new();
     }
@@ -30,7 +33,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
                 prompt.arguments = picoschema::arguments(schema, notes);
             }
             for entry in get(input, "default").map(entries).unwrap_or_default() {
-                let value = entry.node.text().map_or_else(|| entry.node.to_json().to_string(), str::to_owned);
+                let (kind, value) = typed(&entry.node);
                 match prompt.arguments.iter_mut().find(|argument| argument.name == entry.key) {
                     Some(argument) => {
                         argument.default = Some(value);
@@ -38,7 +41,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
                     }
                     None => prompt
                         .arguments
-                        .push(promptshelf_core::ArgumentDefinition::new(entry.key.clone()).default_value(value)),
+                        .push(ArgumentDefinition { kind, ..ArgumentDefinition::new(entry.key.clone()).default_value(value) }),
                 }
             }
         }
@@ -50,6 +53,21 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
             "a partial cannot declare arguments; it uses those of the including prompt",
         );
     }
-    prompt.template = handlebars::translate(body, notes);
+    prompt.template = handlebars::translate(body, &prompt.arguments, notes);
     vec![prompt]
+}
+
+/// Returns the front matter and the text, without the comments before them.
+fn parts(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
+    let text = &notes.source.text;
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let is_skipped = |line: &&str| line.starts_with('#') || line.trim().is_empty();
+    let header: usize = text[start..].split_inclusive('\n').take_while(is_skipped).map(str::len).sum();
+    match front_matter(&text[start + header..]).filter(|_| header > 0) {
+        Some((keys, body)) => {
+            let shifted = |range: Range<usize>| start + header + range.start..start + header + range.end;
+            (parse_yaml(shifted(keys), notes), shifted(body))
+        }
+        None => parse_markdown(notes),
+    }
 }

@@ -3,10 +3,13 @@
 //! Source: goose's documentation, *Recipe Reference Guide*. `title`, `description`, `instructions` and `prompt` in
 //! Jinja syntax, and `parameters` with `key`, `input_type`, `requirement`, `default` and `options`.
 
-use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Constraints, Role, TemplateAnalysis};
 
 use super::{Foreign, get, lose_others, slug, stem, template, text_of};
 use promptshelf_source::syntax::{Node, Notes, parse_yaml};
+
+/// The numbers that a parameter of goose can have.
+const NUMBER: &str = r"^-?\d+(\.\d+)?$";
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
     let Some(recipe) = parse_yaml(0..notes.source.text.len(), notes) else { return Vec::new() };
@@ -26,7 +29,9 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
         super::lose_role("system", &node.span.clone(), notes);
     }
     let parameters = get(&recipe, "parameters").map(Node::items).unwrap_or_default();
-    let arguments = parameters.iter().filter_map(|parameter| argument(parameter, notes)).collect();
+    let mut arguments: Vec<ArgumentDefinition> =
+        parameters.iter().filter_map(|parameter| argument(parameter, notes)).collect();
+    arguments.iter_mut().for_each(|argument| keep_text(argument, &template));
     let path = stem(&notes.source.path, ".yaml").trim_end_matches(".yml").trim_end_matches(".json");
     vec![Foreign {
         path: slug(path),
@@ -36,6 +41,28 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
         template,
         ..Foreign::default()
     }]
+}
+
+/// Keeps the meaning of conditions: all parameters of goose are text, so a condition compares them with texts.
+fn keep_text(argument: &mut ArgumentDefinition, template: &str) {
+    let is_plain = |before: &str, after: &str| before.trim_end().ends_with("{{") && after.trim_start().starts_with("}}");
+    let analysis = TemplateAnalysis::of(template);
+    let mut uses = analysis.variables.iter().filter(|used| used.name == argument.name);
+    if uses.all(|used| is_plain(&template[..used.span.start], &template[used.span.end..])) {
+        return;
+    }
+    match argument.kind {
+        ArgumentType::Boolean => {
+            let choice = |value: &str| Choice { value: value.to_owned(), title: None };
+            argument.choices = vec![choice("true"), choice("false")];
+        }
+        ArgumentType::Number => {
+            argument.constraints =
+                Some(Box::new(Constraints { pattern: Some(NUMBER.to_owned()), ..Constraints::default() }));
+        }
+        _ => return,
+    }
+    argument.kind = ArgumentType::String;
 }
 
 fn argument(parameter: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {

@@ -9,17 +9,17 @@ mod expression;
 
 use std::ops::Range;
 
-use promptshelf_core::{Code, Role};
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Code, Role};
 
 use self::expression::{Scope, Scopes, pair, words};
 use super::template;
 use promptshelf_source::syntax::Notes;
 
-/// Translates a range of the notes' file.
-pub(super) fn translate(body: Range<usize>, notes: &mut Notes<'_>) -> String {
+/// Translates a range of the notes' file. The types of the arguments decide what sections mean.
+pub(super) fn translate(body: Range<usize>, arguments: &[ArgumentDefinition], notes: &mut Notes<'_>) -> String {
     let text = notes.source.text[body.clone()].to_owned();
-    let mut work =
-        Work { text: &text, base: body.start, out: String::new(), open: Vec::new(), scopes: Scopes::new(), notes };
+    let (base, out, open) = (body.start, String::new(), Vec::new());
+    let mut work = Work { text: &text, base, out, open, scopes: Scopes::new(), arguments, notes };
     work.run();
     work.out
 }
@@ -40,6 +40,7 @@ struct Work<'t, 'n, 's> {
     out: String,
     open: Vec<Open>,
     scopes: Scopes,
+    arguments: &'n [ArgumentDefinition],
     notes: &'n mut Notes<'s>,
 }
 
@@ -115,6 +116,7 @@ impl<'t> Work<'t, '_, '_> {
             Some('/') => self.close(tag, inside[1..].trim()),
             Some('>') => self.partial(tag, inside[1..].trim()),
             Some('^') if inside.len() == 1 => self.otherwise(tag, ""),
+            Some('^') => self.section(tag, inside[1..].trim(), true),
             Some('&') => self.inline(tag, inside[1..].trim()),
             _ => match inside.strip_prefix("else") {
                 Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => {
@@ -133,6 +135,9 @@ impl<'t> Work<'t, '_, '_> {
         let all = words(inside);
         let (name, arguments) = all.split_first().map_or(("", &[][..]), |(name, rest)| (*name, rest));
         let translated: Vec<Option<String>> = arguments.iter().map(|word| self.scopes.expression(word)).collect();
+        if arguments.is_empty() && self.scopes.expression(name).is_some() {
+            return self.section(tag, name, false);
+        }
         let condition = match (name, &*translated) {
             ("if", [Some(value)]) => Some((format!("if {value}"), "endif", None)),
             ("unless", [Some(value)]) => Some((format!("if not ({value})"), "endif", None)),
@@ -162,6 +167,39 @@ impl<'t> Work<'t, '_, '_> {
             }
         };
         self.open.push(Open { name: name.to_owned(), end, is_scope, at: tag.span.clone() });
+    }
+
+    /// Translates a section: `{{#name}}` is a loop if `name` is a list or its text uses the current item, otherwise a
+    /// condition; `{{^name}}` is the opposite condition.
+    fn section(&mut self, tag: &Tag<'t>, name: &str, is_inverted: bool) {
+        let Some(value) = self.scopes.expression(name) else {
+            self.keep(tag, &format!("the section `{name}` has no equivalent; its text stays unchanged"));
+            return self.open.push(Open { name: name.to_owned(), end: None, is_scope: false, at: tag.span.clone() });
+        };
+        let rest = &self.text[tag.span.end..];
+        let inside = &rest[..rest.find(&format!("{{{{/{name}}}}}")).unwrap_or(rest.len())];
+        let uses_item = ["{{.}}", "{{{.}}}", "{{this", "{{ . }}", "{{ this"].iter().any(|item| inside.contains(item));
+        let argument = self.arguments.iter().find(|argument| argument.name == value);
+        let starts = |bracket| argument.and_then(|it| it.examples.first()).is_some_and(|it| it.starts_with(bracket));
+        let is_object = argument.is_some_and(|it| it.kind == ArgumentType::Json) && starts('{');
+        let is_list = argument.is_some_and(|it| matches!(it.kind, ArgumentType::Json | ArgumentType::List)) && !is_object;
+        let (statement, end, is_scope) = match (is_inverted, uses_item || is_list) {
+            (true, _) => (format!("if not ({value})"), "endif", false),
+            (false, _) if is_object => {
+                let statement = format!("if {value}");
+                self.scopes.push(Scope::of(value, &[], false));
+                (statement, "endif", true)
+            }
+            (false, true) => {
+                let item = self.scopes.fresh("item");
+                let statement = format!("for {item} in {value}");
+                self.scopes.push(Scope::of(item, &[], true));
+                (statement, "endfor", true)
+            }
+            (false, false) => (format!("if {value}"), "endif", false),
+        };
+        self.statement(tag, &statement);
+        self.open.push(Open { name: name.to_owned(), end: Some(end), is_scope, at: tag.span.clone() });
     }
 
     fn otherwise(&mut self, tag: &Tag<'t>, condition: &str) {

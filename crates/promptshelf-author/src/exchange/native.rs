@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use promptshelf_core::{Body, Code, SourceText};
+use promptshelf_core::{Body, BodyPiece, Code, SourceText};
 
 use super::{Foreign, ImportFormat, entries, lose_others, slug, template};
 use promptshelf_source::syntax::{Node, Notes, keys_of, parse_prompt};
@@ -32,6 +32,11 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
             is_hidden(".opencode/command").unwrap_or_default()
         }
         _ => is_hidden(home).unwrap_or_else(|| {
+            // Folders of commands give them names in the folders of other programs and of extensions, too.
+            let inside = ["/commands/", "/prompts/"].iter().filter_map(|folder| {
+                format!("/{path}").rfind(folder).map(|at| &path[at + folder.len() - 1..])
+            });
+            let name = inside.min_by_key(|inside| inside.len()).unwrap_or(name);
             let stem = name.strip_suffix(ending).or_else(|| name.strip_suffix(".md")).unwrap_or(name);
             let ending = if name.ends_with(".yaml") { "" } else { ending };
             format!("{home}/{stem}{ending}")
@@ -50,7 +55,7 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
     lose_keys(&source, notes);
     let Some(definition) = parsed.definition else { return Vec::new() };
     let template = match &definition.body {
-        Body::Pieces(pieces) => template::of(pieces),
+        Body::Pieces(pieces) => template::of(&without_files(pieces, notes)),
         Body::Template { range } => definition.origin.source.text[range.clone()].to_owned(),
         Body::Function(_) => String::new(),
     };
@@ -65,6 +70,23 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
         template,
         ..Foreign::default()
     }]
+}
+
+/// Returns a body in which files are text, as they are where the library has no such file: the other program reads them
+/// from the project that it works in.
+fn without_files(pieces: &[BodyPiece], notes: &mut Notes<'_>) -> Vec<BodyPiece> {
+    let piece = |piece: &BodyPiece| match piece {
+        BodyPiece::Attach { path, otherwise, span } => {
+            let message = format!("the file `{path}` is not attached; the text has its path");
+            notes.warning(Code::NotSupported, span, message).help = Some(format!(
+                "to attach it, copy it to the library and write `{{{{ attach({}) }}}}`",
+                template::string(path)
+            ));
+            (!otherwise.is_empty()).then(|| BodyPiece::Text(otherwise.clone()))
+        }
+        other => Some(other.clone()),
+    };
+    pieces.iter().filter_map(piece).collect()
 }
 
 /// Reports keys that only concern the other program, and messages with the role `system`.

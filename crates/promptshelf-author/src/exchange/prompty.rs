@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
 
-use super::{Foreign, entries, get, handlebars, lose_others, slug, stem, template, text_of};
+use super::{Foreign, entries, get, handlebars, lose_others, slug, stem, template, text_of, typed};
 use promptshelf_source::syntax::{Node, Notes, Value, argument_name, parse_markdown};
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
@@ -40,17 +40,21 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
         is_mustache = format.is_some_and(|format| format.contains("mustache"));
         prompt.arguments = inputs(get(keys, "inputs"), get(keys, "sample"), notes);
     }
-    prompt.template = conversation(body, is_mustache, notes);
+    prompt.template = conversation(body, is_mustache.then_some(&*prompt.arguments), notes);
     vec![prompt]
 }
 
 fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -> Vec<ArgumentDefinition> {
     let mut arguments = Vec::new();
+    let mut typed_inputs = Vec::new();
     match inputs.map(|node| &node.value) {
         Some(Value::List(list)) => {
             for node in list {
                 match text_of(node, "name") {
-                    Some(name) => arguments.extend(argument(&name, node, notes)),
+                    Some(name) => {
+                        arguments.extend(argument(&name, node, notes));
+                        typed_inputs.extend(written_kind(node).map(|_| name));
+                    }
                     None => {
                         notes.warning(Code::MissingKey, &node.span, "an input without a name is omitted");
                     }
@@ -60,19 +64,22 @@ fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -
         Some(Value::Mapping(each)) => {
             for entry in each {
                 arguments.extend(argument(&entry.key, &entry.node, notes));
+                typed_inputs.extend(written_kind(&entry.node).map(|_| entry.key.clone()));
             }
         }
         _ => {}
     }
     for entry in sample.map(entries).unwrap_or_default() {
-        let value = entry.node.text().map_or_else(|| entry.node.to_json().to_string(), str::to_owned);
-        let kind = match entry.node.value {
-            Value::Scalar(_) => ArgumentType::String,
-            Value::List(_) | Value::Mapping(_) => ArgumentType::Json,
-        };
+        let (kind, value) = typed(&entry.node);
         let Some(name) = argument_name(&entry.key) else { continue };
         match arguments.iter_mut().find(|argument| argument.name == name) {
-            Some(argument) => argument.examples.push(value),
+            Some(argument) => {
+                // Without a type, a value has that of its sample: conditions depend on it.
+                if argument.kind == ArgumentType::String && !typed_inputs.contains(&argument.name) {
+                    argument.kind = kind;
+                }
+                argument.examples.push(value);
+            }
             // An input can be declared by its sample alone.
             None => arguments.push(ArgumentDefinition {
                 kind,
@@ -84,6 +91,10 @@ fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -
     arguments
 }
 
+fn written_kind(node: &Node) -> Option<String> {
+    text_of(node, "kind").or_else(|| text_of(node, "type"))
+}
+
 fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
     let Some(ours) = argument_name(name).filter(|ours| ours == name) else {
         notes.warning(
@@ -93,8 +104,8 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
         );
         return None;
     };
-    let written = text_of(node, "kind").or_else(|| text_of(node, "type"));
-    let kind = match written.as_deref() {
+    let value = if node.text().is_some() { Some(node) } else { get(node, "default").or_else(|| get(node, "example")) };
+    let kind = match written_kind(node).as_deref() {
         Some("integer") => ArgumentType::Integer,
         Some("number" | "float") => ArgumentType::Number,
         Some("boolean") => ArgumentType::Boolean,
@@ -103,7 +114,8 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
             notes.warning(Code::NotSupported, &node.span, format!("`{name}` had the kind `{media}` and becomes text"));
             ArgumentType::String
         }
-        _ => ArgumentType::String,
+        None => value.map_or(ArgumentType::String, |value| typed(value).0),
+        Some(_) => ArgumentType::String,
     };
     // Version 1 also allows the plain value.
     let default = node.text().map(str::to_owned).or_else(|| text_of(node, "default"));
@@ -121,14 +133,14 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
     })
 }
 
-/// Translates the body: role lines become calls of `role`.
-fn conversation(body: Range<usize>, is_mustache: bool, notes: &mut Notes<'_>) -> String {
+/// Translates the body: role lines become calls of `role`. The arguments are those of a Mustache template.
+fn conversation(body: Range<usize>, mustache: Option<&[ArgumentDefinition]>, notes: &mut Notes<'_>) -> String {
     let text = notes.source.text[body.clone()].to_owned();
     let mut out = String::new();
     let (mut start, mut at) = (body.start, body.start);
-    let put = |range: Range<usize>, out: &mut String, notes: &mut Notes<'_>| match is_mustache {
-        true => out.push_str(&handlebars::translate(range, notes)),
-        false => out.push_str(&notes.source.text[range]),
+    let put = |range: Range<usize>, out: &mut String, notes: &mut Notes<'_>| match mustache {
+        Some(arguments) => out.push_str(&handlebars::translate(range, arguments, notes)),
+        None => out.push_str(&notes.source.text[range]),
     };
     for line in text.split_inclusive('\n') {
         let end = at + line.len();

@@ -57,6 +57,9 @@ fn write_argument(text: &mut String, argument: &ArgumentDefinition) {
     if !argument.examples.is_empty() {
         put("examples", &list(argument.examples.iter().map(String::as_str)));
     }
+    if let Some(pattern) = &argument.constraints().pattern {
+        put("pattern", &scalar(pattern));
+    }
     for (key, bound) in [("minimum", argument.constraints().minimum), ("maximum", argument.constraints().maximum)] {
         if let Some(bound) = bound {
             put(key, &bound.to_string());

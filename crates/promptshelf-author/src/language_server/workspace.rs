@@ -193,13 +193,7 @@ impl Workspace {
         self.partials.clone_from(&definitions.partials);
         let checked = check(definitions, Some(&self.catalog));
         self.catalog = checked.catalog;
-        let errors = checked.diagnostics.iter().filter(|found| found.is_error());
-        let broken: BTreeSet<&str> = errors.map(|found| &*found.location.source.path).collect();
-        let mut found = checked.diagnostics.clone();
-        // The review of a broken prompt would see its last valid version, whose positions are outdated.
-        let review = self.reviewer.review(&self.catalog, &checked.diagnostics).into_iter();
-        found.extend(review.filter(|found| !broken.contains(&*found.location.source.path)));
-        found
+        self.reviewer.findings(&self.catalog, &checked.diagnostics)
     }
 
     fn to_lsp(&self, found: &Diagnostic) -> lsp::Diagnostic {

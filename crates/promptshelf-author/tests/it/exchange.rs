@@ -80,6 +80,9 @@ fn handlebars_find_their_counterparts() {
         ("\\{{x}} {#", "{{ \"{{\" }}x}} {{ \"{#\" }}"),
         ("{{>part a=1 b=c}}", "{% with a = 1, b = c %}{% include \"_part.md\" %}{% endwith %}"),
         ("{{lookup a b}}", "{{ a[b] }}"),
+        ("{{#a}}x{{/a}}{{^b}}y{{/b}}", "{% if a %}x{% endif %}{% if not (b) %}y{% endif %}"),
+        ("{{#a}}{{.}},{{/a}}", "{% for item in a %}{{ item }},{% endfor %}"),
+        ("{{#if a.length}}x{{/if}}", "{% if (a | length) %}x{% endif %}"),
     ];
     for (handlebars, ours) in cases {
         let made = imported("x.prompt", handlebars);
@@ -150,6 +153,81 @@ fn each_format_of_the_list_becomes_a_prompt_that_passes_the_check() {
     assert_eq!(messages(&catalog, "p-l", &[("v", "1")]), ["user: 1 {x}"]);
 }
 
+// req: S-255
+#[test]
+fn inputs_without_a_declaration_become_arguments() {
+    let made = [
+        imported("noinput.prompt", "---\nmodel: x/y\n---\nTell {{who}} about {{topic}}.{{#if brief}} Briefly.{{/if}}\n"),
+        imported("basic.prompty", "---\nname: basic\ndescription: d\n---\nsystem:\nYou help.\n\nuser:\n{{question}}\n"),
+        imported("dir.yaml", "version: 1.0.0\ntitle: Guide\ndescription: x\ninstructions: \"Read {{ recipe_dir }}/guide.md\"\n"),
+        imported("list.prompt", "{{#each names}}{{this}}, {{/each}}{{#each people}}{{first}}{{/each}}{{person.name}}"),
+    ];
+    let loader = shelved(&made);
+    assert_eq!(errors(&loader), Vec::<String>::new());
+    let catalog = loader.handle().current();
+    assert_eq!(asks(&catalog, "noinput"), ["who!", "topic!", "brief"]);
+    assert_eq!(asks(&catalog, "basic"), ["question!"]);
+    assert_eq!(asks(&catalog, "dir"), ["recipe_dir!"]);
+    assert_eq!(messages(&catalog, "dir", &[("recipe_dir", "/r")]), ["user: Read /r/guide.md"]);
+    assert_eq!(asks(&catalog, "list"), ["names", "people", "person!"]);
+    assert_eq!(messages(&catalog, "list", &[("names", "a,b"), ("person", r#"{"name":"Bo"}"#)]), ["user: a, b, Bo"]);
+}
+
+#[test]
+fn conditions_mean_what_they_meant() {
+    let made = [
+        imported(
+            "r.yaml",
+            "title: R\ndescription: d\nprompt: '{% if flag == \"true\" %}yes{% else %}no{% endif %}{% if n == \"5\" %} five{% endif %}'\nparameters:\n- {key: flag, input_type: boolean, requirement: required, description: x}\n- {key: n, input_type: number, requirement: required, description: x}\n",
+        ),
+        imported(
+            "p.prompty",
+            "---\nname: p\ndescription: d\nsample: {count: 3, on: false, all: [1]}\ninputs: {on: {description: x}}\n---\nuser:\n{% if count > 2 %}many{% endif %}{% if on %} on{% endif %} {{ all | length }}\n",
+        ),
+        imported("d.prompt", "---\ninput: {default: {on: false}}\n---\n{{#if on}}on{{else}}off{{/if}}"),
+        imported(
+            "m.prompty",
+            "---\nname: m\ndescription: d\ntemplate: {format: mustache}\nsample: {vip: true, tags: [a], rows: [{n: 1}], who: {n: Bo}}\n---\nuser:\n{{#vip}}Dear{{/vip}}{{^vip}}Hi{{/vip}}{{#tags}} {{.}}{{/tags}}{{#rows}}-{{n}}{{/rows}}{{#who}} {{n}}{{/who}}\n",
+        ),
+    ];
+    let loader = shelved(&made);
+    assert_eq!(errors(&loader), Vec::<String>::new());
+    let catalog = loader.handle().current();
+    assert_eq!(messages(&catalog, "r", &[("flag", "true"), ("n", "5")]), ["user: yes five"]);
+    assert_eq!(messages(&catalog, "r", &[("flag", "false"), ("n", "6")]), ["user: no"]);
+    assert_eq!(messages(&catalog, "p", &[("count", "3"), ("on", "false"), ("all", "[1]")]), ["user: many 1"]);
+    assert_eq!(messages(&catalog, "d", &[]), ["user: off"]);
+    let (rows, who) = (("rows", r#"[{"n":1},{"n":2}]"#), ("who", r#"{"n":"Ada"}"#));
+    let given = [("vip", "true"), ("tags", r#"["x","y"]"#), rows, who];
+    assert_eq!(messages(&catalog, "m", &given), ["user: Dear x y-1-2 Ada"]);
+    let given = [("vip", "false"), ("tags", "[]"), ("rows", "[]"), ("who", "{}")];
+    assert_eq!(messages(&catalog, "m", &given), ["user: Hi"]);
+}
+
+#[test]
+fn comments_that_the_program_skips_are_not_part_of_the_text() {
+    let made = imported(
+        "c.prompt",
+        "# Copyright\n#\n# Licensed\n\n---\ndescription: d\n---\n{{!-- note --}}\nHi{{! x }}\n",
+    );
+    let loader = shelved(&[made]);
+    assert_eq!(errors(&loader), Vec::<String>::new());
+    assert_eq!(messages(&loader.handle().current(), "c", &[]), ["user: Hi"]);
+}
+
+#[test]
+fn folders_of_commands_name_them_in_every_program() {
+    let path = |path: &str, format| import(&SourceText::new(path, "description='d'\nprompt='x'"), format).files[0].path.clone();
+    assert_eq!(path("commands/plan.toml", ImportFormat::Gemini), "plan.md");
+    assert_eq!(path("x/commands/git/plan.toml", ImportFormat::Gemini), "git-plan.md");
+    assert_eq!(path(".codex/prompts/draft.md", ImportFormat::Claude), "draft.md");
+    assert_eq!(path("any/where/draft.md", ImportFormat::Claude), "draft.md");
+    assert!(ImportFormat::Claude.can_have(".codex/prompts/draft.md", "").is_ok());
+    assert!(ImportFormat::Claude.can_have("a/SKILL.md", "").is_err());
+    assert!(ImportFormat::Claude.can_have("README.md", "").is_err());
+    assert!(ImportFormat::Claude.can_have(".claude/commands/README.md", "").is_ok());
+}
+
 #[test]
 fn a_table_of_prompts_becomes_a_file_a_row() {
     let made = imported(
@@ -207,11 +285,10 @@ fn said_with_all(loader: &Loader, name: &str) -> Vec<String> {
 
 #[test]
 fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
-    let notes = ("notes.txt", "Noted.");
-    let live = opened(&NATIVE.iter().copied().chain([notes]).collect::<Vec<_>>());
+    let live = opened(NATIVE);
     let imports: Vec<Imported> = NATIVE.iter().map(|(path, text)| imported(&format!("project/{path}"), text)).collect();
     let files = imports.iter().flat_map(|it| &it.files).map(|file| (file.path.as_str(), file.text.as_str()));
-    let ours = opened(&files.chain([notes]).collect::<Vec<_>>());
+    let ours = opened(&files.collect::<Vec<_>>());
     assert_eq!(errors(&ours), Vec::<String>::new());
     for name in ["fix", "audit", "git-commit", "ask", "sum", "pdf"] {
         assert_eq!(asks(&live.handle().current(), name), asks(&ours.handle().current(), name), "{name}");
@@ -228,7 +305,9 @@ fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
         losses,
         [
             "4:1 `model` has no equivalent in a prompt and is omitted",
+            "6:28 the file `notes.txt` is not attached; the text has its path",
             "3:1 `agent` has no equivalent in a prompt and is omitted",
+            "2:30 the file `notes.txt` is not attached; the text has its path",
             "3:1 `model` has no equivalent in a prompt and is omitted",
             "5:10 MCP has no role `system`; the text becomes a message of the user",
             "9:17 expected answers of a model are not tested, and are omitted",

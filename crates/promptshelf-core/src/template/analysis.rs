@@ -19,6 +19,8 @@ use super::lint::{Lint, Use};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemplateAnalysis {
+    /// Names that neither the template nor the engine defines, in the order of the text: its arguments.
+    pub variables: Vec<TemplateUse>,
     /// Calls of `role`, `attach`, `link` and `prompt`, in the order of the text.
     pub calls: Vec<TemplateUse>,
     /// Files and URIs that are attached by a literal; the span is the literal's.
@@ -45,6 +47,7 @@ impl TemplateAnalysis {
         let lint = Lint::of(text);
         let public = |uses: Vec<Use>| uses.into_iter().map(|Use { name, span }| TemplateUse { name, span }).collect();
         TemplateAnalysis {
+            variables: public(lint.variables),
             calls: public(lint.structure),
             attached: public(lint.attached),
             unenclosed: public(lint.unenclosed),

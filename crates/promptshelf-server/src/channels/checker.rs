@@ -1,7 +1,7 @@
 //! The check of a tree before it is published.
 
 use promptshelf_author::{
-    review,
+    findings,
     testing::{TestOutcome, TestSuite},
 };
 use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Definitions, Diagnostic, Severity, check};
@@ -63,8 +63,8 @@ impl Checker for LibraryChecker {
             Err(error) => return unreadable(&error),
         };
         let has_invalid_manifest = definitions.diagnostics.iter().any(is_of_manifest);
-        let Checked { catalog, diagnostics: mut found } = check(definitions, None);
-        found.extend(review(&catalog, &found));
+        let Checked { catalog, diagnostics } = check(definitions, None);
+        let mut found = findings(&catalog, &diagnostics);
         if has_invalid_manifest {
             // The resource may be declared in the part of the manifest that is invalid.
             found.retain(|finding| finding.code != Code::UnknownResource);
@@ -75,17 +75,17 @@ impl Checker for LibraryChecker {
         let count = |severity| found.iter().filter(|finding| finding.severity == severity).count() as u64;
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
         let first_warning = usize::try_from(errors).unwrap_or(usize::MAX);
-        let mut findings: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let mut sentences: Vec<String> = found.iter().map(ToString::to_string).collect();
         let tests = run_tests.then(|| {
             let outcomes = outcomes(catalog, tree);
             let failed: Vec<String> = outcomes.iter().filter(|outcome| !outcome.is_passed()).map(failure).collect();
             let counts = ((outcomes.len() - failed.len()) as u64, failed.len() as u64);
-            findings.splice(first_warning..first_warning, failed);
+            sentences.splice(first_warning..first_warning, failed);
             counts
         });
-        findings.truncate(MAX_FINDINGS);
+        sentences.truncate(MAX_FINDINGS);
         let is_unloadable = has_invalid_manifest && TreeSource::new(tree.clone()).read(None).is_err();
-        CheckReport { summary: CheckSummary { errors, warnings, tests }, findings, prompts, is_unloadable }
+        CheckReport { summary: CheckSummary { errors, warnings, tests }, findings: sentences, prompts, is_unloadable }
     }
 }
 

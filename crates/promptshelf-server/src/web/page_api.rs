@@ -3,14 +3,14 @@
 //! Names, titles, descriptions and messages come through `/mcp`, so that the page shows those of every
 //! client. The service decides on access, as for `/mcp`.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
     extract::{Path, RawQuery, State},
     response::Response,
 };
-use promptshelf_core::{Argument, ArgumentType, Diagnostic, Location, Prompt};
+use promptshelf_core::{Argument, ArgumentType, Diagnostic, Location, Prompt, Severity};
 use promptshelf_mcp::listed_prompt;
 use serde_json::{Value, json};
 
@@ -132,7 +132,9 @@ pub(super) async fn diagnostics(State(library): State<Library>, authenticated: A
         Err(rejection) => return rejected(&rejection),
     };
     let report = library.loader().reports().borrow().clone();
-    let all = if is_permitted { &*report.diagnostics } else { &[] };
+    let findings = if is_permitted { reviewed(&library).await } else { Arc::default() };
+    let all = &*findings;
+    let count = |severity| all.iter().filter(|found| found.severity == severity).count();
     let shown: Vec<Value> =
         all.iter().take(MAX_DIAGNOSTICS).map(|found| diagnostic(found, caller.identity().is_some())).collect();
     json_response(&json!({
@@ -141,8 +143,17 @@ pub(super) async fn diagnostics(State(library): State<Library>, authenticated: A
         "withheld": !is_permitted,
         "failure": report.failure.filter(|_| is_permitted).map(|failure| failure.to_string()),
         "total": all.len(),
+        "errors": count(Severity::Error),
+        "warnings": count(Severity::Warning),
+        "hints": count(Severity::Hint),
         "diagnostics": shown,
     }))
+}
+
+/// Returns the findings of the library; reviews it on a thread for blocking work.
+async fn reviewed(library: &Library) -> Arc<[Diagnostic]> {
+    let library = library.clone();
+    tokio::task::spawn_blocking(move || library.findings()).await.unwrap_or_default()
 }
 
 fn diagnostic(diagnostic: &Diagnostic, is_authenticated: bool) -> Value {
@@ -157,7 +168,7 @@ fn diagnostic(diagnostic: &Diagnostic, is_authenticated: bool) -> Value {
         .collect();
     let mut value = excerpt_at(&diagnostic.location, is_authenticated);
     value["code"] = json!(diagnostic.code.as_str());
-    value["severity"] = json!(if diagnostic.is_error() { "error" } else { "warning" });
+    value["severity"] = json!(diagnostic.severity.as_str());
     value["message"] = json!(diagnostic.message);
     value["help"] = json!(diagnostic.help);
     value["related"] = json!(related);

@@ -11,6 +11,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use promptshelf_core::{Diagnostic, Severity};
 use serde_json::Value;
 
 pub(crate) use self::visible::{visible, visible_at, visible_json, visible_line};
@@ -93,6 +94,14 @@ pub(crate) fn count_findings(errors: usize, warnings: usize) -> String {
         (0, warnings) => count(warnings, "warning"),
         (errors, warnings) => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
     }
+}
+
+/// Counts findings in words: errors, warnings and hints.
+pub(crate) fn count_all(findings: &[Diagnostic]) -> String {
+    let count_of = |severity| findings.iter().filter(|found| found.severity == severity).count();
+    let hints = count_of(Severity::Hint);
+    let found = count_findings(count_of(Severity::Error), count_of(Severity::Warning));
+    if hints > 0 { format!("{found}; {}", count(hints, "hint")) } else { found }
 }
 
 /// Shortens a line to a width in characters.

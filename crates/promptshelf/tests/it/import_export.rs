@@ -43,7 +43,10 @@ fn folder_import_reports_losses() {
     assert!(report.contains("in/greet.prompt:2:1") && report.contains("`model` has no equivalent"), "{report}");
     assert!(report.contains("in/.claude/commands/fix.md:5:1") && report.contains("never run"), "{report}");
     assert!(report.ends_with("library/fix.md\nlibrary/greet.md\n"), "{report}");
-    assert_eq!(text(&dry.stderr), "2 files would be written, 2 changes to review; 1 file of unknown format skipped\n");
+    assert_eq!(
+        text(&dry.stderr),
+        "skipped in/notes.txt: its format is not known; `--from` names it\n2 files would be written, 2 changes to review; 1 file skipped\n"
+    );
     assert!(!folder.path().join("library").exists());
 
     let done = promptshelf(folder.path(), &["import", "in", "--to", "library"]);
@@ -65,6 +68,73 @@ fn import_of_one_file_uses_the_named_format() {
     assert_eq!(text(&got.stdout), "Do it {{ y }}\n");
     let none = promptshelf(folder.path(), &["import", "x.md", "--to", "out"]);
     assert_eq!(none.status.code(), Some(1));
+}
+
+// req: S-255
+#[test]
+fn named_format_is_read_wherever_its_files_lie() {
+    let folder = folder(&[
+        (".codex/prompts/draft.md", "---\ndescription: Draft a PR\nargument-hint: \"[title]\"\n---\nDraft $1\n"),
+        ("commands/git/plan.toml", "description = \"Plan\"\nprompt = \"Plan {{args}}\"\n"),
+        ("gemini-extension.json", "{\"name\": \"x\", \"version\": \"1.0.0\"}"),
+        ("bad.txt", "x"),
+    ]);
+    let codex = promptshelf(folder.path(), &["import", ".codex/prompts", "--from", "claude", "--to", "out"]);
+    assert_eq!(codex.status.code(), Some(0), "{}", text(&codex.stderr));
+    let gemini = promptshelf(folder.path(), &["import", ".", "--from", "gemini", "--to", "out"]);
+    assert_eq!(gemini.status.code(), Some(0), "{}", text(&gemini.stderr));
+    let said = text(&gemini.stderr);
+    assert!(said.contains("skipped ./gemini-extension.json: the format gemini has files *.toml"), "{said}");
+    assert!(said.contains("skipped ./bad.txt: "), "{said}");
+    let got = promptshelf(folder.path(), &["get", "git-plan", "-l", "out", "--arg", "args=it"]);
+    assert_eq!(text(&got.stdout), "Plan it\n");
+    let none = promptshelf(folder.path(), &["import", "commands", "--from", "prompty", "--to", "out"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("skipped commands/git/plan.toml: the format prompty has files *.prompty"));
+}
+
+// req: S-256
+#[test]
+fn import_with_errors_says_so_in_its_first_line() {
+    let folder = folder(&[
+        ("in/a.yaml", "title: A\ndescription: d\nprompt: '{{ x | nofilter }}'\n"),
+        ("in/b.prompt", "---\ndescription: d\n---\nHi\n"),
+        ("in/.claude/commands/c.md", "---\ndescription: d\n---\nRead @src/main.rs now.\n"),
+    ]);
+    for dry in [true, false] {
+        let mut words = vec!["import", "in", "--to", "out"];
+        words.extend(dry.then_some("--dry-run"));
+        let ran = promptshelf(folder.path(), &words);
+        assert_eq!(ran.status.code(), Some(1));
+        let said = text(&ran.stderr);
+        assert!(said.starts_with("error: 1 of 3 new files has errors"), "{said}");
+        assert!(text(&ran.stdout).contains("nofilter"), "{}", text(&ran.stdout));
+    }
+    let listed = text(&promptshelf(folder.path(), &["list", "out"]).stdout);
+    assert!(listed.contains("b") && listed.contains("c") && !listed.contains("nofilter"), "{listed}");
+    let got = promptshelf(folder.path(), &["get", "c", "-l", "out"]);
+    assert_eq!(text(&got.stdout), "Read @src/main.rs now.\n");
+}
+
+#[test]
+fn other_files_of_a_skill_come_along() {
+    let folder = folder(&[
+        ("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Forms\n---\nRead references/a.md and run scripts/b.py\n"),
+        ("skills/pdf/references/a.md", "A.\n"),
+        ("skills/pdf/scripts/b.py", "print()\n"),
+        ("skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\nText.\n"),
+    ]);
+    for path in ["skills", "skills/pdf/SKILL.md"] {
+        let out = format!("out-{}", path.len());
+        let ran = promptshelf(folder.path(), &["import", path, "--to", &out]);
+        assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+        for file in ["pdf/SKILL.md", "pdf/references/a.md", "pdf/scripts/b.py"] {
+            assert!(folder.path().join(&out).join(file).is_file(), "{file}");
+        }
+        let got = promptshelf(folder.path(), &["get", "pdf", "-l", &out]);
+        assert!(text(&got.stdout).starts_with("Read references/a.md"), "{}", text(&got.stderr));
+    }
+    assert!(folder.path().join("out-6/plain.md").is_file());
 }
 
 #[test]

@@ -115,6 +115,10 @@ impl Scopes {
 /// Translates `a.b.[0]` to `a.b[0]`; `None` if a part is not a name.
 fn parts(path: &str) -> Option<String> {
     let mut out = String::new();
+    // The number of items, which scripts know as a property.
+    if let Some(list) = path.strip_suffix(".length") {
+        return parts(list).map(|list| format!("({list} | length)"));
+    }
     for part in path.split(['.', '/']) {
         let inner = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')).unwrap_or(part);
         let is_name = inner.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

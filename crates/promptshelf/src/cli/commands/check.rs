@@ -6,7 +6,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_author::{clients, review, sarif};
+use promptshelf_author::{clients, findings, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_git::GitAddress;
 use promptshelf_server::{Library, OpenError};
@@ -21,7 +21,7 @@ use crate::{
     args::{CheckArguments, CheckFormat, Deny},
     exit::{Exit, Failure},
     library::{self, granted_roots},
-    output::{Output, count, count_findings, pretty_json},
+    output::{Output, count, count_all, pretty_json},
     settings::{self, ServerFileLocation},
 };
 
@@ -121,8 +121,7 @@ fn check(
 
 /// Returns the findings of the check, of the review, and about the clients.
 pub(crate) fn all_findings(catalog: &Catalog, found: &[Diagnostic], clients: &[&clients::Client]) -> Vec<Diagnostic> {
-    let mut all = found.to_vec();
-    all.extend(review(catalog, found));
+    let mut all = findings(catalog, found);
     all.extend(clients.iter().flat_map(|client| clients::lint(catalog, client)));
     all
 }
@@ -175,13 +174,9 @@ fn print_findings<W: Write>(
             format!("`promptshelf explain {}` explains the first finding; every code has such a page", first.code);
         writeln!(output.out, "{hint}\n")?;
     }
-    let count_of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
-    let (errors, hints) = (count_of(Severity::Error), count_of(Severity::Hint));
-    let mut found = count_findings(errors, count_of(Severity::Warning));
-    if hints > 0 {
-        found.push_str(&format!("; {}", count(hints, "hint")));
-    }
-    let style = if errors > 0 { BAD } else { GOOD };
+    let found = count_all(diagnostics);
+    let errors = diagnostics.iter().any(Diagnostic::is_error);
+    let style = if errors { BAD } else { GOOD };
     let library = output.line(&folder.display().to_string()).into_owned();
     let summary = format!("{library}: {}, {found}", count(prompts, "prompt"));
     let summary = output.styled(style, &summary);

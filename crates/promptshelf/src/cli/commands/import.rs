@@ -1,7 +1,7 @@
 //! `promptshelf import`: converts prompts of other programs to files of a library.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -10,6 +10,7 @@ use std::{
 use promptshelf_author::{ImportFormat, ImportedFile, import};
 use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
+use promptshelf_source::{MemoryFile, TreeSource, read_tree};
 
 use super::diagnostics::DiagnosticFormat;
 use crate::{
@@ -19,6 +20,9 @@ use crate::{
     output::{Output, count},
 };
 
+/// The file that makes a folder a skill.
+const SKILL_FILE: &str = "SKILL.md";
+
 /// The maximum depth of folders, and the maximum number of files in all of them.
 const MAX_DEPTH: usize = 16;
 const MAX_FILES: usize = 100_000;
@@ -26,110 +30,199 @@ const MAX_FILES: usize = 100_000;
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// The number of skipped files that are listed.
+const MAX_SKIPPED: usize = 200;
+
 pub(crate) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
-    let is_file = arguments.path.is_file();
+    let mut import = Import { format: arguments.from, is_file: arguments.path.is_file(), ..Import::default() };
     let files = files(&arguments.path)?;
-    let (mut losses, mut imports, mut skipped) = (Vec::new(), BTreeMap::<String, ImportedFile>::new(), 0);
-    let mut problems = Vec::new();
-    for path in files {
-        let shown = path.display().to_string().replace('\\', "/");
-        let text = match read(&path) {
+    let skills = match arguments.from {
+        None | Some(ImportFormat::Skill) => skills(&arguments.path, &files),
+        Some(_) => Vec::new(),
+    };
+    for path in files.iter().filter(|path| !skills.iter().any(|skill| path.starts_with(&skill.folder))) {
+        import.read(path)?;
+    }
+    for skill in &skills {
+        import.copy(skill)?;
+    }
+    import.finish(arguments)
+}
+
+/// A skill with other files that its text may refer to.
+struct SkillFolder {
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+/// Returns the folders of skills that have more files than `SKILL.md`. That of a single file is listed here.
+fn skills(path: &Path, files: &[PathBuf]) -> Vec<SkillFolder> {
+    let skill = |file: &PathBuf| {
+        let folder = file.parent().filter(|_| file.ends_with(SKILL_FILE))?;
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let mut inside = Vec::new();
+        match path.is_file() {
+            true => walk(folder, 0, &mut inside).ok()?,
+            false => inside.extend(files.iter().filter(|file| file.starts_with(folder)).cloned()),
+        }
+        inside.sort();
+        (inside.len() > 1).then(|| SkillFolder { folder: folder.to_owned(), files: inside })
+    };
+    files.iter().filter_map(skill).collect()
+}
+
+/// The files of an import, and everything that is reported about them.
+#[derive(Default)]
+struct Import {
+    format: Option<ImportFormat>,
+    is_file: bool,
+    /// The contents of new files, by path.
+    files: BTreeMap<String, Vec<u8>>,
+    losses: Vec<Diagnostic>,
+    /// The files that were not imported, with the reasons.
+    skipped: Vec<(String, String)>,
+    problems: Vec<String>,
+}
+
+impl Import {
+    fn read(&mut self, path: &Path) -> Result<(), Failure> {
+        let shown = shown(path);
+        let text = match read(path) {
             Ok(Some(text)) => text,
-            Ok(None) if !is_file => {
-                skipped += 1;
-                continue;
+            Ok(None) if self.is_file => {
+                return Err(Failure::new(Exit::Failed, format!("{shown} {NO_TEXT}")));
             }
-            Ok(None) => return Err(Failure::new(Exit::Failed, format!("{shown} is not UTF-8, or larger than 16 MiB"))),
+            Ok(None) => {
+                self.skipped.push((shown, NO_TEXT.replacen("is", "it is", 1)));
+                return Ok(());
+            }
             Err(error) => {
-                problems.push(format!("{shown} cannot be read: {error}"));
-                continue;
+                self.problems.push(format!("{shown} cannot be read: {error}"));
+                return Ok(());
             }
         };
-        let detected = ImportFormat::of(&shown, &text);
-        let format = match arguments.from {
-            // `--from` decides for a single file; in a folder it selects the files of that format.
-            Some(format) if is_file => format,
-            Some(format) if detected == Some(format) => format,
-            None if detected.is_some() => detected.unwrap_or(ImportFormat::Claude),
-            _ => {
-                skipped += 1;
+        let format = match self.format {
+            // `--from` decides for a single file; in a folder it selects the files that can have the format.
+            Some(format) if self.is_file => Ok(format),
+            Some(format) => format.can_have(&shown, &text).map(|()| format),
+            None => ImportFormat::of(&shown, &text).ok_or_else(|| "its format is not known; `--from` names it".to_owned()),
+        };
+        match format {
+            Ok(format) => {
+                let imported = import(&SourceText::new(shown.clone(), text), format);
+                self.losses.extend(imported.losses);
+                for ImportedFile { path, text } in imported.files {
+                    self.add(&shown, path, text.into_bytes());
+                }
+            }
+            Err(reason) => self.skipped.push((shown, reason)),
+        }
+        Ok(())
+    }
+
+    /// Copies a skill as it is: libraries read skills, and their texts refer to their files.
+    fn copy(&mut self, skill: &SkillFolder) -> Result<(), Failure> {
+        let absolute = std::path::absolute(&skill.folder)?;
+        let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for path in &skill.files {
+            let inside = shown(path.strip_prefix(&skill.folder).unwrap_or(path));
+            match fs::metadata(path).and_then(|found| if found.len() > MAX_BYTES { Ok(None) } else { fs::read(path).map(Some) }) {
+                Ok(Some(bytes)) => self.add(&shown(path), format!("{name}/{inside}"), bytes),
+                Ok(None) => self.skipped.push((shown(path), "it is larger than 16 MiB".to_owned())),
+                Err(error) => self.problems.push(format!("{} cannot be read: {error}", shown(path))),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, from: &str, to: String, bytes: Vec<u8>) {
+        if self.files.contains_key(&to) {
+            self.problems.push(format!("{from}: skipped, because another file was converted to {to}"));
+        } else {
+            self.files.insert(to, bytes);
+        }
+    }
+
+    /// Checks the library with the new files, and returns the errors in them.
+    fn errors(&self, library: &Path) -> Vec<Diagnostic> {
+        let present = read_tree(library).unwrap_or_default();
+        let is_new = |path: &str| !library.join(path).exists();
+        let new = self.files.iter().filter(|(path, _)| is_new(path));
+        let tree = present.with(new.map(|(path, bytes)| (path.as_str(), Some(MemoryFile::new(bytes.as_slice())))));
+        let Ok(checked) = Library::builder().source(TreeSource::lenient(tree)).build() else { return Vec::new() };
+        let is_ours = |path: &str| self.files.contains_key(path) && is_new(path);
+        let diagnostics = checked.diagnostics();
+        diagnostics.iter().filter(|found| found.is_error() && is_ours(&found.location.source.path)).cloned().collect()
+    }
+
+    fn finish(mut self, arguments: &ImportArguments) -> Result<(), Failure> {
+        let errors = self.errors(&arguments.to);
+        let mut stderr = Output::stderr();
+        if !errors.is_empty() {
+            let broken: BTreeSet<&str> = errors.iter().map(|error| &*error.location.source.path).collect();
+            let library = stderr.line(&command_line::path(&arguments.to)).into_owned();
+            writeln!(
+                stderr.out,
+                "error: {} of {} {} and will not be served; see `promptshelf check {library}`",
+                broken.len(),
+                count(self.files.len(), "new file"),
+                if broken.len() == 1 { "has errors" } else { "have errors" }
+            )?;
+        }
+        let mut output = Output::stdout();
+        let of = |folder| DiagnosticFormat { folder, colours: output.colours, width: output.width };
+        let (losses, broken) = (of(Path::new(".")), of(&arguments.to));
+        for loss in &self.losses {
+            writeln!(output.out, "{}\n", losses.format(loss))?;
+        }
+        for error in &errors {
+            writeln!(output.out, "{}\n", broken.format(error))?;
+        }
+        let mut written = 0;
+        for (path, bytes) in &self.files {
+            let path = arguments.to.join(path);
+            if !arguments.dry_run
+                && let Err(error) = write(&path, bytes)
+            {
+                self.problems.push(match error.kind() {
+                    io::ErrorKind::AlreadyExists => format!("{} already exists and was not changed", path.display()),
+                    _ => format!("{} cannot be written: {error}", path.display()),
+                });
                 continue;
             }
-        };
-        let imported = import(&SourceText::new(shown.clone(), text), format);
-        losses.extend(imported.losses);
-        for file in imported.files {
-            if imports.contains_key(&file.path) {
-                problems.push(format!("{shown}: skipped, because another file was converted to {}", file.path));
-            } else {
-                imports.insert(file.path.clone(), file);
-            }
+            let line = output.line(&path.display().to_string()).into_owned();
+            writeln!(output.out, "{line}")?;
+            written += 1;
         }
+        output.out.flush()?;
+        for (path, reason) in self.skipped.iter().take(MAX_SKIPPED) {
+            let line = stderr.line(&format!("skipped {path}: {reason}")).into_owned();
+            writeln!(stderr.out, "{line}")?;
+        }
+        for problem in &self.problems {
+            let problem = stderr.line(problem).into_owned();
+            writeln!(stderr.out, "warning: {problem}")?;
+        }
+        let verb = if arguments.dry_run { "would be written" } else { "written" };
+        let lost = self.losses.iter().filter(|loss| !loss.is_error()).count();
+        let mut summary = format!("{} {verb}, {} to review", count(written, "file"), count(lost, "change"));
+        if !self.skipped.is_empty() {
+            summary.push_str(&format!("; {} skipped", count(self.skipped.len(), "file")));
+        }
+        writeln!(stderr.out, "{summary}")?;
+        let is_incomplete = !self.problems.is_empty() || self.losses.iter().any(Diagnostic::is_error);
+        if written == 0 || is_incomplete || !errors.is_empty() {
+            return Err(Failure::reported(Exit::Failed));
+        }
+        Ok(())
     }
-    finish(arguments, &losses, imports.into_values().collect(), problems, skipped)
 }
 
-fn finish(
-    arguments: &ImportArguments,
-    losses: &[Diagnostic],
-    imports: Vec<ImportedFile>,
-    mut problems: Vec<String>,
-    skipped: usize,
-) -> Result<(), Failure> {
-    let mut output = Output::stdout();
-    let format = DiagnosticFormat { folder: Path::new("."), colours: output.colours, width: output.width };
-    for loss in losses {
-        writeln!(output.out, "{}\n", format.format(loss))?;
-    }
-    let mut written = Vec::new();
-    for file in imports {
-        let path = arguments.to.join(&file.path);
-        if !arguments.dry_run
-            && let Err(error) = write(&path, file.text.as_bytes())
-        {
-            problems.push(match error.kind() {
-                io::ErrorKind::AlreadyExists => format!("{} already exists and was not changed", path.display()),
-                _ => format!("{} cannot be written: {error}", path.display()),
-            });
-            continue;
-        }
-        let line = output.line(&path.display().to_string()).into_owned();
-        writeln!(output.out, "{line}")?;
-        written.push(file.path);
-    }
-    output.out.flush()?;
-    let verb = if arguments.dry_run { "would be written" } else { "written" };
-    let lost = losses.iter().filter(|loss| !loss.is_error()).count();
-    let mut summary = format!("{} {verb}, {} to review", count(written.len(), "file"), count(lost, "change"));
-    if skipped > 0 {
-        summary.push_str(&format!("; {} of unknown format skipped", count(skipped, "file")));
-    }
-    let mut stderr = Output::stderr();
-    for problem in &problems {
-        let problem = stderr.line(problem).into_owned();
-        writeln!(stderr.out, "warning: {problem}")?;
-    }
-    writeln!(stderr.out, "{summary}")?;
-    if !arguments.dry_run {
-        note_errors(&arguments.to, &written, &mut stderr)?;
-    }
-    if written.is_empty() || !problems.is_empty() || losses.iter().any(Diagnostic::is_error) {
-        return Err(Failure::reported(Exit::Failed));
-    }
-    Ok(())
-}
+/// The reason why a file is not read.
+const NO_TEXT: &str = "is not UTF-8, or larger than 16 MiB";
 
-/// Notes how many of the new files have errors.
-fn note_errors<W: Write>(folder: &Path, written: &[String], output: &mut Output<W>) -> Result<(), Failure> {
-    let Ok(library) = Library::builder().folder(folder).build() else { return Ok(()) };
-    let is_new =
-        |found: &&Diagnostic| found.is_error() && written.iter().any(|path| *path == found.location.source.path);
-    let errors = library.diagnostics().iter().filter(is_new).count();
-    if errors > 0 {
-        let folder = output.line(&command_line::path(folder)).into_owned();
-        writeln!(output.out, "note: {} in the new files; see `promptshelf check {folder}`", count(errors, "error"))?;
-    }
-    Ok(())
+fn shown(path: &Path) -> String {
+    path.display().to_string().replace('\\', "/")
 }
 
 /// Returns the file, or all files below the folder, sorted by path.

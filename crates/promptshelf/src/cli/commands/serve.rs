@@ -26,7 +26,7 @@ use promptshelf_server::{
     usage::UsageLog,
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Service, Usage};
-use promptshelf_source::{Fixed, Loader, SourceState};
+use promptshelf_source::{Fixed, SourceState};
 
 use self::{
     announce::Announcement,
@@ -39,7 +39,7 @@ use crate::{
     command_line,
     exit::{Exit, Failure},
     observe::{MetricsServer, RequestObserver},
-    output::{count, count_findings},
+    output::{count, count_all},
     settings::{self, ServedLibrary, ServerFileLocation, Settings, Traces, UsageSettings},
     sources::{OpenSources, SharedSettings, StateFolder},
 };
@@ -392,17 +392,19 @@ fn refuse_errors(served: &Served, place: &ServedLibrary) -> Result<(), Failure> 
 }
 
 /// Logs a summary of a library after each load that changed it. The loader itself logs each new diagnostic.
-async fn log_changes(channel: Option<String>, loader: Loader) {
+async fn log_changes(channel: Option<String>, library: Library) {
+    let loader = library.loader().clone();
     let mut reports = loader.reports();
     let mut known = reports.borrow_and_update().serial;
     while reports.changed().await.is_ok() {
-        let report = reports.borrow_and_update().clone();
-        if report.serial == known {
+        let serial = reports.borrow_and_update().serial;
+        if serial == known {
             continue;
         }
-        known = report.serial;
-        let errors = report.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-        let findings = count_findings(errors, report.diagnostics.len() - errors);
+        known = serial;
+        let reviewed = library.clone();
+        let findings = tokio::task::spawn_blocking(move || reviewed.findings()).await.unwrap_or_default();
+        let findings = count_all(&findings);
         let prompts = count(loader.handle().current().prompts().len(), "prompt");
         match &channel {
             None => tracing::info!("library changed: {prompts}, {findings}"),

@@ -8,7 +8,7 @@ use promptshelf_server::Library;
 use crate::{
     args::LogFormat,
     command_line,
-    output::{Output, count, count_findings},
+    output::{Output, count, count_all},
     settings::HttpSettings,
 };
 
@@ -126,13 +126,11 @@ impl Announcement<'_> {
     fn summary(&self) -> String {
         let catalog = self.library.catalog();
         let resources = catalog.resources().len() + catalog.templates().len();
-        let diagnostics = self.library.diagnostics();
-        let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
         format!(
             "{}, {}, {}",
             count(catalog.prompts().len(), "prompt"),
             count(resources, "resource"),
-            count_findings(errors, diagnostics.len() - errors)
+            count_all(&self.library.findings())
         )
     }
 

@@ -123,7 +123,7 @@ impl Served {
     /// Logs changes, from now on.
     pub(super) fn log_changes(&self) {
         for (channel, library) in self.libraries() {
-            tokio::spawn(log_changes(channel.map(str::to_owned), library.loader().clone()));
+            tokio::spawn(log_changes(channel.map(str::to_owned), library.clone()));
         }
     }
 
