@@ -87,9 +87,8 @@ pub struct ImportedFile {
 }
 
 /// Names of Markdown files that are about a project and are no prompts, in lower case.
-const DOCUMENTS: &[&str] = &[
-    "readme", "license", "changelog", "contributing", "security", "code_of_conduct", "agents", "claude", "gemini",
-];
+const DOCUMENTS: &[&str] =
+    &["readme", "license", "changelog", "contributing", "security", "code_of_conduct", "agents", "claude", "gemini"];
 
 impl ImportFormat {
     /// Checks that a file can have this format, wherever it lies.
@@ -122,7 +121,9 @@ impl ImportFormat {
             ImportFormat::PromptsChat => (&[".csv"], &["act"]),
         };
         if !endings.iter().any(|ending| lower.ends_with(ending)) {
-            let endings = endings.iter().map(|ending| if ending.starts_with('.') { format!("*{ending}") } else { ending.replace("skill.md", "SKILL.md") });
+            let endings = endings.iter().map(|ending| {
+                if ending.starts_with('.') { format!("*{ending}") } else { ending.replace("skill.md", "SKILL.md") }
+            });
             return Err(format!("the format {} has files {}", self.as_str(), endings.collect::<Vec<_>>().join(", ")));
         }
         let other = ImportFormat::of(path, text).filter(|other| *other != self);
@@ -263,7 +264,8 @@ fn declare_used(prompt: &mut Foreign) {
             continue;
         }
         let statement = before.rfind("{%").filter(|at| before.rfind("{{").is_none_or(|tag| tag < *at));
-        let is_list = statement.is_some_and(|at| before[at..].trim_start_matches(['{', '%', '-', ' ']).starts_with("for "));
+        let is_list =
+            statement.is_some_and(|at| before[at..].trim_start_matches(['{', '%', '-', ' ']).starts_with("for "));
         let has_parts = after[used.name.len()..].starts_with(['.', '[']);
         let kind = match (has_parts, is_list) {
             (true, _) => ArgumentType::Json,

@@ -34,3 +34,4 @@ pub(crate) use environment::{is_filter, known_globals};
 pub(crate) use functions::sent;
 pub(crate) use lint::Lint;
 pub(crate) use piece::{Attach, Call, Directive, Link, Piece, Remaining};
+pub(crate) use syntax::or_literally;

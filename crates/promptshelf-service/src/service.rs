@@ -171,8 +171,11 @@ impl Service {
         self.usage.as_ref().map(ServiceUsage::usage)
     }
 
-    /// Begins to count a call of a prompt that the caller may use.
+    /// Begins to count a call of a prompt that the caller may use; previews do not count.
     pub(crate) fn counted(&self, view: &View, method: &'static str, prompt: &Arc<Prompt>) -> Option<CountedCall> {
+        if view.caller().client().is_preview() {
+            return None;
+        }
         // The call counts for the channel that it is served from.
         let service = match self.rollout.get() {
             Some(served) if view.rollout_group() == Some(RolloutGroup::Candidate) => &served.candidate,

@@ -39,9 +39,10 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
                         argument.default = Some(value);
                         argument.required = false;
                     }
-                    None => prompt
-                        .arguments
-                        .push(ArgumentDefinition { kind, ..ArgumentDefinition::new(entry.key.clone()).default_value(value) }),
+                    None => prompt.arguments.push(ArgumentDefinition {
+                        kind,
+                        ..ArgumentDefinition::new(entry.key.clone()).default_value(value)
+                    }),
                 }
             }
         }

@@ -45,7 +45,8 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
 
 /// Keeps the meaning of conditions: all parameters of goose are text, so a condition compares them with texts.
 fn keep_text(argument: &mut ArgumentDefinition, template: &str) {
-    let is_plain = |before: &str, after: &str| before.trim_end().ends_with("{{") && after.trim_start().starts_with("}}");
+    let is_plain =
+        |before: &str, after: &str| before.trim_end().ends_with("{{") && after.trim_start().starts_with("}}");
     let analysis = TemplateAnalysis::of(template);
     let mut uses = analysis.variables.iter().filter(|used| used.name == argument.name);
     if uses.all(|used| is_plain(&template[..used.span.start], &template[used.span.end..])) {

@@ -182,7 +182,8 @@ impl<'t> Work<'t, '_, '_> {
         let argument = self.arguments.iter().find(|argument| argument.name == value);
         let starts = |bracket| argument.and_then(|it| it.examples.first()).is_some_and(|it| it.starts_with(bracket));
         let is_object = argument.is_some_and(|it| it.kind == ArgumentType::Json) && starts('{');
-        let is_list = argument.is_some_and(|it| matches!(it.kind, ArgumentType::Json | ArgumentType::List)) && !is_object;
+        let is_list =
+            argument.is_some_and(|it| matches!(it.kind, ArgumentType::Json | ArgumentType::List)) && !is_object;
         let (statement, end, is_scope) = match (is_inverted, uses_item || is_list) {
             (true, _) => (format!("if not ({value})"), "endif", false),
             (false, _) if is_object => {

@@ -33,9 +33,9 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
         }
         _ => is_hidden(home).unwrap_or_else(|| {
             // Folders of commands give them names in the folders of other programs and of extensions, too.
-            let inside = ["/commands/", "/prompts/"].iter().filter_map(|folder| {
-                format!("/{path}").rfind(folder).map(|at| &path[at + folder.len() - 1..])
-            });
+            let inside = ["/commands/", "/prompts/"]
+                .iter()
+                .filter_map(|folder| format!("/{path}").rfind(folder).map(|at| &path[at + folder.len() - 1..]));
             let name = inside.min_by_key(|inside| inside.len()).unwrap_or(name);
             let stem = name.strip_suffix(ending).or_else(|| name.strip_suffix(".md")).unwrap_or(name);
             let ending = if name.ends_with(".yaml") { "" } else { ending };

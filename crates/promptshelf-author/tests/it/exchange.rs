@@ -157,9 +157,15 @@ fn each_format_of_the_list_becomes_a_prompt_that_passes_the_check() {
 #[test]
 fn inputs_without_a_declaration_become_arguments() {
     let made = [
-        imported("noinput.prompt", "---\nmodel: x/y\n---\nTell {{who}} about {{topic}}.{{#if brief}} Briefly.{{/if}}\n"),
+        imported(
+            "noinput.prompt",
+            "---\nmodel: x/y\n---\nTell {{who}} about {{topic}}.{{#if brief}} Briefly.{{/if}}\n",
+        ),
         imported("basic.prompty", "---\nname: basic\ndescription: d\n---\nsystem:\nYou help.\n\nuser:\n{{question}}\n"),
-        imported("dir.yaml", "version: 1.0.0\ntitle: Guide\ndescription: x\ninstructions: \"Read {{ recipe_dir }}/guide.md\"\n"),
+        imported(
+            "dir.yaml",
+            "version: 1.0.0\ntitle: Guide\ndescription: x\ninstructions: \"Read {{ recipe_dir }}/guide.md\"\n",
+        ),
         imported("list.prompt", "{{#each names}}{{this}}, {{/each}}{{#each people}}{{first}}{{/each}}{{person.name}}"),
     ];
     let loader = shelved(&made);
@@ -206,10 +212,8 @@ fn conditions_mean_what_they_meant() {
 
 #[test]
 fn comments_that_the_program_skips_are_not_part_of_the_text() {
-    let made = imported(
-        "c.prompt",
-        "# Copyright\n#\n# Licensed\n\n---\ndescription: d\n---\n{{!-- note --}}\nHi{{! x }}\n",
-    );
+    let made =
+        imported("c.prompt", "# Copyright\n#\n# Licensed\n\n---\ndescription: d\n---\n{{!-- note --}}\nHi{{! x }}\n");
     let loader = shelved(&[made]);
     assert_eq!(errors(&loader), Vec::<String>::new());
     assert_eq!(messages(&loader.handle().current(), "c", &[]), ["user: Hi"]);
@@ -217,7 +221,9 @@ fn comments_that_the_program_skips_are_not_part_of_the_text() {
 
 #[test]
 fn folders_of_commands_name_them_in_every_program() {
-    let path = |path: &str, format| import(&SourceText::new(path, "description='d'\nprompt='x'"), format).files[0].path.clone();
+    let path = |path: &str, format| {
+        import(&SourceText::new(path, "description='d'\nprompt='x'"), format).files[0].path.clone()
+    };
     assert_eq!(path("commands/plan.toml", ImportFormat::Gemini), "plan.md");
     assert_eq!(path("x/commands/git/plan.toml", ImportFormat::Gemini), "git-plan.md");
     assert_eq!(path(".codex/prompts/draft.md", ImportFormat::Claude), "draft.md");

@@ -6,7 +6,7 @@
 //! Elsewhere: filters with another result than the engine's (`filters`), and operators (`operators`).
 
 use minijinja::{
-    Environment, Error, State, Value, filters, tests,
+    Environment, Error, ErrorKind, State, Value, filters, tests,
     value::{Rest, ValueKind, ValueOrKwargs},
 };
 
@@ -39,10 +39,52 @@ enum Work {
     Sum,
 }
 
-pub(super) fn add_to(environment: &mut Environment<'static>) {
+/// What a filter or test does that cannot be applied to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// It fails. For the check, which finds mistakes in the template itself.
+    Fails,
+    /// A filter returns the value as it is, and a test is false: a template that the check accepts renders for all values.
+    IsPassedOver,
+}
+
+impl Misfit {
+    /// Wraps a filter.
+    pub(super) fn filter(
+        self,
+        filter: impl Fn(&mut State<'_, '_>, &Value, &[Value]) -> Result<Value, Error> + Send + Sync + 'static,
+    ) -> impl Fn(&mut State<'_, '_>, &Value, Rest<ValueOrKwargs>) -> Result<Value, Error> + Send + Sync + 'static {
+        move |state, value, arguments| {
+            let mut values = vec![value.clone()];
+            values.extend(arguments.into_values());
+            match filter(state, value, &values) {
+                // A missing value stays missing.
+                Err(error) if self.passes_over(&error) && value.is_none() => Ok(Value::UNDEFINED),
+                Err(error) if self.passes_over(&error) => Ok(value.clone()),
+                result => result,
+            }
+        }
+    }
+
+    /// Wraps a test.
+    fn test(self, result: Result<bool, Error>) -> Result<bool, Error> {
+        match result {
+            Err(error) if self.passes_over(&error) => Ok(false),
+            result => result,
+        }
+    }
+
+    /// Whether an error is not about the budget. The check has found the mistakes of the template itself.
+    fn passes_over(self, error: &Error) -> bool {
+        self == Misfit::IsPassedOver && error.kind() != ErrorKind::OutOfFuel
+    }
+}
+
+pub(super) fn add_to(environment: &mut Environment<'static>, misfit: Misfit) {
     let mut add =
-        |name: &'static str, work: Work, filter: Value| environment.add_filter(name, filter_with(work, filter));
+        |name: &'static str, work: Work, filter: Value| environment.add_filter(name, filter_with(misfit, work, filter));
     for (name, filter) in [
+        ("abs", Value::from_function(filters::abs)),
         ("attr", Value::from_function(filters::attr)),
         ("count", Value::from_function(filters::length)),
         ("first", Value::from_function(filters::first)),
@@ -50,11 +92,12 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
         ("int", Value::from_function(filters::int)),
         ("last", Value::from_function(filters::last)),
         ("length", Value::from_function(filters::length)),
+        ("round", Value::from_function(filters::round)),
     ] {
         add(name, Work::Length, filter);
     }
     for (name, filter) in [
-        ("chain", Value::from_function(filters::chain)),
+        ("chain", Value::from_function(chain)),
         ("items", Value::from_function(filters::items)),
         ("list", Value::from_function(filters::list)),
         ("zip", Value::from_function(filters::zip)),
@@ -113,11 +156,16 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
             let test = test.clone();
             environment.add_test(*name, move |state: &mut State<'_, '_>, value: &Value, other: &Value| {
                 spend_comparison(state, value, other)?;
-                test.call(state, &[value.clone(), other.clone()]).map(|answer| answer.is_true())
+                misfit.test(test.call(state, &[value.clone(), other.clone()]).map(|answer| answer.is_true()))
             });
         }
     }
     for (name, test) in [
+        ("divisibleby", Value::from_function(is_divisible)),
+        ("even", Value::from_function(tests::is_even)),
+        ("filter", Value::from_function(tests::is_filter)),
+        ("odd", Value::from_function(tests::is_odd)),
+        ("test", Value::from_function(tests::is_test)),
         ("lower", Value::from_function(tests::is_lower)),
         ("upper", Value::from_function(tests::is_upper)),
         ("startingwith", Value::from_function(tests::is_startingwith)),
@@ -128,22 +176,37 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
                 spend_deep(state, value, CHARACTER)?;
             }
             let values: Vec<Value> = std::iter::once(value.clone()).chain(others.0).collect();
-            test.call(state, &values).map(|answer| answer.is_true())
+            misfit.test(test.call(state, &values).map(|answer| answer.is_true()))
         });
     }
-    environment.add_test("in", is_in);
+    environment.add_test("in", move |state: &mut State<'_, '_>, value: &Value, container: &Value| {
+        misfit.test(is_in(state, value, container))
+    });
+}
+
+/// The engine's `chain`, which finds out only when its result is used that a value has no items.
+fn chain(state: &mut State<'_, '_>, value: &Value, others: Rest<Value>) -> Result<Value, Error> {
+    for value in std::iter::once(value).chain(others.iter()) {
+        value.try_iter()?;
+    }
+    let values: Vec<Value> = std::iter::once(value.clone()).chain(others.0).collect();
+    Value::from_function(filters::chain).call(state, &values)
+}
+
+/// `value is divisibleby(other)`. The engine panics for zero.
+fn is_divisible(value: &Value, other: &Value) -> bool {
+    f64::try_from(other.clone()).is_ok_and(|other| other != 0.0) && tests::is_divisibleby(value, other)
 }
 
 /// Wraps a filter of the engine.
 fn filter_with(
+    misfit: Misfit,
     work: Work,
     filter: Value,
 ) -> impl Fn(&mut State<'_, '_>, &Value, Rest<ValueOrKwargs>) -> Result<Value, Error> + Send + Sync + 'static {
-    move |state, value, arguments| {
-        let mut values = vec![value.clone()];
-        values.extend(arguments.into_values());
+    misfit.filter(move |state, value, values| {
         spend_work(state, work, value, &values[1..])?;
-        let result = filter.call(state, &values)?;
+        let result = filter.call(state, values)?;
         let result = settled(state, result)?;
         match (result.kind(), work) {
             (ValueKind::Seq, Work::Length) => Ok(result),
@@ -159,7 +222,7 @@ fn filter_with(
             }
             _ => Ok(result),
         }
-    }
+    })
 }
 
 fn spend_work(state: &mut State<'_, '_>, work: Work, value: &Value, arguments: &[Value]) -> Result<(), Error> {

@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value as JinjaValue};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value as JinjaValue};
 
-use super::{builtins, filters, functions, operators, print};
+use super::{
+    builtins::{self, Misfit},
+    filters, functions, operators, print,
+};
 use crate::value::Value;
 
 /// The functions of the template language.
@@ -14,7 +17,12 @@ pub(super) const GLOBALS: &[&str] = &["role", "attach", "link", "prompt", "range
 /// from two bytes.
 const LEFT_OUT: &[&str] = &["safe", "escape", "e", "format"];
 
-static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| environment(Misfit::IsPassedOver));
+
+/// The environment in which filters and tests fail for values that they cannot be applied to.
+static STRICT: LazyLock<Environment<'static>> = LazyLock::new(|| environment(Misfit::Fails));
+
+fn environment(misfit: Misfit) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UNDEFINED);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -24,12 +32,58 @@ static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     for filter in LEFT_OUT {
         environment.remove_filter(filter);
     }
-    builtins::add_to(&mut environment);
+    builtins::add_to(&mut environment, misfit);
     operators::add_to(&mut environment);
-    filters::add_to(&mut environment);
+    filters::add_to(&mut environment, misfit);
     functions::add_to(&mut environment);
     environment
-});
+}
+
+/// A filter or a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Filter,
+    Test,
+}
+
+/// Returns the error of a filter or test with these arguments if it cannot be applied to any kind of value: the mistake
+/// is in the template. If some arguments are only known later, the others stand for them, and their number matters only.
+pub(super) fn fault(word: Word, name: &str, arguments: &[JinjaValue], are_known: bool) -> Option<String> {
+    let list = |items: &[JinjaValue]| JinjaValue::from(items.to_vec());
+    let map = JinjaValue::from_pairs([("a", 1)]);
+    let values = [
+        JinjaValue::from("a"),
+        JinjaValue::from("1"),
+        JinjaValue::from(1),
+        list(&[JinjaValue::from(1)]),
+        list(&[JinjaValue::from("a")]),
+        list(std::slice::from_ref(&map)),
+        list(&[list(&[JinjaValue::from(1), JinjaValue::from(2)])]),
+        map,
+    ];
+    let mut first = None;
+    for value in values {
+        let all: Vec<JinjaValue> = std::iter::once(value).chain(arguments.iter().cloned()).collect();
+        let result = match word {
+            Word::Filter => STRICT.empty_state().apply_filter(name, &all).map(drop),
+            Word::Test => STRICT.empty_state().perform_test(name, &all).map(drop),
+        };
+        match result {
+            Ok(()) => return None,
+            // An attribute or item that the examples lack.
+            Err(error) if error.kind() == ErrorKind::UndefinedError => return None,
+            Err(error) if !are_known => {
+                if matches!(error.kind(), ErrorKind::MissingArgument | ErrorKind::TooManyArguments) {
+                    return Some(error.detail().map_or_else(|| error.kind().to_string(), str::to_owned));
+                }
+            }
+            Err(error) => {
+                first.get_or_insert_with(|| error.detail().map_or_else(|| error.kind().to_string(), str::to_owned));
+            }
+        }
+    }
+    first
+}
 
 /// Returns the environment that all others are cloned from.
 pub(super) fn shared() -> &'static Environment<'static> {
@@ -188,8 +242,6 @@ pub(super) fn to_jinja(value: &Value) -> JinjaValue {
 
 #[cfg(test)]
 mod tests {
-    use minijinja::ErrorKind;
-
     use super::*;
 
     #[test]

@@ -6,6 +6,7 @@ use minijinja::{
 };
 
 use super::{
+    builtins::Misfit,
     meter::{CHARACTER, ITEM, spend, spend_text},
     operators::settled,
     print::{self, text},
@@ -17,18 +18,22 @@ const MAX_ITEMS: usize = 100_000;
 /// Bytes that are created before they are counted together.
 const PORTION: usize = 1 << 16;
 
-pub(super) fn add_to(environment: &mut Environment<'static>) {
-    environment.add_filter("fence", fence);
-    environment.add_filter("xml", xml);
-    environment.add_filter("quote", quote);
-    environment.add_filter("json", json);
-    environment.add_filter("tojson", json);
-    environment.add_filter("replace", replace);
-    environment.add_filter("indent", indent);
-    environment.add_filter("join", join);
-    environment.add_filter("batch", batch);
-    environment.add_filter("slice", slice);
-    environment.add_filter("string", string);
+pub(super) fn add_to(environment: &mut Environment<'static>, misfit: Misfit) {
+    for (name, filter) in [
+        ("fence", Value::from_function(fence)),
+        ("xml", Value::from_function(xml)),
+        ("quote", Value::from_function(quote)),
+        ("json", Value::from_function(json)),
+        ("tojson", Value::from_function(json)),
+        ("replace", Value::from_function(replace)),
+        ("indent", Value::from_function(indent)),
+        ("join", Value::from_function(join)),
+        ("batch", Value::from_function(batch)),
+        ("slice", Value::from_function(slice)),
+        ("string", Value::from_function(string)),
+    ] {
+        environment.add_filter(name, misfit.filter(move |state, _, values| filter.call(state, values)));
+    }
 }
 
 /// `{{ code | fence("rust") }}`: a Markdown code block (CommonMark, section 4.5). Its fence is longer than any run of
@@ -207,7 +212,7 @@ mod tests {
     fn filtered(expression: &str, value: impl Into<Value>) -> Result<String, Error> {
         let mut environment = Environment::new();
         environment.set_fuel(Some(1_000));
-        add_to(&mut environment);
+        add_to(&mut environment, Misfit::Fails);
         environment.render_str(expression, Value::from_pairs([("value", value.into())]))
     }
 

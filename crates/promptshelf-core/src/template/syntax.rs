@@ -11,6 +11,7 @@ use std::ops::Range;
 use minijinja::{machinery::parse, syntax::SyntaxConfig};
 
 pub(super) use self::explain::in_expression;
+pub(crate) use self::explain::or_literally;
 use self::tags::{Kind, Tag};
 use super::{compile_error::CompileError, depth};
 

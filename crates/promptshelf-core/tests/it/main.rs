@@ -11,6 +11,7 @@ mod message_structure;
 mod nesting;
 mod recheck;
 mod resource_uris;
+mod totality;
 #[cfg(target_os = "linux")]
 mod work;
 mod workflow;

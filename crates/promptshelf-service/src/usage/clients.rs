@@ -20,6 +20,9 @@ const MAX_NAME: usize = 64;
 /// The name of all programs beyond the bounds.
 const OTHER: &str = "other";
 
+/// The name that the page declares for its previews.
+const PREVIEW: &str = "promptshelf-preview";
+
 /// A client program and the revision of the protocol that it speaks. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct ClientTag {
@@ -57,6 +60,12 @@ impl ClientTag {
     pub(super) fn parts(&self) -> (&str, &str, &str) {
         let (name, version) = self.name.as_ref().map_or(("", ""), |name| (&name.name, &name.version));
         (name, version, self.protocol)
+    }
+
+    /// Whether the requests are previews, which are not calls: the page renders a prompt while its form is filled in.
+    #[must_use]
+    pub fn is_preview(&self) -> bool {
+        self.name.as_ref().is_some_and(|name| name.name == PREVIEW)
     }
 
     /// Sets the revision of the protocol, and keeps the program.

@@ -130,3 +130,14 @@ async fn million_names_of_clients_are_bounded_and_each_call_is_counted() {
     );
     assert_eq!((clients.values().sum::<u64>(), usage.lost()), (calls, 0));
 }
+
+#[tokio::test]
+async fn previews_are_not_calls() {
+    let usage = Usage::new();
+    let service = service(prompts([PromptDefinition::template("ask", "Hi")])).with_usage(&usage, "");
+    for (client, calls) in [("promptshelf-preview", 0), ("promptshelf-web", 1)] {
+        let tag = usage.client(&format!("{{\"name\":\"{client}\",\"version\":\"1\"}}"), "2026-07-28");
+        service.get(&caller(0).with_client(tag), "ask", &RawArguments::new()).await.expect("it renders");
+        assert_eq!(usage.drain().len(), calls, "{client}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use promptshelf_core::{
-    Body, Code, Grouping, Meta, Origin, PromptDefinition, PromptName, Severity, SkillSource, nearest,
+    Body, BodyPiece, Code, Grouping, Meta, Origin, PromptDefinition, PromptName, Severity, SkillSource, nearest,
 };
 
 use super::{
@@ -44,6 +44,7 @@ pub(crate) const KEYS: Keys = keys(&[
     ),
     key("skill", Holds::Flag, "Whether it is also served as a skill, with its arguments described in words."),
     key("_meta", Holds::Object, "Additional members for clients that support them."),
+    key("template", Holds::Flag, "`false` if the text has no template language: braces and `%` are part of it."),
     key("arguments", Holds::ListOfTextsOrTables(&super::arguments::KEYS), "The arguments, in the order of the form."),
     key("steps", Holds::Tables(&super::steps::KEYS), "The steps of a guided prompt."),
     key("tests", Holds::Tables(&super::prompt_tests::KEYS), "Tests for `promptshelf test`."),
@@ -51,6 +52,7 @@ pub(crate) const KEYS: Keys = keys(&[
 
 /// Creates a definition of the valid parts; it must not be used if there are errors among the notes.
 pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: &mut Notes<'_>) -> Draft {
+    let text = body.clone();
     let mut definition =
         PromptDefinition::from_source(name, Body::Template { range: body }, Origin::new(Arc::clone(notes.source)));
     let mut globs = Vec::new();
@@ -99,10 +101,24 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.meta = meta(&table, notes);
         (definition.arguments, globs) = arguments(&table, "arguments", notes);
         definition.steps = steps(&table, notes);
+        if table.flag("template", notes) == Some(false) {
+            plain_text(&table, text, &mut definition, notes);
+        }
         definition.tests = tests(&table, &definition.arguments, notes);
     }
     definition.origin.spans = std::mem::take(&mut notes.spans).into();
     Draft { definition: Arc::new(definition), globs }
+}
+
+/// Makes the text of a file plain. It cannot use values, so the file declares no arguments.
+fn plain_text(table: &Table<'_, '_>, text: Range<usize>, definition: &mut PromptDefinition, notes: &mut Notes<'_>) {
+    if let Some(entry) = table.entries().iter().find(|it| it.key == "arguments" && !definition.arguments.is_empty()) {
+        let message = "a text with `template: false` cannot use arguments";
+        notes.error(Code::NoEffect, &entry.key_span, message).help =
+            Some("remove the arguments, or remove `template: false`".to_owned());
+    }
+    let text = definition.origin.source.text[text].trim_start_matches(['\n', '\r']);
+    definition.body = Body::Pieces(vec![BodyPiece::Text(text.to_owned())]);
 }
 
 fn meta(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Meta {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use promptshelf_core::{ArgumentType, Body, CompletionSource, Diagnostic, invisible::InvisiblePolicy};
+use promptshelf_core::{ArgumentType, Body, BodyPiece, CompletionSource, Diagnostic, invisible::InvisiblePolicy};
 
 use crate::library::{Library, broken};
 
@@ -336,4 +336,14 @@ arguments:
         "p.md:5:26: error[wrong-type]: `invisible`: expected text, found a list",
     ];
     assert_eq!(mistakes, expected);
+}
+
+#[test]
+fn text_without_a_template_is_plain() {
+    let text = "---\ndescription: x\ntemplate: false\n---\n\nTOKEN: ${{ secrets.TOKEN }} {% if %} {#\n";
+    let Body::Pieces(pieces) = &read(text).body else { panic!("a plain text") };
+    assert_eq!(*pieces, [BodyPiece::Text("TOKEN: ${{ secrets.TOKEN }} {% if %} {#\n".to_owned())]);
+    assert!(matches!(read("---\ntemplate: true\n---\n{{ \"a\" }}\n").body, Body::Template { .. }));
+    let found = mistakes("---\ntemplate: false\narguments: [a]\n---\n{{ a }}\n");
+    assert!(found[0].starts_with("p.md:3:1: error") && found[0].contains("cannot use arguments"), "{found:?}");
 }

@@ -1,6 +1,7 @@
 //! References from one file to others.
 
-use promptshelf_core::{CompletionSource, MimeType};
+use promptshelf_core::{CompletionSource, MimeType, RawArguments, ResourceBody};
+use promptshelf_source::Source;
 
 use crate::library::{Library, broken};
 
@@ -60,4 +61,32 @@ fn path_completion_is_resolved_on_read() {
         "{mistakes:?}"
     );
     assert!(mistakes[2].starts_with("q.md:5:23: warning[invalid-completion]: no file matches `no*`"), "{mistakes:?}");
+}
+
+#[test]
+fn byte_order_mark_of_a_file_is_not_part_of_its_text() {
+    let library = Library::of(&[
+        ("_inc.md", "\u{feff}Be kind.\r\n"),
+        ("langs.txt", "\u{feff}ada\r\nc\r\n"),
+        ("note.txt", "\u{feff}note\n"),
+        (
+            "p.md",
+            "\u{feff}---\ndescription: d\narguments: [{name: l, description: x, complete: {file: langs.txt}}]\n---\nHi {{ l }}. {% include \"_inc.md\" %} End\n{{ attach(\"note.txt\") }}\n",
+        ),
+    ]);
+    let checked = promptshelf_core::check(library.read(), None);
+    let catalog = checked.catalog;
+    let prompt = catalog.find("p").expect("the prompt is valid");
+    let given = RawArguments::from_iter([("l", "\u{feff}x")]);
+    let parts =
+        prompt.render(catalog.render_context(), &prompt.bind(&given, 100).expect("a value")).expect("it renders");
+    let shown = format!("{parts:?}");
+    assert!(shown.contains("Hi x. Be kind.") && shown.contains("note"), "{shown}");
+    assert!(!shown.contains('\u{feff}') && !shown.contains("\\u{feff}"), "{shown}");
+    let file = catalog.file("langs.txt").expect("a file");
+    assert!(matches!(&file.body, ResourceBody::Text(text) if text.starts_with("ada")));
+    // An unchanged file is not read as a changed one.
+    let source = library.source();
+    let first = source.read(None).expect("readable").expect("a snapshot");
+    assert!(source.read(Some(first.fingerprint())).expect("readable").is_none());
 }

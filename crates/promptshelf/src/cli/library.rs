@@ -98,7 +98,8 @@ pub(crate) fn broken(library: &Library, folder: &Path, name: &str) -> Option<Fai
     let diagnostics = library.diagnostics();
     let mut errors = diagnostics.iter().filter(|found| found.is_error());
     let error = errors.find(|found| prompt_name(&found.location.source).is_some_and(|broken| broken == name))?;
-    let message = format!("the prompt `{name}` is not served, because its file has an error: {error}");
+    let (place, mistake) = (&error.location, &error.message);
+    let message = format!("the prompt `{name}` is not served, because its file has an error: {place}: {mistake}");
     let check = command_line::path(folder);
     Some(Failure::new(Exit::NotFound, message).help(format!("`promptshelf check {check}` shows how to correct it")))
 }

@@ -179,7 +179,7 @@ fn closed_output_pipe_is_not_a_failure() {
 fn get_of_a_broken_prompt_names_its_error_and_the_line() {
     let folder = library(&[
         ("sub/broken.md", "---\ndescription: x\n---\nOne.\n{{ unclosed\n"),
-        ("named.md", "---\nname: other\ndescription: [\n---\nText.\n"),
+        ("named.md", "---\nname: other\narguments: 5\n---\nText.\n"),
     ]);
     for (name, place) in [("sub-broken", "sub/broken.md:5"), ("other", "named.md:")] {
         let shown = run(&folder, &["get", "prompts", name]);

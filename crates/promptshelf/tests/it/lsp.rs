@@ -233,7 +233,7 @@ fn partial_changes_are_combined() {
         [
             "3:10 the argument `code` is declared but never used\nuse it in the text, or remove it",
             "9:6 `kode` is used but not declared as an argument\ndid you mean `code`?",
-            "11:3 `yz` is used but not declared as an argument\nadd `- name: yz` under `arguments:`",
+            "11:3 `yz` is used but not declared as an argument\nadd `- name: yz` under `arguments:`; if the braces are meant literally, put `{% raw %}` and `{% endraw %}` around them",
         ]
     );
     editor.close();

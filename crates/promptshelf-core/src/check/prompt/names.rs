@@ -5,7 +5,7 @@ use crate::{
     check::arguments::name_fault,
     definition::{CompletionSource, PromptDefinition},
     diagnostic::{Code, Diagnostic, nearest},
-    template::{condition_names, is_filter, known_globals},
+    template::{condition_names, is_filter, known_globals, or_literally},
 };
 
 pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec<Diagnostic>) {
@@ -18,9 +18,15 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
         let name = &variable.name;
         let help = match nearest(name, declared()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("add `- name: {name}` under `arguments:`"),
+            None if name_fault(name).is_some() => {
+                or_literally(Some("write statements between `{%` and `%}`".to_owned()))
+            }
+            None => or_literally(Some(format!("add `- name: {name}` under `arguments:`"))),
         };
-        let message = format!("`{name}` is used but not declared as an argument");
+        let message = match name_fault(name) {
+            Some(_) => format!("`{name}` is a word of the template language and cannot be inserted"),
+            None => format!("`{name}` is used but not declared as an argument"),
+        };
         found.push(Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help));
     }
     for called in &used.called {
@@ -57,7 +63,8 @@ fn unknown_function(called: &Name, is_argument: bool, used: &Named) -> Option<Di
     diagnostic.help = match nearest(name, known_globals()) {
         _ if is_argument => None,
         _ if is_filter(name) => Some(format!("`{name}` is a filter: write `… | {name}` after a value")),
-        near => near.map(|near| format!("did you mean `{near}`?")),
+        Some(near) => Some(format!("did you mean `{near}`?")),
+        None => Some(or_literally(None)),
     };
     Some(diagnostic)
 }

@@ -2,16 +2,23 @@
 
 use std::ops::Range;
 
-use minijinja::machinery::{
-    Span,
-    ast::{Call, CallArg, Expr},
+use minijinja::{
+    machinery::{
+        Span,
+        ast::{Call, CallArg, Expr},
+    },
+    value::{Kwargs, Value},
 };
 
 use super::{PromptCall, Use, Walker, computed, constant_text, use_at};
 use crate::{
     content::Role,
     diagnostic::{Code, nearest},
-    template::{compile_error::bytes, environment, functions},
+    template::{
+        compile_error::bytes,
+        environment::{self, Word},
+        functions, or_literally,
+    },
 };
 
 impl<'t> Walker<'t> {
@@ -54,6 +61,9 @@ impl<'t> Walker<'t> {
                 let before = filter.expr.as_ref().map(Expr::span);
                 let place = self.name_span(before, filter.span(), filter.name);
                 self.filter_exists(filter.name, place.clone());
+                if environment::FILTERS.contains(&filter.name) {
+                    self.can_apply(Word::Filter, filter.name, &filter.args, place.clone());
+                }
                 if let Some(Expr::Call(call)) = &filter.expr
                     && let Some(function) =
                         structure_function(call).or_else(|| self.is_prompt(call).then_some("prompt"))
@@ -65,15 +75,28 @@ impl<'t> Walker<'t> {
             }
             Expr::Test(test) => {
                 self.expression(&test.expr);
-                if !environment::TESTS.contains(&test.name) {
-                    let place = self.name_span(Some(test.expr.span()), test.span(), test.name);
+                let place = self.name_span(Some(test.expr.span()), test.span(), test.name);
+                if environment::TESTS.contains(&test.name) {
+                    self.can_apply(Word::Test, test.name, &test.args, place);
+                } else {
                     let message = format!("unknown test `is {}`", test.name);
                     let help = did_you_mean(test.name, environment::TESTS);
                     self.fault(Code::UnknownFunction, place, message, help);
                 }
                 self.arguments(&test.args);
             }
-            Expr::GetAttr(attribute) => self.expression(&attribute.expr),
+            Expr::GetAttr(attribute) => {
+                // The engine would print nothing: `{{ range .Values }}` of another language has an attribute here.
+                if let Expr::Var(variable) = &attribute.expr
+                    && environment::known_globals().any(|known| known == variable.id)
+                    && !self.scopes.iter().flatten().any(|bound| *bound == variable.id)
+                    && variable.id != "prompt"
+                {
+                    let message = format!("`{}` is a function and has no `{}`", variable.id, attribute.name);
+                    self.fault(Code::UnknownFunction, bytes(variable.span()), message, Some(or_literally(None)));
+                }
+                self.expression(&attribute.expr);
+            }
             Expr::GetItem(item) => {
                 self.expression(&item.expr);
                 self.expression(&item.subscript_expr);
@@ -87,8 +110,40 @@ impl<'t> Walker<'t> {
 
     fn filter_exists(&mut self, name: &str, place: Range<usize>) {
         if !environment::FILTERS.contains(&name) {
-            let help = did_you_mean(name, environment::FILTERS);
+            let help = did_you_mean(name, environment::FILTERS).or_else(|| Some(or_literally(None)));
             self.fault(Code::UnknownFunction, place, format!("unknown filter `{name}`"), help);
+        }
+    }
+
+    /// Reports a filter or test whose literal arguments fit no value.
+    fn can_apply(&mut self, word: Word, name: &str, arguments: &[CallArg<'t>], place: Range<usize>) {
+        let mut values = Vec::new();
+        let mut named = Vec::new();
+        let mut are_known = true;
+        let mut constant = |value: &Expr<'t>| {
+            value.as_const().unwrap_or_else(|| {
+                are_known = false;
+                Value::from(1)
+            })
+        };
+        for argument in arguments {
+            match argument {
+                CallArg::Pos(value) => values.push(constant(value)),
+                CallArg::Kwarg(key, value) => named.push((*key, constant(value))),
+                CallArg::PosSplat(_) | CallArg::KwargSplat(_) => return,
+            }
+        }
+        if !named.is_empty() {
+            values.push(Kwargs::from_iter(named).into());
+        }
+        if let Some(fault) = environment::fault(word, name, &values, are_known) {
+            let what = if word == Word::Filter { "filter" } else { "test" };
+            self.fault(
+                Code::InvalidCall,
+                place,
+                format!("the {what} `{name}` cannot be used like this: {fault}"),
+                None,
+            );
         }
     }
 

@@ -1,24 +1,63 @@
 //! Rewrites the engine's syntax errors in an author's terms.
 
+use std::ops::Range;
+
 use super::tags::{Kind, Tag};
 use crate::template::compile_error::CompileError;
+
+/// Adds the way to write braces that are part of the text, such as those of another template language.
+pub(crate) fn or_literally(help: Option<String>) -> String {
+    let literally = "if the braces are meant literally, put `{% raw %}` and `{% endraw %}` around them";
+    help.map_or_else(|| literally.to_owned(), |help| format!("{help}; {literally}"))
+}
+
+/// The quotation marks of word processors.
+const TYPOGRAPHIC: &[char] = &['“', '”', '„', '‟', '‘', '’', '‚', '«', '»'];
+
+/// Returns the first typographic quotation mark of a tag, outside of strings.
+fn typographic(text: &str, tag: &Range<usize>) -> Option<CompileError> {
+    let mut string = None;
+    for (at, c) in text.get(tag.clone())?.char_indices() {
+        match (c, string) {
+            ('"' | '\'', None) => string = Some(c),
+            (c, Some(quote)) if c == quote => string = None,
+            (c, None) if TYPOGRAPHIC.contains(&c) => {
+                let start = tag.start + at;
+                return Some(CompileError {
+                    message: format!("`{c}` is a typographic quotation mark, which no program reads as one"),
+                    span: start..start + c.len_utf8(),
+                    help: Some("write straight quotation marks: `\"`".to_owned()),
+                });
+            }
+            _ => {}
+        }
+    }
+    None
+}
 
 /// Describes an error inside a tag.
 pub(super) fn in_tag(text: &str, tag: &Tag, error: CompileError) -> CompileError {
     let (begin, end) = tag.kind.brackets();
     let inside = tag.inside(text);
+    if let Some(mistake) = typographic(text, &tag.span) {
+        return mistake;
+    }
     if inside.is_empty() {
         let message = format!("nothing between `{begin}` and `{end}`");
-        let help = Some("write a name between them, or remove it".to_owned());
+        let help = Some(or_literally(Some("write a name between them, or remove it".to_owned())));
         return CompileError { message, span: tag.span.clone(), help };
     }
     let span = error.span.start..error.span.end.min(tag.span.end).max(error.span.start);
-    explain(text, inside, tag.kind, CompileError { span, ..error })
+    let mut error = explain(text, inside, tag.kind, CompileError { span, ..error });
+    if tag.kind == Kind::Value {
+        error.help = Some(or_literally(error.help));
+    }
+    error
 }
 
 /// Describes an error in a single expression.
 pub(in crate::template) fn in_expression(text: &str, error: CompileError) -> CompileError {
-    explain(text, text, Kind::Statement, error)
+    typographic(text, &(0..text.len())).unwrap_or_else(|| explain(text, text, Kind::Statement, error))
 }
 
 fn explain(text: &str, inside: &str, kind: Kind, error: CompileError) -> CompileError {
@@ -92,6 +131,18 @@ mod tests {
             ("{{ \"a }}", "this quotation mark is not closed", "same mark"),
             ("{% raw %}{{", "`{% raw … %}` is not closed", "{% endraw %}"),
             ("{# a", "this `{#` is not closed", "#}"),
+            ("{{ b: 1 }}", "unexpected `:`", "{% raw %}"),
+            ("${#array[@]}", "this `{#` is not closed", "{% raw %}"),
+            ("{{#if x}}", "unexpected `#`", "{% raw %}"),
+            ("{{ }}", "nothing between `{{` and `}}`", "{% raw %}"),
+            ("{% liquid %}", "unknown statement `liquid`", "{% raw %}"),
+            ("{{ x", "this `{{` is not closed", "{% raw %}"),
+            (
+                "{% if tone == “friendly” %}x{% endif %}",
+                "`“` is a typographic quotation mark, which no program reads as one",
+                "straight",
+            ),
+            ("{{ x | join(‘, ’) }}", "`‘` is a typographic quotation mark, which no program reads as one", "straight"),
         ] {
             let mistakes = readable(text).expect("it has mistakes").mistakes;
             let found = (&*mistakes[0].message, mistakes[0].help.as_deref().unwrap_or_default());

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::explain::or_literally;
 use crate::{diagnostic::nearest, template::compile_error::CompileError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,7 +298,8 @@ fn own_mistake(tag: &Tag, text: &str) -> Option<CompileError> {
         return Some(CompileError { message, span: quote..quote + 1, help });
     }
     if !tag.is_closed {
-        return Some(tag.error(format!("this `{begin}` is not closed"), format!("write `{end}` where it ends")));
+        let help = or_literally(Some(format!("write `{end}` where it ends")));
+        return Some(tag.error(format!("this `{begin}` is not closed"), help));
     }
     let written = tag.word(text);
     let meant = known(written);
@@ -309,6 +311,7 @@ fn own_mistake(tag: &Tag, text: &str) -> Option<CompileError> {
         "" => format!("`{{{{ {written} }}}}` inserts a value; statements are `if`, `for`, `set` and `include`"),
         meant => format!("did you mean `{meant}`?"),
     };
+    let help = if meant.is_empty() { or_literally(Some(help)) } else { help };
     let message = format!("unknown statement `{written}`");
     Some(CompileError { message, span: start..start + written.len(), help: Some(help) })
 }

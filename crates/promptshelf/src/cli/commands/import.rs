@@ -105,7 +105,9 @@ impl Import {
             // `--from` decides for a single file; in a folder it selects the files that can have the format.
             Some(format) if self.is_file => Ok(format),
             Some(format) => format.can_have(&shown, &text).map(|()| format),
-            None => ImportFormat::of(&shown, &text).ok_or_else(|| "its format is not known; `--from` names it".to_owned()),
+            None => {
+                ImportFormat::of(&shown, &text).ok_or_else(|| "its format is not known; `--from` names it".to_owned())
+            }
         };
         match format {
             Ok(format) => {
@@ -126,7 +128,9 @@ impl Import {
         let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for path in &skill.files {
             let inside = shown(path.strip_prefix(&skill.folder).unwrap_or(path));
-            match fs::metadata(path).and_then(|found| if found.len() > MAX_BYTES { Ok(None) } else { fs::read(path).map(Some) }) {
+            match fs::metadata(path)
+                .and_then(|found| if found.len() > MAX_BYTES { Ok(None) } else { fs::read(path).map(Some) })
+            {
                 Ok(Some(bytes)) => self.add(&shown(path), format!("{name}/{inside}"), bytes),
                 Ok(None) => self.skipped.push((shown(path), "it is larger than 16 MiB".to_owned())),
                 Err(error) => self.problems.push(format!("{} cannot be read: {error}", shown(path))),

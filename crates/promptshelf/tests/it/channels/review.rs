@@ -80,6 +80,7 @@ fn emergency_passes_the_policy_and_stands_out() {
     team.fails("2", &["publish", "prompts", "-m", "Fix", "--emergency", " "]);
 }
 
+// req: S-256
 #[test]
 fn check_and_tests_hold_a_proposal_back() {
     let team = Team::with(&[("hello.md", HELLO)]);

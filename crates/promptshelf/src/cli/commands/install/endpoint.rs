@@ -108,12 +108,9 @@ async fn command(arguments: &InstallArguments, places: &Places) -> Result<Target
     if !has_sources {
         words.push(library(arguments.library.as_deref().unwrap_or(Path::new(HERE)), scope, places).await?);
     }
-    let is_shared = words.iter().any(|word| matches!(word, Word::InProject { .. }));
-    Ok(Target::Command {
-        // A project's file is shared: the program is found in PATH. Clients with windows do not have the PATH of a shell.
-        program: if is_shared { "promptshelf".to_owned() } else { text(&program()?)? },
-        words,
-    })
+    // A project's file is shared: the program is found in PATH. Clients with windows do not have the PATH of a shell.
+    let program = if scope == Scope::Project { "promptshelf".to_owned() } else { text(&program()?)? };
+    Ok(Target::Command { program, words })
 }
 
 /// Checks `server.toml`. Returns whether its sources are served, because no library is named.
@@ -171,7 +168,8 @@ async fn store(word: &str, scope: Scope, places: &Places) -> Result<Word, Failur
     }
 }
 
-/// Returns the word for a file or folder: for a project, relative to its folder if it is inside, otherwise absolute.
+/// Returns the word for a file or folder: for a user, absolute; for a project, relative to its folder. Its file is shared,
+/// and a path outside of the project does not exist on the machines of others.
 fn path_word(scheme: &'static str, path: &Path, suffix: &str, scope: Scope, places: &Places) -> Result<Word, Failure> {
     let absolute = path
         .canonicalize()
@@ -184,6 +182,13 @@ fn path_word(scheme: &'static str, path: &Path, suffix: &str, scope: Scope, plac
             let path = if is_here { HERE.to_owned() } else { text(inside)?.replace('\\', "/") };
             Ok(Word::InProject { scheme, path, suffix: suffix.to_owned() })
         }
+        None if scope == Scope::Project => {
+            let (path, project) = (absolute.display(), project.display());
+            let message = format!("{path} is outside of the project {project}, whose file other people use too");
+            Err(Failure::new(Exit::Usage, message).help(
+                "move it into the project, or name a git repository or a URL; `--scope user` changes your own file",
+            ))
+        }
         None => Ok(Word::Plain(format!("{scheme}{}{suffix}", text(&absolute)?))),
     }
 }
@@ -194,8 +199,20 @@ fn text(path: &Path) -> Result<String, Failure> {
         .ok_or_else(|| Failure::new(Exit::Usage, format!("the path {} is not UTF-8 text", path.display())))
 }
 
+/// Returns the path of this program. The one in `PATH` stays the same when a package manager replaces the target of its
+/// link.
 fn program() -> Result<PathBuf, Failure> {
-    Ok(std::env::current_exe()?)
+    let this = std::env::current_exe()?;
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    Ok(in_path(&this, std::env::split_paths(&folders)).unwrap_or(this))
+}
+
+/// Returns the first program of this name in the folders, if it is this one, directly or by links.
+fn in_path(this: &Path, folders: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    let name = format!("promptshelf{}", std::env::consts::EXE_SUFFIX);
+    let target = this.canonicalize().ok()?;
+    let mut found = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(&name));
+    found.find(|path| path.is_file()).filter(|path| path.canonicalize().is_ok_and(|it| it == target))
 }
 
 /// Removes the prefix of extended paths on Windows, which other programs may not accept.
@@ -203,5 +220,28 @@ fn plain(path: PathBuf) -> PathBuf {
     match path.to_str().and_then(|path| path.strip_prefix(r"\\?\")) {
         Some(rest) if !rest.starts_with("UNC") => PathBuf::from(rest),
         _ => path,
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_is_named_as_path_finds_it() {
+        let around = tempfile::tempdir().expect("a folder");
+        let (cellar, bin) = (around.path().join("1.0"), around.path().join("bin"));
+        for folder in [&cellar, &bin] {
+            std::fs::create_dir(folder).expect("a folder");
+        }
+        let target = cellar.join("promptshelf");
+        std::fs::write(&target, "").expect("a file");
+        let link = bin.join("promptshelf");
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        assert_eq!(in_path(&target, [bin.clone()].into_iter()), Some(link));
+        assert_eq!(in_path(&target, [around.path().to_owned()].into_iter()), None);
+        // Another program of that name is not this one.
+        std::fs::write(around.path().join("promptshelf"), "").expect("a file");
+        assert_eq!(in_path(&target, [around.path().to_owned(), bin].into_iter()), None);
     }
 }

@@ -66,8 +66,9 @@ export class Client {
    * @param {string} method
    * @param {Record<string, any>} params
    * @param {number} [id]
+   * @param {boolean} [isPreview] whether figures of usage leave the request out
    */
-  envelope(method, params, id = 1) {
+  envelope(method, params, id = 1, isPreview = false) {
     return {
       jsonrpc: '2.0',
       id,
@@ -76,7 +77,10 @@ export class Client {
         ...params,
         _meta: {
           'io.modelcontextprotocol/protocolVersion': REVISION,
-          'io.modelcontextprotocol/clientInfo': { name: 'promptshelf-web', version: '1' },
+          'io.modelcontextprotocol/clientInfo': {
+            name: isPreview ? 'promptshelf-preview' : 'promptshelf-web',
+            version: '1',
+          },
           'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {}, url: {} } },
         },
       },
@@ -88,11 +92,13 @@ export class Client {
    * @param {Record<string, any>} [params]
    * @param {AbortSignal} [signal]
    * @param {string} [url] another endpoint of the same server
+   * @param {boolean} [isPreview]
    * @returns {Promise<any>}
    */
-  async request(method, params = {}, signal, url = this.url) {
+  async request(method, params = {}, signal, url = this.url, isPreview = false) {
     const patience = AbortSignal.timeout(PATIENCE);
-    const response = await this.send(method, params, signal ? AbortSignal.any([signal, patience]) : patience, url);
+    const until = signal ? AbortSignal.any([signal, patience]) : patience;
+    const response = await this.send(method, params, until, url, isPreview);
     let result;
     try {
       const type = response.headers.get('Content-Type') ?? '';
@@ -114,9 +120,10 @@ export class Client {
    * @param {Record<string, any>} params
    * @param {AbortSignal} [signal]
    * @param {string} [url]
+   * @param {boolean} [isPreview]
    */
-  async send(method, params, signal, url = this.url) {
-    const body = JSON.stringify(this.envelope(method, params, this.#next++));
+  async send(method, params, signal, url = this.url, isPreview = false) {
+    const body = JSON.stringify(this.envelope(method, params, this.#next++, isPreview));
     const headers = headersFor(method, params, null);
     const response = await this.fetch(url, { method: 'POST', headers, body, signal });
     if (response.status >= 502 && response.status <= 504) throw this.#failed(new Unreachable(`${response.status}`));

@@ -138,7 +138,8 @@ function draw(prompt, types, until) {
     /** @type {Record<string, any>} */
     const params = known?.request ?? plain;
     try {
-      const result = /** @type {PromptResult} */ (await client.request('prompts/get', params, signal, url));
+      const isPreview = why !== 'use';
+      const result = /** @type {PromptResult} */ (await client.request('prompts/get', params, signal, url, isPreview));
       form.complain([], false);
       if (result.resultType === 'input_required') {
         settle(null);
@@ -261,7 +262,11 @@ function draw(prompt, types, until) {
   /** The current result to use; without one, the form shows the reason. */
   async function ready() {
     later.cancel();
-    if (latest && latest.url === delivery.url && same(latest.given, form.read())) return latest;
+    if (latest && latest.url === delivery.url && same(latest.given, form.read())) {
+      // The preview did not count as a call; its use does.
+      client.request('prompts/get', latest.request, until, latest.url).catch(() => {});
+      return latest;
+    }
     await refresh('use');
     if (latest) remember(name);
     return latest;
