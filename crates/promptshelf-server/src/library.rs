@@ -7,7 +7,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
 use promptshelf_mcp::{Server, StateKey, ToolMode};
 use promptshelf_service::{Limits, Observer, Recorder, Service, Usage};
-use promptshelf_source::{Directory, Fixed, Loader, Source, SourceError};
+use promptshelf_source::{Directory, Fixed, Loader, Source, SourceError, syntax::prompt_name};
 
 /// Folders of prompt files and prompts defined in code, loaded and checked.
 ///
@@ -223,6 +223,15 @@ impl Library {
             reviewed.load = report.loads;
         }
         Arc::clone(&reviewed.findings)
+    }
+
+    /// Returns the first error in the file of a prompt that is not served because of it, for people who may see
+    /// diagnostics.
+    #[must_use]
+    pub fn error_of(&self, prompt: &str) -> Option<Diagnostic> {
+        let diagnostics = self.diagnostics();
+        let mut errors = diagnostics.iter().filter(|found| found.is_error());
+        errors.find(|found| prompt_name(&found.location.source).is_some_and(|name| name == prompt)).cloned()
     }
 
     /// Returns the errors and warnings of the last load, by file and position.

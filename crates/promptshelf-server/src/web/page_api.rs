@@ -8,10 +8,12 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Extension,
     extract::{Path, RawQuery, State},
-    response::Response,
+    http::StatusCode,
+    response::{IntoResponse, Response},
 };
 use promptshelf_core::{Argument, ArgumentType, Diagnostic, Location, Prompt, Severity};
 use promptshelf_mcp::listed_prompt;
+use promptshelf_service::Rejection;
 use serde_json::{Value, json};
 
 mod clients;
@@ -71,8 +73,12 @@ pub(super) async fn prompt(
     Extension(features): Extension<PageFeatures>,
     Path(name): Path<String>,
 ) -> Response {
-    let described = match library.service().describe(&caller(authenticated), &name) {
+    let caller = caller(authenticated);
+    let described = match library.service().describe(&caller, &name) {
         Ok(found) => found,
+        Err(rejection @ Rejection::UnknownPrompt { .. }) if library.service().sees_diagnostics(&caller) == Ok(true) => {
+            return library.error_of(&name).map_or_else(|| rejected(&rejection), |error| not_served(&name, &error));
+        }
         Err(rejection) => return rejected(&rejection),
     };
     let prompt = described.value();
@@ -89,6 +95,13 @@ pub(super) async fn prompt(
         "tags": prompt.tags(),
         "arguments": arguments,
     }))
+}
+
+/// Returns the response for a prompt that is not served because of an error in its file.
+fn not_served(name: &str, error: &Diagnostic) -> Response {
+    let (place, mistake) = (&error.location, &error.message);
+    let text = format!("The prompt `{name}` is not served, because its file has an error: {place}: {mistake}\n");
+    (StatusCode::NOT_FOUND, text).into_response()
 }
 
 /// A prompt's path in the library; prompts defined in code have none.

@@ -13,7 +13,7 @@ use promptshelf_core::{Prompt, Variables, nearest};
 use promptshelf_git::{GitAddress, GitOptions, GitSource, OnErrors};
 use promptshelf_server::Library;
 use promptshelf_service::Rejection;
-use promptshelf_source::{Directory, syntax::prompt_name};
+use promptshelf_source::Directory;
 
 use crate::{
     command_line,
@@ -95,9 +95,7 @@ pub(crate) fn template<'a>(line: String, placeholders: impl Iterator<Item = &'a 
 
 /// Returns the failure for a prompt that is not served because of an error in its file.
 pub(crate) fn broken(library: &Library, folder: &Path, name: &str) -> Option<Failure> {
-    let diagnostics = library.diagnostics();
-    let mut errors = diagnostics.iter().filter(|found| found.is_error());
-    let error = errors.find(|found| prompt_name(&found.location.source).is_some_and(|broken| broken == name))?;
+    let error = library.error_of(name)?;
     let (place, mistake) = (&error.location, &error.message);
     let message = format!("the prompt `{name}` is not served, because its file has an error: {place}: {mistake}");
     let check = command_line::path(folder);

@@ -277,6 +277,22 @@ fn files_of_all_kinds_are_refused_or_followed() {
     assert!(Home::new().refused(&["install", "--client", "all", "library"], 7).contains("no client is found"));
 }
 
+#[test]
+fn shared_file_has_no_path_of_this_machine() {
+    let home = Home::new();
+    home.write("project/prompts/a.md", "---\ndescription: x\n---\nHello\n");
+    let install =
+        |library: &str| home.run("project", &["install", "--client", "vscode", "--scope", "project", library]);
+    let refused = install("../library");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("outside of the project"), "{}", text(&refused.stderr));
+    assert!(!home.path("project/.vscode/mcp.json").exists());
+    assert_eq!(install("prompts").status.code(), Some(0));
+    let written = home.read("project/.vscode/mcp.json");
+    let here = home.folder.path().to_string_lossy().into_owned();
+    assert!(written.contains("\"promptshelf\"") && !written.contains(&here), "{written}");
+}
+
 #[cfg(unix)]
 #[test]
 fn permissions_links_and_read_only_files_are_respected() {

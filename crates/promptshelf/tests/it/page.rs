@@ -5,7 +5,7 @@ mod callers;
 use serde_json::{Value, json};
 use ureq::{Agent, Body, http::Response};
 
-use crate::program::{Server, library};
+use crate::program::{Server, library, run};
 
 const REVIEW: &str = "---\ndescription: Reviews\ntags: [code]\narguments:\n  - { name: code, type: text, required: true }\n  - \
                       { name: lines, type: integer, minimum: 1, default: 3 }\n---\n{{ code }} {{ lines }}\n";
@@ -52,12 +52,39 @@ fn page_api_returns_the_library() {
     assert_eq!(review["arguments"][1]["minimum"], 1.0);
     assert_eq!(review["arguments"][1]["default"], "3");
     assert_eq!(get(&server, "/library/prompts/nobody", &[]).status(), 404);
+    let broken = get(&server, "/library/prompts/broken", &[]);
+    assert_eq!(broken.status(), 404);
+    let text = broken.into_body().read_to_string().expect("a body");
+    assert!(text.contains("its file has an error: broken.md:5:4"), "{text}");
     let diagnostics = read(&server, "/library/diagnostics");
     let first = &diagnostics["diagnostics"][0];
     assert_eq!((&first["path"], &first["line"], &first["column"]), (&json!("broken.md"), &json!(5), &json!(4)));
     let marked = json!({ "number": 5, "text": "{{ nobody }}", "mark": [3, 9] });
     assert!(first["lines"].as_array().is_some_and(|lines| lines.contains(&marked)), "{first}");
     assert_eq!(read(&server, "/library/facts")["limits"]["valueBytes"], 1 << 20);
+}
+
+#[test]
+fn check_server_and_page_count_the_same_findings() {
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    let files: &[(&str, &str)] = &[
+        ("a.md", &format!("---\ndescription: x\n---\nUse {secret} here.\n")),
+        ("b.md", "---\ndescription: y\n---\nBe kind.\u{202e}\n"),
+        ("broken.md", BROKEN),
+        ("_unused.md", "Never included.\n"),
+    ];
+    let folder = library(files);
+    let checked = run(&folder, &["check", "prompts", "--format", "json"]);
+    let json = checked.split("----- stdout -----\n").nth(1).and_then(|rest| rest.split("----- stderr -----").next());
+    let found: Value = serde_json::from_str(json.expect("stdout")).expect("valid JSON");
+    let found = found.as_array().or_else(|| found["diagnostics"].as_array()).expect("a list").len();
+    let summary = run(&folder, &["check", "prompts"]);
+    let counts = summary.lines().find_map(|line| line.split_once(" prompts, ")).expect("a summary").1.to_owned();
+    let server = Server::of(&folder, &[]);
+    assert!(found > 2 && server.startup_log.contains(&counts), "{counts}\n{}", server.startup_log);
+    let answer = read(&server, "/library/diagnostics");
+    let total = ["errors", "warnings", "hints"].map(|name| answer[name].as_u64().expect("a count")).iter().sum::<u64>();
+    assert_eq!((answer["total"].as_u64(), total), (Some(found as u64), found as u64), "{answer}");
 }
 
 #[test]
