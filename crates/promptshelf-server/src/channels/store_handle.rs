@@ -11,6 +11,8 @@ pub struct StoreHandle(Arc<Inner>);
 
 struct Inner {
     url: StoreUrl,
+    /// Whether the schema is brought up to date.
+    migrates: bool,
     store: Mutex<Option<Store>>,
 }
 
@@ -24,7 +26,13 @@ impl StoreHandle {
     /// Creates a handle without connecting.
     #[must_use]
     pub fn new(url: StoreUrl) -> StoreHandle {
-        StoreHandle(Arc::new(Inner { url, store: Mutex::new(None) }))
+        StoreHandle(Arc::new(Inner { url, migrates: true, store: Mutex::new(None) }))
+    }
+
+    /// Creates a handle for a program that only reads, and leaves the schema of the store as it is.
+    #[must_use]
+    pub fn reading(url: StoreUrl) -> StoreHandle {
+        StoreHandle(Arc::new(Inner { url, migrates: false, store: Mutex::new(None) }))
     }
 
     /// The place of the store.
@@ -37,7 +45,7 @@ impl StoreHandle {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::open`]. The next call tries again.
+    /// Those of [`Store::open`] or [`Store::open_unmigrated`]. The next call tries again.
     pub async fn get(&self) -> Result<Store, StoreError> {
         let mut store = self.0.store.lock().await;
         if let Some(present) = &*store {
@@ -49,7 +57,10 @@ impl StoreHandle {
             present.discard().await;
             *store = None;
         }
-        let opened = Store::open(&self.0.url).await?;
+        let opened = match self.0.migrates {
+            true => Store::open(&self.0.url).await?,
+            false => Store::open_unmigrated(&self.0.url).await?,
+        };
         if let Some(before) = opened.migrated_from() {
             let (url, now) = (&self.0.url, Store::newest_schema());
             tracing::info!("the schema of the store {url} was version {before}, and is version {now} now");

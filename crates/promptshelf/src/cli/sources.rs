@@ -78,7 +78,10 @@ impl OpenSources {
             let opener: Box<dyn OpenSource> = match &source.place {
                 SourcePlace::Folder(folder) => Box::new(FolderOpener::new(folder, &grants)),
                 SourcePlace::Store(address) => {
-                    let store = StoreHandle::new(address.store.clone());
+                    let store = match shared.is_server {
+                        true => StoreHandle::new(address.store.clone()),
+                        false => StoreHandle::reading(address.store.clone()),
+                    };
                     signals.get_or_insert_with(|| SourceSignals::new(store.clone()));
                     Box::new(openers::StoreOpener::new(store, address.channel.clone(), shared.cache.clone(), &grants))
                 }

@@ -166,12 +166,14 @@ impl Keys {
         self.state().fetches
     }
 
-    /// Returns why no token can be verified at present.
+    /// Returns why no token can be verified at present; `None` for keys that are fetched with the first token.
     pub(super) fn missing(&self) -> Option<String> {
-        match self.current() {
-            Some(fetched) if !fetched.keys.is_empty() => None,
-            Some(_) => Some(NO_KEYS.to_owned()),
-            None => Some(self.problem().unwrap_or_else(|| "they are being fetched".to_owned())),
+        match (self.current(), self.problem()) {
+            (Some(fetched), _) if !fetched.keys.is_empty() => None,
+            (Some(_), _) => Some(NO_KEYS.to_owned()),
+            (None, Some(problem)) => Some(problem),
+            (None, None) if !self.0.is_followed.load(Ordering::Relaxed) => None,
+            (None, None) => Some("they are being fetched".to_owned()),
         }
     }
 

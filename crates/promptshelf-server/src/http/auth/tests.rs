@@ -184,3 +184,20 @@ async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
     assert!(caller(&third, "ada").await.is_ok());
     assert_eq!(third.refused(), [("blocked-subject", 1)], "counts go on");
 }
+
+// req: S-320
+#[tokio::test]
+async fn keys_are_missing_only_after_they_were_asked_for() {
+    let mut options = options("https://a.example/mcp");
+    // No connection: the address is refused before.
+    options.issuer.as_mut().expect("an issuer").jwks_uri = Some("http://keys.example/jwks".to_owned());
+    let sign_in = SignIn::new(options);
+    assert_eq!(sign_in.missing_keys(), None, "an application fetches them with the first token");
+    sign_in.follow_keys();
+    let reason = || sign_in.missing_keys().expect("a reason");
+    assert!(reason().contains("being fetched"), "{}", reason());
+    while sign_in.key_fetches().is_none_or(|fetches| fetches.failed == 0) {
+        tokio::task::yield_now().await;
+    }
+    assert!(reason().contains("expected an https URL, got http://keys.example/jwks"), "{}", reason());
+}

@@ -1,10 +1,6 @@
 //! The store of a command: the place that its options name, opening it, and command lines for the same store.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write as _},
-    str::FromStr,
-};
+use std::{collections::BTreeMap, str::FromStr};
 
 use promptshelf_client::ServerUrl;
 use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError, StoreUrl};
@@ -15,7 +11,7 @@ use crate::{
     command_line::shell_word,
     environment,
     exit::{Exit, Failure},
-    output::visible_line,
+    output::{note, visible_line},
     terminal::Progress,
     working_copy::Listing,
 };
@@ -120,19 +116,9 @@ async fn open(address: &ChannelAddress, changes: bool) -> Result<Store, Failure>
     };
     let store = opened.map_err(|error| unopened(error, address))?;
     if let Some(before) = store.migrated_from() {
-        let url = visible_line(&url.to_string()).into_owned();
-        print_note(&format!(
-            "note: the schema of {url} was version {before}, and is version {} now",
-            Store::newest_schema()
-        ));
+        note(&[format!("the schema of {url} was version {before}, and is version {} now", Store::newest_schema())]);
     }
     Ok(store)
-}
-
-/// Prints a line on stderr.
-fn print_note(line: &str) {
-    // Without stderr nobody reads it.
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Converts an error of opening a store. Whatever it is, the store cannot be reached.
