@@ -177,7 +177,7 @@ fn parse_time(text: &str) -> Result<jiff::Timestamp, String> {
 /// Returns the columns of a record: time, caller, method, subject, outcome and duration.
 fn fields(record: &Value) -> [String; 6] {
     let text = |key: &str| record[key].as_str().unwrap_or("-").to_owned();
-    let subject = ["prompt", "resource", "list"].iter().find_map(|key| record[*key].as_str());
+    let subject = ["prompt", "resource", "list", "claimed"].iter().find_map(|key| record[*key].as_str());
     let subject = match (subject, record["count"].as_u64()) {
         // Refusals that were counted because they repeat others.
         (None, Some(count)) => format!("{count} more"),
