@@ -65,7 +65,11 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "sign-in", about: "a real authorization server and the official client", run: sign_in },
     Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
     Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
-    Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
+    Step {
+        name: "host",
+        about: "our client, against servers of the official SDKs; coding agents read files of sync",
+        run: host,
+    },
     Step { name: "langfuse", about: "Langfuse's clients read prompts from the server", run: langfuse },
     Step { name: "frameworks", about: "agent frameworks start with the server and use its prompts", run: frameworks },
     Step { name: "guard", about: "the hot paths take at most 25 % more instructions than recorded", run: guard },
@@ -282,7 +286,7 @@ fn peer(repository: &Repository, script: &str) -> Result<()> {
 }
 
 /// Runs our own client against servers of the official SDKs, directly and as sources of a server, and through the client scenarios of the conformance
-/// suite.
+/// suite. Runs coding agents with files of `sync` and a stand-in model.
 fn host(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
@@ -294,7 +298,10 @@ fn host(repository: &Repository) -> Result<()> {
     let fastmcp = install_python(&repository.peers().join("frameworks"))?;
     script("upstreams.mjs").arg("--fastmcp").arg(fastmcp).run()?;
     script("client-conformance.mjs").run()?;
-    legacy_notifications(repository, &python)
+    legacy_notifications(repository, &python)?;
+    let agents = repository.peers().join("agents");
+    install(&agents)?;
+    script("agents/agents.mjs").run()
 }
 
 /// Runs Langfuse's JavaScript and Python clients against the binary.

@@ -5,12 +5,14 @@
 
 use std::fmt;
 
+mod built_in;
 mod configuration;
 mod lint;
 mod native;
 mod shape;
 mod table;
 
+pub use built_in::built_in;
 pub use configuration::{
     CONFIGURATIONS, Configuration, ConfigurationFormat, ConfiguredEndpoint, Part, TokenReference, UserFiles,
 };

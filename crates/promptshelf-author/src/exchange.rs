@@ -4,6 +4,7 @@
 //! Both return a diagnostic, with its location, for everything that is lost or changed; nothing is dropped silently.
 //! Reading and writing files is up to the caller.
 
+mod active;
 mod csv;
 mod dotprompt;
 mod export;
@@ -24,7 +25,10 @@ use promptshelf_core::{
     ArgumentDefinition, ArgumentType, Code, Diagnostic, SourceText, TemplateAnalysis, TestDefinition,
 };
 
-pub use self::export::{ExportFormat, Exported, export};
+pub use self::{
+    active::{ActiveKind, ActivePart, active_parts, active_parts_of_skill},
+    export::{ExportFormat, Exported, Loss, export},
+};
 use promptshelf_source::syntax::{Entry, Node, Notes, ScalarKind, Value, argument_name};
 
 macro_rules! formats {

@@ -30,13 +30,16 @@ mod starter;
 pub mod testing;
 
 pub use comparison::{AffectedCalls, Difference, Impact, Subject, differences};
-pub use exchange::{ExportFormat, Exported, ImportFormat, Imported, ImportedFile, export, import};
+pub use exchange::{
+    ActiveKind, ActivePart, ExportFormat, Exported, ImportFormat, Imported, ImportedFile, Loss, active_parts,
+    active_parts_of_skill, export, import,
+};
 pub use format::format;
 #[cfg(feature = "language-server")]
 pub use language_server::{
     Analysis, Analyzer, LanguageServer, LanguageServerError, rename_file_references, rename_prompt_references,
 };
-pub use review::{Reviewer, findings, review};
+pub use review::{Reviewer, findings, review, secrets::likely_secrets};
 pub use sample::add_samples;
 pub use sarif::sarif;
 pub use starter::starter;

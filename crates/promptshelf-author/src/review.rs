@@ -17,7 +17,7 @@ mod bare;
 mod deprecated;
 mod names;
 mod partials;
-mod secrets;
+pub(crate) mod secrets;
 mod texts;
 
 /// Reviews a checked library. `found` are the diagnostics of the check; files of prompts that are missing from the

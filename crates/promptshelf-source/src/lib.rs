@@ -35,6 +35,7 @@ mod format;
 mod listing;
 mod loader;
 mod manifest;
+mod mark;
 mod media_type;
 mod memory_dir;
 mod memory_tree;
@@ -57,8 +58,9 @@ pub use error::SourceError;
 pub use fixed::Fixed;
 pub use folder_tree::read_tree;
 pub use format::ForeignSyntax;
-pub use listing::{is_foreign_file, prompt_files};
+pub use listing::{is_foreign_file, is_prompt_path, prompt_files};
 pub use loader::{LoadReport, Loader, ReloadTask};
+pub use mark::{Mark, SKILL_RECORD};
 pub use memory_tree::{FileFault, MemoryFile, MemoryTree};
 pub use set::{
     Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus, wait_for,

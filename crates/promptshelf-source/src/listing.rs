@@ -5,10 +5,11 @@ use std::path::Path;
 use crate::{
     confined_dir::ConfinedDir,
     error::SourceError,
-    file_role::is_prompt,
+    file_role::{MANIFEST, is_prompt},
     format::{ForeignSyntax, Format, foreign_folders},
     pipeline::{WalkOptions, walk},
     tree::Tree,
+    tree_path::is_library_file,
 };
 
 /// The largest number of files that are listed.
@@ -32,6 +33,17 @@ pub fn prompt_files(library: &Path) -> Result<Vec<String>, SourceError> {
         .map(|file| file.path.to_string())
         .filter(|path| is_prompt(path) && Format::is_native(&format!("{place}{path}")))
         .collect())
+}
+
+/// Returns whether a library reads the file at a path below it as a prompt, by the path alone.
+#[must_use]
+pub fn is_prompt_path(library: &Path, path: &str) -> bool {
+    let home = match library.join(MANIFEST).exists() {
+        true => "",
+        false => foreign_folders::home(library),
+    };
+    let whole = if home.is_empty() { path.to_owned() } else { format!("{home}/{path}") };
+    is_library_file(path) && is_prompt(&whole)
 }
 
 /// Returns whether a file has the format of another program, by its path: it is in a folder such as `.claude/commands`,

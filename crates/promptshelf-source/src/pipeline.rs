@@ -261,6 +261,7 @@ fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, rea
     last.replace_all(entries);
     last.is_plain = left_out == 0 && found.unread.is_empty() && found.links.is_empty();
     last.links = found.links;
+    last.generated = found.generated;
     globs
 }
 

@@ -8,6 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::{
     file_role::{self, MANIFEST},
     format::GOLDEN,
+    mark::SKILL_RECORD,
 };
 
 /// The longest path, in bytes. Below the limit of every file system, with space for the folder above.
@@ -45,7 +46,11 @@ impl Error for InvalidTreePath {}
 /// [`InvalidTreePath`] with the reason.
 pub fn check_tree_path(path: &str) -> Result<(), InvalidTreePath> {
     check_file_path(path)?;
-    if is_library_file(path) { Ok(()) } else { Err(InvalidTreePath("a library ignores files at this path")) }
+    if is_library_file(path) && !is_skill_record(path) {
+        Ok(())
+    } else {
+        Err(InvalidTreePath("a library ignores files at this path"))
+    }
 }
 
 /// Checks that a path is relative, with `/` between its parts, and that each part means one file name to every person and
@@ -106,7 +111,12 @@ pub fn is_library_file(path: &str) -> bool {
     let mut folders = path.match_indices('/').map(|(end, _)| &path[..end]);
     path == MANIFEST
         || (folders.all(|folder| !file_role::is_ignored(folder, true))
-            && (!file_role::is_ignored(path, false) || is_golden(path)))
+            && (!file_role::is_ignored(path, false) || is_golden(path) || is_skill_record(path)))
+}
+
+/// Whether the file at a path marks the folder around it as a skill that `sync` wrote.
+fn is_skill_record(path: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(_, name)| name == SKILL_RECORD)
 }
 
 /// Whether the file at a path is the golden file of a test, in a folder that is not hidden.

@@ -43,6 +43,14 @@ const LOCAL_PASSWORDS: &[&str] = &[
     "password", "passwd", "secret", "postgres", "mysql", "mongo", "redis", "root", "admin", "guest", "test", "develop",
 ];
 
+/// Returns a warning for each likely secret in a text.
+#[must_use]
+pub fn likely_secrets(source: &Arc<SourceText>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    check(source, &mut found);
+    found
+}
+
 pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     let text = &source.text;
     let Some(any) = ANY.as_ref().filter(|any| any.is_match(text)) else { return };

@@ -329,13 +329,13 @@ fn exported(files: &[(&str, &str)], name: &str, format: ExportFormat) -> (Loader
     (loader, exported)
 }
 
-const OURS: &str = "---\ndescription: Reviews\narguments:\n  - name: code\n    description: The code\n    required: true\n  - name: language\n---\nReview {{ language }}:\n\n{{ code }}\n";
+const OURS: &str = "---\ndescription: Reviews\narguments:\n  - name: code\n    description: The code\n    required: true\n  - name: language\n    required: true\n---\nReview {{ language }}:\n\n{{ code }}\n";
 
 #[test]
 fn what_is_exported_says_the_same_when_it_is_read_again() {
     for format in [ExportFormat::Claude, ExportFormat::Vscode] {
         let (ours, file) = exported(&[("review.md", OURS)], "review", format);
-        assert!(file.losses.is_empty(), "{:?}", lines(&file.losses));
+        assert!(file.losses.iter().all(|loss| loss.what.contains("several words")), "{:?}", file.losses);
         let theirs = opened(&[(&file.path, &file.text)]);
         assert_eq!(said_with_all(&ours, "review"), said_with_all(&theirs, "review"), "{format:?}");
         let catalog = theirs.handle().current();
@@ -344,7 +344,7 @@ fn what_is_exported_says_the_same_when_it_is_read_again() {
     let one = "---\ndescription: \"Ends with \\\\ \\\"\"\narguments: [{name: args, description: What follows the command}]\n---\nDo \"\"\"{{ args }}\"\"\" \\\\ {{ \"{{\" }}\n";
     for format in [ExportFormat::Claude, ExportFormat::Gemini] {
         let (ours, file) = exported(&[("one.md", one)], "one", format);
-        assert!(file.losses.is_empty(), "{:?}", lines(&file.losses));
+        assert!(file.losses.is_empty(), "{:?}", file.losses);
         let theirs = opened(&[(&file.path, &file.text)]);
         let argument = asks(&theirs.handle().current(), "one");
         let theirs = messages(&theirs.handle().current(), "one", &[(&argument[0], "<args>")]);
@@ -369,21 +369,19 @@ fn what_an_export_loses_is_said_at_its_line() {
     let (_, file) = exported(&files, "p", ExportFormat::Claude);
     assert_eq!(
         file.text,
-        "---\ndescription: d\nargument-hint: \"[y]\"\n---\n\nA\n\n$ARGUMENTS\n@n.txt\n\nAssistant:\n\n$1 part\n\nUser:\n\nQ $ARGUMENTS\n"
+        "---\ndescription: d\nargument-hint: \"[y]\"\n---\n\nA\n\n$ARGUMENTS\n@n.txt\n\nAssistant:\n\n\\$1 part\n\nUser:\n\nQ $ARGUMENTS\n"
     );
-    let shown: Vec<String> = file.losses.iter().map(|loss| format!("{} {}", loss.location, loss.message)).collect();
+    let shown: Vec<String> = file.losses.iter().map(ToString::to_string).collect();
     let expected = [
-        "p.md:10:7 the condition is dropped: its text is always included, and the text after `else` is left out",
-        "p.md:11:4 the loop is dropped: its list is inserted unchanged",
+        "the condition is dropped: its text is always included, and the text after `else` is left out: p.md:10:7",
+        "the loop is dropped: its list is inserted unchanged: p.md:11:4",
         "the call is left out",
         "the filter `upper` is dropped: the value is inserted unchanged",
-        "_p.md:1:9 the computed value is left out",
+        "the computed value is left out: _p.md:1:9",
         "all messages become one text; their roles become lines in it",
-        "the attached file becomes a reference: `n.txt` must exist in the project",
-        "`$1` in the text has a special meaning in the target format, and cannot be escaped",
+        "files become references, and must exist in the project: `n.txt`",
         "`access` has no equivalent: everyone with the file can use the prompt",
-        "`title` has no equivalent in the target format",
-        "`tags` has no equivalent in the target format",
+        "keys have no equivalent: `title`, `tags`",
     ];
     assert_eq!(shown.len(), expected.len(), "{shown:#?}");
     for (shown, expected) in shown.iter().zip(expected) {

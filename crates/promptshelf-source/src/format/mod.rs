@@ -10,7 +10,7 @@ pub(crate) mod body_builder;
 mod claude;
 pub(crate) mod client_rules;
 mod codex;
-mod command;
+pub(crate) mod command;
 mod deprecation;
 mod draft;
 mod file_format;

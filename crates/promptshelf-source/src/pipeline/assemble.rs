@@ -8,8 +8,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    BrokenFile, Code, Definitions, Diagnostic, LibraryFile, Origin, PromptDefinition, ResourceContent,
-    ResourceDefinition,
+    BrokenFile, Code, Definitions, Diagnostic, LibraryFile, Location, Origin, PromptDefinition, ResourceContent,
+    ResourceDefinition, SourceText,
 };
 use smol_str::SmolStr;
 
@@ -47,6 +47,7 @@ impl LibraryContext<'_> {
 
         let (mut prompts, mut broken) = (Vec::with_capacity(last.entries.len()), Vec::new());
         let mut partials = BTreeMap::new();
+        let mut generated = last.generated;
         for (path, entry) in &last.entries {
             diagnostics.extend(entry.content.diagnostics.iter().cloned());
             let kind = &entry.content.kind;
@@ -84,6 +85,7 @@ impl LibraryContext<'_> {
                         partials.insert(path.to_string(), Arc::clone(partial));
                     }
                 }
+                ContentKind::Generated => generated += 1,
                 ContentKind::Absent => {}
             }
         }
@@ -93,6 +95,17 @@ impl LibraryContext<'_> {
             ));
         }
         drop(icons);
+        if generated > 0 {
+            let message = format!(
+                "{generated} {} `sync` or `export` wrote for other programs: the prompts that they come from are served",
+                if generated == 1 {
+                    "file or skill is left out, which"
+                } else {
+                    "files and skills are left out, which"
+                }
+            );
+            diagnostics.push(Diagnostic::hint(Code::NoEffect, Location::file(&SourceText::new(".", "")), message));
+        }
         diagnostics.sort_by(|a, b| {
             let place = |found: &Diagnostic| found.location.span().start;
             (&a.location.source.path, place(a)).cmp(&(&b.location.source.path, place(b)))

@@ -29,6 +29,8 @@ pub(super) struct ReadCache {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Symbolic links, each with the path that it leads to.
     pub(super) links: Vec<(String, String)>,
+    /// The number of skills that `sync` wrote.
+    pub(super) generated: usize,
     /// Whether the entries are all files of the folder, each with a single path, so that one of them can be read
     /// again alone.
     pub(super) is_plain: bool,

@@ -26,6 +26,7 @@ use crate::{
     file_role::FileRole,
     file_state::{FileState, FileStateHash},
     format::{BrokenDraft, Draft, Format, requirements},
+    mark::Mark,
     media_type,
     tree::Tree,
 };
@@ -64,6 +65,8 @@ pub(super) enum ContentKind {
     Asset { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
     /// A file that should be a prompt and cannot be read, with the access requirements of the prompt.
     UnreadablePrompt(Box<Requirements>),
+    /// A copy of a prompt that `sync` or `export` wrote for another program.
+    Generated,
     /// Nothing was ever read at the path.
     Absent,
 }
@@ -158,7 +161,7 @@ impl CachedFile {
 
     /// Whether the file was read and its role is known.
     pub(super) fn is_read(&self) -> bool {
-        matches!(self.content.kind, ContentKind::Prompt { .. } | ContentKind::Asset { .. })
+        matches!(self.content.kind, ContentKind::Prompt { .. } | ContentKind::Generated | ContentKind::Asset { .. })
     }
 
     /// Returns the entry for a prompt whose folder cannot be read at the moment.
@@ -179,13 +182,13 @@ impl ContentKind {
             }
             ContentKind::Prompt { source, draft: None, .. } => Some(requirements(source)),
             ContentKind::UnreadablePrompt(requirements) => Some((**requirements).clone()),
-            ContentKind::Asset { .. } | ContentKind::Absent => None,
+            ContentKind::Generated | ContentKind::Asset { .. } | ContentKind::Absent => None,
         }
     }
 
     fn is(&self, role: FileRole) -> bool {
         match self {
-            ContentKind::Prompt { .. } | ContentKind::UnreadablePrompt(_) => role.is_prompt(),
+            ContentKind::Prompt { .. } | ContentKind::Generated | ContentKind::UnreadablePrompt(_) => role.is_prompt(),
             ContentKind::Asset { .. } => !role.is_prompt(),
             ContentKind::Absent => false,
         }
@@ -215,6 +218,10 @@ impl FileContent {
         let len = state.len();
         match role {
             FileRole::Prompt(format) => match String::from_utf8(bytes) {
+                // All such files have one number: a change of them changes nothing here.
+                Ok(text) if Mark::find(&text).is_some() => {
+                    FileContent { kind: ContentKind::Generated, diagnostics: Vec::new(), len, number: 0 }
+                }
                 Ok(text) => {
                     let source = SourceText::new(path.clone(), text);
                     let parsed = format.read_at(place, &source);
@@ -302,7 +309,7 @@ impl FileContent {
                 };
                 same && file.modified == state.modified()
             }
-            ContentKind::UnreadablePrompt(_) | ContentKind::Absent => false,
+            ContentKind::Generated | ContentKind::UnreadablePrompt(_) | ContentKind::Absent => false,
         }
     }
 }

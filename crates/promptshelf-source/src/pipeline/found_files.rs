@@ -42,6 +42,8 @@ pub(crate) struct WalkResult {
     pub(crate) links: Vec<(String, String)>,
     /// Rules of Cursor in their hidden folder.
     pub(crate) rules: Vec<String>,
+    /// The number of folders of skills that `sync` wrote, whose files are left out.
+    pub(crate) generated: usize,
 }
 
 /// A regular file.

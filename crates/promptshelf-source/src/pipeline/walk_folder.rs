@@ -8,7 +8,13 @@ use super::found_files::{
     FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, display_path, is_left_out, link_without_target, name_not_utf8,
     too_deep, unread_file,
 };
-use crate::{confined_dir::ConfinedDir, file_access::FileError, file_state::FileState, format::foreign_folders};
+use crate::{
+    confined_dir::ConfinedDir,
+    file_access::FileError,
+    file_state::FileState,
+    format::{SKILL, foreign_folders},
+    mark::SKILL_RECORD,
+};
 
 /// Lists the files below a folder; returns whether there are more than the limit.
 pub(super) fn walk_folder(root: &ConfinedDir, options: WalkOptions) -> (WalkResult, bool) {
@@ -50,12 +56,17 @@ impl Walker<'_> {
             }
             Err(error) => return self.unread(prefix, &error),
         };
+        let (start, links) = (self.found.files.len(), self.found.links.len());
+        let mut is_generated = false;
         for entry in entries {
             if self.full {
                 break;
             }
             match entry {
-                Ok(entry) => self.entry(&entry, prefix),
+                Ok(entry) => {
+                    is_generated |= !prefix.is_empty() && entry.file_name() == SKILL_RECORD;
+                    self.entry(&entry, prefix);
+                }
                 Err(error) => {
                     self.unread(prefix, &error);
                     break;
@@ -63,6 +74,12 @@ impl Walker<'_> {
             }
         }
         self.enclosing.pop();
+        if is_generated && self.found.files[start..].iter().any(|file| file.path.as_str() == format!("{prefix}{SKILL}"))
+        {
+            self.found.files.truncate(start);
+            self.found.links.truncate(links);
+            self.found.generated += 1;
+        }
     }
 
     fn entry(&mut self, entry: &DirEntry, prefix: &str) {

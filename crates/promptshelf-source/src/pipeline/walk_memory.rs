@@ -5,7 +5,7 @@ use promptshelf_core::Code;
 use super::found_files::{
     FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, is_left_out, link_without_target, name_not_utf8, shown, too_deep,
 };
-use crate::{file_state::FileState, memory_dir::MemoryDir, memory_tree::FileFault};
+use crate::{file_state::FileState, format::SKILL, mark::SKILL_RECORD, memory_dir::MemoryDir, memory_tree::FileFault};
 
 /// Lists the files below a folder; returns whether there are more than the limit.
 pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult, bool) {
@@ -13,6 +13,7 @@ pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult
     // Files of one folder follow each other, so that most decisions on folders are those of the file before.
     let (mut last_folder, mut is_last_listed) = (String::new(), true);
     let mut last_too_deep = String::new();
+    let mut generated: Vec<String> = Vec::new();
     for (path, file) in root.files() {
         if let Some(fault) = MemoryDir::fault(path) {
             let message = format!("this file is left out: {fault}");
@@ -39,6 +40,9 @@ pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult
                 }
             };
         }
+        if is_last_listed && path.ends_with(SKILL_RECORD) && path.len() == folder.len() + 1 + SKILL_RECORD.len() {
+            generated.push(format!("{folder}/"));
+        }
         if !is_last_listed || is_left_out(path, None, options) || is_left_out(path, Some(false), options) {
             continue;
         }
@@ -58,6 +62,12 @@ pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult
         }
         found.links.extend(root.link(file).map(|target| (path.to_owned(), target.to_owned())));
         found.files.push(FoundFile { path: path.into(), state: Some(FileState::in_memory(file)) });
+    }
+    for folder in generated {
+        if found.files.iter().any(|file| file.path.strip_prefix(&*folder) == Some(SKILL)) {
+            found.files.retain(|file| !file.path.starts_with(&*folder));
+            found.generated += 1;
+        }
     }
     (found, false)
 }

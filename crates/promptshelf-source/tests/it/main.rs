@@ -8,6 +8,7 @@ mod folder_tree;
 mod foreign;
 mod formats;
 mod front_matter;
+mod generated_files;
 mod incremental_reads;
 mod library;
 mod limits;

@@ -63,6 +63,13 @@ pub(crate) fn granted_roots(config: Option<&Path>) -> Vec<PathBuf> {
     file.map(|mut file| file.granted_roots()).unwrap_or_default()
 }
 
+/// Returns the name that a library has in its settings.
+pub(crate) fn name(folder: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(folder.join(promptshelf_source::syntax::LIBRARY_FILE)).ok()?;
+    let settings: toml::Table = text.parse().ok()?;
+    Some(settings.get("server")?.get("name")?.as_str()?.to_owned())
+}
+
 /// Notes on stderr that the library has errors, because the result then lacks some of its prompts.
 pub(crate) fn note_errors(library: &Library, folder: &Path) {
     let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();

@@ -10,6 +10,6 @@ mod replace;
 
 pub(crate) use self::{
     changes::{Listing, changes, listing},
-    marker::Base,
+    marker::{Base, MARKER},
     replace::{Replacement, WorkingCopy, named},
 };

@@ -59,7 +59,7 @@ fn plugins_of_codex_and_cursor_have_skills_with_their_files() {
     let plugin = root.join("plugins/team-prompts");
     let manifest = json_of(&plugin.join(".codex-plugin/plugin.json"));
     assert_eq!((&manifest["version"], &manifest["skills"]), (&json!("1.2.0"), &json!("./skills/")));
-    assert!(fs::read_to_string(plugin.join("skills/review/SKILL.md")).is_ok_and(|text| text.contains("Review <code>")));
+    assert!(fs::read_to_string(plugin.join("skills/review/SKILL.md")).is_ok_and(|text| text.contains("Review [code]")));
     assert_eq!(fs::read(plugin.join("skills/refunds/logo.png")).expect("a file"), IMAGE);
 
     assert_eq!(export(&folder, &["--plugin", "cursor", "cursor"]).0, Some(0));

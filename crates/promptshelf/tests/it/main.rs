@@ -58,6 +58,7 @@ mod starting;
 #[cfg(unix)]
 mod streams;
 mod sync;
+mod sync_safety;
 mod sync_skills;
 #[cfg(unix)]
 mod transcripts;

@@ -56,9 +56,15 @@ fn files_follow_the_library_and_edited_ones_stay() {
     assert_eq!(first["lost"][0]["prompt"], "review");
     assert!(first["lost"][0]["what"].as_str().is_some_and(|what| what.contains("`rust`")), "{first}");
     let review = read(&folder, ".claude/commands/review.md");
-    assert!(review.starts_with("---\n# promptshelf sync sha256:") && review.contains(" ./prompts\n"), "{review}");
+    assert!(
+        review.starts_with("---\n# promptshelf sync sha256:")
+            && review.contains(" from ./prompts as .claude/commands/review.md\n"),
+        "{review}"
+    );
     assert!(review.ends_with("Review rust:\n\n$ARGUMENTS\n"), "{review}");
-    let nothing = json!({ "written": [], "removed": [], "kept": [], "lost": first["lost"] });
+    let nothing = json!({
+        "written": [], "removed": [], "kept": [], "leftOut": [], "refused": [], "lost": first["lost"],
+    });
     assert_eq!(synced(folder.path(), &arguments), nothing, "a second sync changes nothing");
 
     fs::write(folder.path().join(".claude/commands/mine.md"), "Mine\n").expect("a file");
@@ -88,11 +94,11 @@ fn every_client_with_files_gets_its_own_format() {
     for (client, path, words) in [
         ("vscode", ".github/prompts/code_review.prompt.md", "Review ${input:code}\n"),
         ("gemini-cli", ".gemini/commands/code_review.toml", "Review {{args}}\n"),
-        ("cursor", ".cursor/commands/code_review.md", "Review <code>\n"),
+        ("cursor", ".cursor/commands/code_review.md", "Review [code]\n"),
         ("opencode", ".opencode/commands/code_review.md", "Review $ARGUMENTS\n"),
-        ("windsurf", ".windsurf/workflows/code_review.md", "Review <code>\n"),
+        ("windsurf", ".windsurf/workflows/code_review.md", "Review [code]\n"),
         ("codex", ".agents/skills/code-review/SKILL.md", "name: code-review\n"),
-        ("kiro", ".kiro/skills/code-review/SKILL.md", "Review <code>\n"),
+        ("kiro", ".kiro/skills/code-review/SKILL.md", "Review [code]\n"),
     ] {
         let report = synced(folder.path(), &["--client", client, "prompts", "--to", "out"]);
         assert_eq!(report["written"], json!([path]), "{client}");
@@ -123,26 +129,24 @@ fn placeholders_are_not_shown_in_reports() {
     let notes = "---\narguments:\n  - {name: file, required: true}\n---\nRead {{ attach(\"notes/\" ~ file) }}\n";
     let folder = library(&[("notes.md", notes)]);
     let report = synced(folder.path(), &["--client", "claude-code", "prompts"]);
-    let what = report["lost"][0]["what"].as_str().unwrap_or_default();
+    let what = report["leftOut"][0]["reason"].as_str().unwrap_or_default();
     assert!(what.contains("notes/<file>"), "{report}");
 }
 
 // req: S-130
 #[test]
 fn hostile_names_of_a_server_never_leave_the_folder() {
-    let names = ["../../escaped", "/srv/escaped", "a/b", "CON", "..", "Same", "same", "fine", "-rf", "a\u{1b}[2J"];
+    let names =
+        ["../../escaped", "/srv/escaped", "a/b", "CON", "..", "Same", "same", "fine", "-rf", "help", "a\u{1b}[2J"];
     let prompts: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
     let server =
         FakeServer::of(json!(prompts), json!([{ "role": "user", "content": { "type": "text", "text": "Text\n# x" } }]));
     let folder = library(&[]);
     let report = synced(folder.path(), &["--client", "claude-code", "--url", &server.url, "--to", "out/project"]);
-    assert_eq!(
-        report["written"],
-        json!([".claude/commands/-rf.md", ".claude/commands/Same.md", ".claude/commands/fine.md"])
-    );
+    assert_eq!(report["written"], json!([".claude/commands/Same.md", ".claude/commands/fine.md"]));
     let lost: Vec<&str> =
-        report["lost"].as_array().into_iter().flatten().filter_map(|lost| lost["prompt"].as_str()).collect();
-    assert_eq!(lost.len(), 7, "{report}");
+        report["leftOut"].as_array().into_iter().flatten().filter_map(|lost| lost["prompt"].as_str()).collect();
+    assert_eq!(lost.len(), 9, "{report}");
     assert!(read(&folder, "out/project/.claude/commands/fine.md").contains(&server.url));
     let mut all: Vec<String> = fs::read_dir(folder.path().join("out"))
         .expect("a folder")

@@ -180,7 +180,7 @@ fn contents_that_do_not_fit_the_list_are_not_written() {
     let folder = library(&[]);
     let report = synced(folder.path(), &["--client", "claude-code", "--url", &server.url]);
     assert_eq!(paths(&report, "written"), [".claude/skills/good/SKILL.md"], "{report}");
-    let lost = report["lost"].as_array().into_iter().flatten().filter_map(|lost| lost["prompt"].as_str());
+    let lost = report["leftOut"].as_array().into_iter().flatten().filter_map(|lost| lost["prompt"].as_str());
     assert_eq!(lost.collect::<Vec<_>>(), ["UPPER", "forged", "good", "long", "out"], "{report}");
     assert!(!folder.path().join(".claude/skills/forged").exists(), "half a skill was written");
 }

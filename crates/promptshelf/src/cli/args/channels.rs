@@ -65,6 +65,10 @@ pub(crate) struct InitArguments {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) from: Option<PathBuf>,
 
+    /// Accept this file although it looks like a key, a token, a database or settings of an operator; repeatable
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub(crate) include: Vec<String>,
+
     /// A description of the first revision
     #[arg(short = 'm', long, value_name = "TEXT", default_value = "Initial import", requires = "from")]
     pub(crate) message: String,
@@ -91,6 +95,10 @@ pub(crate) struct PublishArguments {
     #[arg(long, value_name = "NUMBER")]
     pub(crate) proposal: Option<u64>,
 
+    /// Accept this file although it looks like a key, a token, a database or settings of an operator; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) include: Vec<String>,
+
     /// Publish at once, even if the policy requires more; the reason stands out in history
     #[arg(long, value_name = "REASON")]
     pub(crate) emergency: Option<String>,
@@ -109,6 +117,10 @@ pub(crate) struct PullArguments {
 
     #[command(flatten)]
     pub(crate) place: PlaceArguments,
+
+    /// Write files that other programs obey, too: CLAUDE.md, AGENTS.md, .claude, .github, .cursor and others
+    #[arg(long)]
+    pub(crate) client_files: bool,
 
     /// Print the changes without writing them
     #[arg(long)]

@@ -72,6 +72,14 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,
 
+    /// Write this prompt or skill although the client would run, read or permit something in its text; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_commands: Vec<String>,
+
+    /// Write prompts without the parts that the format cannot have, such as images and questions
+    #[arg(long)]
+    pub(crate) allow_incomplete: bool,
+
     #[command(flatten)]
     pub(crate) library: LibraryOption,
 
@@ -89,6 +97,10 @@ pub(crate) struct BundleArguments {
         conflicts_with_all = ["names", "format", "plugin", "to", "values", "literal", "server_json"]
     )]
     pub(crate) mcpb: Option<PathBuf>,
+
+    /// Accept this file although it looks like a key, a token, a database or settings of an operator; repeatable
+    #[arg(long, value_name = "FILE", requires = "mcpb")]
+    pub(crate) include: Vec<String>,
 
     /// The promptshelf program in the bundle, for another platform [default: this one]
     #[arg(long, value_name = "FILE", requires = "mcpb")]

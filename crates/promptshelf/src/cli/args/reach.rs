@@ -108,7 +108,15 @@ pub(crate) struct SyncArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Print JSON: `written`, `removed`, `kept` and `lost`; with --watch one line for each change
+    /// Write this prompt or skill although the client would run, read or permit something in its text; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_commands: Vec<String>,
+
+    /// Write prompts without the parts that the format cannot have, such as images and questions
+    #[arg(long)]
+    pub(crate) allow_incomplete: bool,
+
+    /// Print JSON: `written`, `removed`, `kept`, `leftOut`, `refused` and `lost`; with --watch one line for each change
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -117,9 +125,14 @@ pub(crate) struct SyncArguments {
 }
 
 const SYNC_EXAMPLES: &str = "\
-Each file has a comment with its origin and digest. Files without it, and files
-that were edited since, are neither replaced nor removed. Files of prompts that
-are no longer listed are removed.
+Each file has a comment with its origin, path and digest, and is never a prompt
+of a library itself. Files without it, and files that were edited since, are
+neither replaced nor removed. Files of prompts that are no longer listed are
+removed.
+
+Text of a server, a store or a repository that the client would run, read or
+take for a permission is not written, and the exit code is 1, unless you agree
+to it at the terminal or with --allow-commands.
 
 Examples:
   promptshelf sync --client claude-code prompts

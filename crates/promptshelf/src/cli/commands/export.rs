@@ -11,20 +11,32 @@ use std::{
     sync::Arc,
 };
 
-use promptshelf_author::{ExportFormat, Exported, export};
-use promptshelf_core::{
-    BodyPiece, Code, ContentBlock, Diagnostic, Location, Message, Prompt, RawArguments, ResourceBody, nearest,
+use promptshelf_author::{
+    ActiveKind, ActivePart, ExportFormat, Exported, Loss, active_parts_of_skill,
+    clients::{NATIVE_FILES, NativeFiles},
+    export,
 };
+use promptshelf_core::{BodyPiece, ContentBlock, Message, Prompt, RawArguments, ResourceBody, nearest};
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use serde_json::json;
 
-use super::{diagnostics::DiagnosticFormat, file_name::check_file_name, import};
+use super::{
+    consent::{self, Consent, Decision},
+    file_name::check_file_name,
+    import, own_library, private_files,
+    sync::{
+        marker::{self, Origin},
+        names,
+        report::grouped,
+    },
+};
 use crate::{
     args::exchange::{ExportArguments, ExportTarget},
     connect::{Options, connect_library},
     exit::{Exit, Failure},
-    output::{Output, count, file_json},
+    output::{Output, count, file_json, note},
+    source::Source,
 };
 
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
@@ -38,10 +50,25 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         };
         let catalog = library.catalog();
         let made = plugin::plugin(target, &catalog, folder)?;
-        return write(Some(Path::new(to)), &made.files, &made.skills, folder, &library);
+        let source = Source::Folder(folder.to_owned());
+        let skills = made.skills.iter().map(|(path, body)| {
+            (
+                path.as_str(),
+                match body {
+                    ResourceBody::Text(text) => text.as_bytes(),
+                    ResourceBody::Blob(blob) => blob.bytes(),
+                },
+            )
+        });
+        private_files::refuse(skills, &[])?;
+        own_library::refuse(&source, Path::new(to), &made.prompts, &names::sample(made.format))?;
+        if !made.skills.is_empty() {
+            own_library::refuse_any(&source, Path::new(to), &made.prompts, "x/SKILL.md")?;
+        }
+        return Writer::new(arguments, Some(Path::new(to)), folder).write(made.files, &made.skills, &library);
     }
     if let Some(to) = &arguments.bundle.mcpb {
-        bundle::write(to, arguments.bundle.program.as_deref(), library.catalog().about(), folder)?;
+        bundle::write(to, &arguments.bundle, &library.catalog(), folder)?;
         return written(to, folder, &library);
     }
     if let Some(to) = &arguments.registry.server_json {
@@ -74,12 +101,22 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Usage, message).help("name one prompt, or a folder with --to"));
     }
     let mut files = Vec::with_capacity(prompts.len());
+    if let (Some(to), true) = (&arguments.to, format != ExportTarget::Messages) {
+        let target = target_folder(export_format(format));
+        own_library::refuse(&Source::Folder(folder.to_owned()), to, target, &names::sample(export_format(format)))?;
+    }
     for prompt in &prompts {
         let name = prompt.name().as_str();
         if arguments.to.is_some() {
             check_file_name(name).map_err(|reason| {
                 Failure::new(Exit::Failed, format!("the prompt `{name}` cannot be a file: {reason}"))
             })?;
+            if let (Some(native), true) = (native(export_format(format)), format != ExportTarget::Messages)
+                && let Err(reason) = names::check_built_in(name, native)
+            {
+                note(&[format!("left out {name}: {reason}")]);
+                continue;
+            }
         }
         let raw_arguments = RawArguments::from(&values);
         let rendered = match format {
@@ -94,19 +131,19 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
                     }
                 };
                 let text = format!("{}\n", file_json(&json!({ "name": name, "messages": result["messages"] })));
-                files.push(Exported { path: format!("{name}.json"), text, losses: Vec::new() });
+                files.push(OutputFile::Whole { path: format!("{name}.json"), text });
                 continue;
             }
             _ if values.is_empty() => None,
             _ => Some(library.service().get(&Caller::local(), name, &raw_arguments).await?.into_value().messages),
         };
-        let mut losses = Vec::new();
-        let rendered = rendered.map(|messages| body(prompt, &messages, &mut losses));
-        let mut exported = export(prompt, export_format(format), rendered);
-        exported.losses.append(&mut losses);
-        files.push(exported);
+        let mut incomplete = Vec::new();
+        let rendered = rendered.map(|messages| body(&messages, &mut incomplete));
+        let mut file = export(prompt, export_format(format), rendered);
+        file.incomplete.append(&mut incomplete);
+        files.push(OutputFile::Prompt { name: name.to_owned(), format: export_format(format), file });
     }
-    write(arguments.to.as_deref(), &files, &[], folder, &library)
+    Writer::new(arguments, arguments.to.as_deref(), folder).write(files, &[], &library)
 }
 
 /// Prints the path of a single file that was written.
@@ -137,8 +174,21 @@ fn export_format(target: ExportTarget) -> ExportFormat {
     }
 }
 
-/// Converts rendered messages to the parts of a body. Blocks without text are reported as losses.
-fn body(prompt: &Prompt, messages: &[Message], losses: &mut Vec<Diagnostic>) -> Vec<BodyPiece> {
+/// Returns the folder below which files of a format are written; that of skills is the target itself.
+fn target_folder(format: ExportFormat) -> &'static str {
+    match format {
+        ExportFormat::Skill => "",
+        format => native(format).map_or("", |files| files.folder),
+    }
+}
+
+/// Returns the client whose commands have a format; `None` for skills, which many clients read.
+fn native(format: ExportFormat) -> Option<&'static NativeFiles> {
+    NATIVE_FILES.iter().find(|files| files.format == format && format != ExportFormat::Skill)
+}
+
+/// Converts rendered messages to the parts of a body. Blocks without text are reported.
+fn body(messages: &[Message], incomplete: &mut Vec<String>) -> Vec<BodyPiece> {
     let mut body = Vec::new();
     for message in messages {
         body.push(BodyPiece::Role(message.role));
@@ -146,58 +196,153 @@ fn body(prompt: &Prompt, messages: &[Message], losses: &mut Vec<Diagnostic>) -> 
             ContentBlock::Text(text) => body.push(BodyPiece::Text(text.text.clone())),
             ContentBlock::Resource(resource) => match &resource.contents.body {
                 ResourceBody::Text(text) => body.push(BodyPiece::Text(text.to_string())),
-                ResourceBody::Blob(_) => report_loss(prompt, &message.content, losses),
+                ResourceBody::Blob(_) => incomplete.push("it has a file that is not text".to_owned()),
             },
             ContentBlock::Link(link) => body.push(BodyPiece::Text(link.uri.to_string())),
-            other => report_loss(prompt, other, losses),
+            other => incomplete.push(format!("it has content of the kind `{}`", other.kind())),
         }
     }
     body
 }
 
-fn report_loss(prompt: &Prompt, content: &ContentBlock, losses: &mut Vec<Diagnostic>) {
-    let message = format!("content of the kind `{}` is left out", content.kind());
-    losses.push(Diagnostic::warning(Code::NotSupported, Location::file(prompt.source()), message));
+/// A file to write.
+enum OutputFile {
+    /// A prompt in the format of another program.
+    Prompt { name: String, format: ExportFormat, file: Exported },
+    /// A manifest or JSON.
+    Whole { path: String, text: String },
 }
 
-fn write(
-    to: Option<&Path>,
-    files: &[Exported],
-    others: &[(String, ResourceBody)],
-    folder: &Path,
-    library: &Library,
-) -> Result<(), Failure> {
-    let mut stderr = Output::stderr();
-    let format = DiagnosticFormat { folder, colours: stderr.colours, width: stderr.width };
-    for loss in files.iter().flat_map(|file| &file.losses) {
-        writeln!(stderr.out, "{}\n", format.format(loss))?;
+/// Writes files, and reports what they lack.
+struct Writer<'a> {
+    arguments: &'a ExportArguments,
+    to: Option<&'a Path>,
+    folder: &'a Path,
+    origin: Origin,
+    consent: Consent<'a>,
+    losses: Vec<(String, Loss)>,
+    failed: bool,
+}
+
+impl<'a> Writer<'a> {
+    fn new(arguments: &'a ExportArguments, to: Option<&'a Path>, folder: &'a Path) -> Writer<'a> {
+        let source = Source::Folder(folder.to_owned());
+        let name = crate::library::name(folder);
+        let origin = Origin::of(&source, to.unwrap_or(Path::new(".")), name.as_deref());
+        let consent = Consent::new(&source, origin.as_str(), &arguments.allow_commands, true);
+        Writer { arguments, to, folder, origin, consent, losses: Vec::new(), failed: false }
     }
-    crate::library::note_errors(library, folder);
-    let mut stdout = Output::stdout();
-    let Some(to) = to else {
-        for file in files {
-            let text = stdout.text(&file.text).into_owned();
-            stdout.out.write_all(text.as_bytes())?;
+
+    /// Writes the files, and others as they are.
+    fn write(
+        mut self,
+        files: Vec<OutputFile>,
+        others: &[(String, ResourceBody)],
+        library: &Library,
+    ) -> Result<(), Failure> {
+        let files: Vec<(String, String)> = files.into_iter().filter_map(|file| self.text(file)).collect();
+        let others: Vec<&(String, ResourceBody)> = others.iter().filter(|file| self.accepts(file)).collect();
+        let mut stderr = Output::stderr();
+        for line in grouped(&self.losses) {
+            let line = stderr.line(&line).into_owned();
+            writeln!(stderr.out, "note: {line}")?;
         }
-        return Ok(stdout.out.flush()?);
-    };
-    let mut failed = false;
-    let texts = files.iter().map(|file| (&file.path, file.text.as_bytes()));
-    let bodies = others.iter().map(|(path, body)| match body {
-        ResourceBody::Text(text) => (path, text.as_bytes()),
-        ResourceBody::Blob(blob) => (path, blob.bytes()),
-    });
-    for (path, bytes) in texts.chain(bodies) {
-        let path = to.join(path);
-        let shown = stdout.line(&path.display().to_string()).into_owned();
-        match import::write(&path, bytes) {
-            Ok(()) => writeln!(stdout.out, "{shown}")?,
-            Err(error) => {
-                failed = true;
-                writeln!(stderr.out, "warning: {shown} {}", reason(&error))?;
+        crate::library::note_errors(library, self.folder);
+        let mut stdout = Output::stdout();
+        let Some(to) = self.to else {
+            for (_, text) in &files {
+                let text = stdout.text(text).into_owned();
+                stdout.out.write_all(text.as_bytes())?;
+            }
+            stdout.out.flush()?;
+            return if self.failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) };
+        };
+        let texts = files.iter().map(|(path, text)| (path, text.as_bytes()));
+        let bodies = others.iter().map(|(path, body)| match body {
+            ResourceBody::Text(text) => (path, text.as_bytes()),
+            ResourceBody::Blob(blob) => (path, blob.bytes()),
+        });
+        for (path, bytes) in texts.chain(bodies) {
+            let path = to.join(path);
+            let shown = stdout.line(&path.display().to_string()).into_owned();
+            match import::write(&path, bytes) {
+                Ok(()) => writeln!(stdout.out, "{shown}")?,
+                Err(error) => {
+                    self.failed = true;
+                    writeln!(stderr.out, "warning: {shown} {}", reason(&error))?;
+                }
+            }
+        }
+        stdout.out.flush()?;
+        if self.failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+    }
+
+    /// Returns the path and the text of a file; `None` if it is not written.
+    fn text(&mut self, file: OutputFile) -> Option<(String, String)> {
+        let (name, format, file) = match file {
+            OutputFile::Whole { path, text } => return Some((path, text)),
+            OutputFile::Prompt { name, format, file } => (name, format, file),
+        };
+        let mut incomplete = file.incomplete;
+        let is_there = |path: &str| self.to.unwrap_or(Path::new(".")).join(path).exists();
+        let images = file.attached.iter().filter(|path| !is_text(path) && !is_there(path));
+        incomplete.extend(images.map(|path| format!("it has the file {path}, which is not in the project")));
+        if !incomplete.is_empty() && !self.arguments.allow_incomplete {
+            let reason = incomplete.join(", and ");
+            let line = format!("left out {name}: {reason}; `--allow-incomplete` writes the rest");
+            note(&[line]);
+            self.failed |= self.arguments.names.contains(&name);
+            return None;
+        }
+        self.losses.extend(incomplete.into_iter().map(|what| (name.clone(), Loss::new("parts are missing", what))));
+        let mut active = file.active;
+        active.retain(|part| part.kind != ActiveKind::Mention || is_there(part.text.trim_start_matches('@')));
+        if !self.agreed(&name, &active, &file.text) {
+            return None;
+        }
+        self.losses.extend(file.losses.into_iter().map(|loss| (name.clone(), loss)));
+        let text = match self.to {
+            Some(_) => marker::signed(&file.text, format, false, &self.origin, &file.path),
+            None => file.text,
+        };
+        Some((file.path, text))
+    }
+
+    /// Returns whether text with these parts may be written; reports it otherwise, or with a warning.
+    fn agreed(&mut self, name: &str, parts: &[ActivePart], content: &str) -> bool {
+        match self.consent.decide(name, parts, content) {
+            Decision::Write => true,
+            Decision::WriteWithWarning => {
+                let what = "text that is more than text to the program: it runs, reads or permits something";
+                self.losses.extend(parts.iter().map(|part| (name.to_owned(), Loss::new(what, part.to_string()))));
+                true
+            }
+            Decision::Refuse => {
+                let parts = consent::shown(parts);
+                note(&[format!(
+                    "refused {name}: it is more than text to the program ({parts}); `--allow-commands {name}` writes it"
+                )]);
+                self.failed = true;
+                false
             }
         }
     }
-    stdout.out.flush()?;
-    if failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+
+    /// Returns whether a file of a skill may be written.
+    fn accepts(&mut self, (path, body): &(String, ResourceBody)) -> bool {
+        let ResourceBody::Text(text) = body else { return true };
+        let Some((_, below)) = path.split_once("/skills/") else { return true };
+        let Some((name, file)) = below.split_once('/') else { return true };
+        let mut parts = active_parts_of_skill(file, text);
+        parts.retain(|part| part.kind != ActiveKind::Mention);
+        self.agreed(name, &parts, text)
+    }
+}
+
+/// Whether a file is text, by its name.
+fn is_text(path: &str) -> bool {
+    const MEDIA: &[&str] =
+        &["png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "avif", "mp3", "wav", "ogg", "flac", "m4a", "pdf"];
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    !MEDIA.iter().any(|media| media.eq_ignore_ascii_case(ending))
 }

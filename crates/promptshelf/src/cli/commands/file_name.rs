@@ -16,6 +16,9 @@ pub(super) fn check_file_name(name: &str) -> Result<(), String> {
     if let Some(c) = name.chars().find(|c| !is_plain(*c)) {
         return Err(format!("a file name cannot contain {c:?}"));
     }
+    if name.starts_with('-') {
+        return Err("a name that begins with `-` is an option on a command line".to_owned());
+    }
     if name.starts_with('.') || promptshelf_source::check_tree_path(&format!("{name}.md")).is_err() {
         return Err("the name is not a file name on every system".to_owned());
     }

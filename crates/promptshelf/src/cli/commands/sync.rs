@@ -1,13 +1,13 @@
 //! `promptshelf sync`: writes the prompts of a library or server as files that a client reads, and keeps them current.
 //!
-//! `convert` makes the text of a file, `marker` signs it, `folder` reads and writes the files. `skills` writes folders of
+//! `convert` makes the text of a file, `marker` marks it, `folder` reads and writes the files. `skills` writes folders of
 //! skills as they are. All files are inside of one folder, whose handle refuses every path that leads out of it.
 
 mod convert;
 mod folder;
-mod marker;
-mod names;
-mod report;
+pub(super) mod marker;
+pub(super) mod names;
+pub(super) mod report;
 mod skill_folder;
 mod skills;
 mod watch;
@@ -15,14 +15,23 @@ mod watch;
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::{StreamExt, stream};
-use promptshelf_author::clients::{Client, NATIVE_FILES, NativeFiles};
+use promptshelf_author::{
+    ActiveKind, ActivePart, Loss,
+    clients::{Client, NATIVE_FILES, NativeFiles},
+};
 use promptshelf_client::{PromptInfo, SkillInfo};
+use promptshelf_source::Mark;
 
 use self::{
     folder::{Found, SyncFolder},
+    marker::{Origin, Owner},
     report::Report,
 };
-use super::clients;
+use super::{
+    clients,
+    consent::{self, Consent, Decision},
+    own_library,
+};
 use crate::{
     args::reach::SyncArguments,
     connect::Connection,
@@ -36,8 +45,16 @@ pub(crate) async fn run(arguments: &SyncArguments) -> Result<(), Failure> {
     let client = clients::find(&arguments.client)?;
     let native = client.native_files().ok_or_else(|| unsupported(client))?;
     let source = arguments.source.source(arguments.target.as_deref())?;
+    own_library::refuse(&source, &arguments.to, &format!("{}/", native.folder), &names::sample(native.format))?;
+    own_library::refuse(&source, &arguments.to, &format!("{}/", native.skills), "x/SKILL.md")?;
     let folder = SyncFolder::open(&arguments.to, native, !arguments.dry_run)?;
-    let job = Job { arguments, native, source, folder };
+    let name = match &source {
+        crate::source::Source::Folder(folder) => crate::library::name(folder),
+        _ => None,
+    };
+    let origin = Origin::of(&source, &arguments.to, name.as_deref());
+    let consent = Consent::new(&source, origin.as_str(), &arguments.allow_commands, !arguments.dry_run);
+    let job = Job { arguments, native, source, folder, origin, consent };
     watch::run(&job).await
 }
 
@@ -57,6 +74,8 @@ struct Job<'a> {
     native: &'static NativeFiles,
     source: crate::source::Source,
     folder: SyncFolder,
+    origin: Origin,
+    consent: Consent<'a>,
 }
 
 /// The lists of a server for this caller.
@@ -75,21 +94,21 @@ struct Target {
 impl Job<'_> {
     /// Makes the files equal to the prompts that are listed now. Files of other prompts are removed first.
     async fn pass(&self, connection: &Connection, listed: &Listed) -> Result<Report, Failure> {
-        let origin = marker::origin(&connection.source, &self.arguments.to);
+        let origin = &self.origin;
         let mut report = Report::default();
         let _lock = self.folder.lock()?;
         if !self.arguments.dry_run {
             self.folder.remove_leftovers();
         }
-        self.remove_skills(&listed.skills, &origin, &mut report)?;
+        self.remove_skills(&listed.skills, origin, &mut report)?;
         let found = self.folder.scan()?;
         let targets = self.targets(listed, &mut report);
         for (path, found) in &found {
             if !targets.contains_key(path) {
-                self.remove(path, found, &origin, &mut report)?;
+                self.remove(path, found, &mut report)?;
             }
         }
-        self.write_skills(connection, &listed.skills, &origin, &mut report).await?;
+        self.write_skills(connection, &listed.skills, origin, &mut report).await?;
         let lower: HashMap<String, &String> = found.keys().map(|path| (path.to_lowercase(), path)).collect();
         let converted = stream::iter(targets.values())
             .map(|target| async move { (target, convert::convert(connection, &target.prompt, self.native).await) })
@@ -103,18 +122,31 @@ impl Job<'_> {
                     return Err(failure);
                 }
                 Err(failure) => {
-                    report.lose(name, failure.message);
+                    report.leave_out(name, failure.message);
                     continue;
                 }
             };
+            if !file.incomplete.is_empty() && !self.arguments.allow_incomplete {
+                let reason = file.incomplete.join(", and ");
+                report.leave_out(
+                    name,
+                    format!("{reason}, which the file cannot have; `--allow-incomplete` writes the rest"),
+                );
+                continue;
+            }
+            file.incomplete.into_iter().for_each(|what| report.lose(name, Loss::new("parts are missing", what)));
+            let active = self.active(file.active);
+            if !self.agreed(name, &active, &file.text, &mut report) {
+                continue;
+            }
             file.losses.into_iter().for_each(|loss| report.lose(name, loss));
             match lower.get(&target.path.to_lowercase()) {
                 Some(other) if **other != target.path && self.folder.exists(other) => {
                     report.keep(other, format!("its name differs from {} only in letter case", target.path));
                 }
                 _ => {
-                    let text = marker::signed(&file.text, self.native.format, &origin);
-                    self.write(&target.path, found.get(&target.path), &text, &origin, &mut report)?;
+                    let text = marker::signed(&file.text, self.native.format, true, origin, &target.path);
+                    self.write(&target.path, found.get(&target.path), &text, &mut report)?;
                 }
             }
         }
@@ -132,7 +164,7 @@ impl Job<'_> {
             let path = match names::path(&prompt.name, self.native) {
                 Ok(path) => path,
                 Err(reason) => {
-                    report.lose(&prompt.name, reason);
+                    report.leave_out(&prompt.name, reason);
                     continue;
                 }
             };
@@ -143,7 +175,7 @@ impl Job<'_> {
             }
             // Also where the file system distinguishes case: the folder may be copied to one that does not.
             if let Some(other) = lower.insert(path.to_lowercase(), prompt.name.clone()) {
-                report.lose(
+                report.leave_out(
                     &prompt.name,
                     format!("the file name of the prompt `{other}` is the same or differs only in case"),
                 );
@@ -155,11 +187,43 @@ impl Job<'_> {
         targets
     }
 
+    /// Returns the words by which the last run of the same sync is remembered.
+    fn key(&self) -> String {
+        let to = self.arguments.to.canonicalize().unwrap_or_else(|_| self.arguments.to.clone());
+        format!("{}\0{}\0{}", to.display(), self.native.client, self.origin.as_str())
+    }
+
+    /// Returns the parts that have an effect in this project: a word such as `@name` has one if there is such a file.
+    fn active(&self, mut parts: Vec<ActivePart>) -> Vec<ActivePart> {
+        parts.retain(|part| part.kind != ActiveKind::Mention || self.folder.exists(part.text.trim_start_matches('@')));
+        parts
+    }
+
+    /// Returns whether text with these parts may be written; reports it otherwise, or with a warning.
+    fn agreed(&self, name: &str, parts: &[ActivePart], content: &str, report: &mut Report) -> bool {
+        match self.consent.decide(name, parts, content) {
+            Decision::Write => true,
+            Decision::WriteWithWarning => {
+                let what = "text that is more than text to the client: it runs, reads or permits something";
+                parts.iter().for_each(|part| report.lose(name, Loss::new(what, part.to_string())));
+                true
+            }
+            Decision::Refuse => {
+                report.refuse(name, consent::shown(parts));
+                false
+            }
+        }
+    }
+
+    fn owner(&self, mark: &Mark) -> Owner {
+        self.origin.owner(&mark.origin, mark.path.is_none())
+    }
+
     /// Removes the file of a prompt that is no longer listed.
-    fn remove(&self, path: &str, found: &Found, origin: &str, report: &mut Report) -> Result<(), Failure> {
+    fn remove(&self, path: &str, found: &Found, report: &mut Report) -> Result<(), Failure> {
         match found {
-            Found::Signed { origin: written, .. } if written != origin => {}
-            Found::Foreign => {}
+            Found::Foreign | Found::Copy => {}
+            Found::Signed { mark, .. } if self.owner(mark) == Owner::Other => {}
             Found::Signed { is_edited: true, .. } => {
                 report.keep(path, "it was edited; the prompt is no longer listed".to_owned());
             }
@@ -173,22 +237,19 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn write(
-        &self,
-        path: &str,
-        found: Option<&Found>,
-        text: &str,
-        origin: &str,
-        report: &mut Report,
-    ) -> Result<(), Failure> {
+    fn write(&self, path: &str, found: Option<&Found>, text: &str, report: &mut Report) -> Result<(), Failure> {
         match found {
             Some(Found::Foreign) => report.keep(path, "it was not written by `sync`".to_owned()),
+            Some(Found::Copy) => report.keep(path, "it is a copy of another file of `sync`".to_owned()),
             Some(Found::Signed { is_edited: true, .. }) => report.keep(path, "it was edited".to_owned()),
-            Some(Found::Signed { origin: written, .. }) if written != origin => {
-                report.keep(path, format!("it comes from {written}"));
+            Some(Found::Signed { mark, .. }) if self.owner(mark) == Owner::Other => {
+                report.keep(path, format!("it comes from {}", mark.origin));
             }
             Some(Found::Signed { text: written, .. }) if written == text => {}
             _ => {
+                if matches!(found, Some(Found::Signed { mark, .. }) if self.owner(mark) == Owner::Moved) {
+                    report.take_over();
+                }
                 if !self.arguments.dry_run && !self.folder.write(path, found, text)? {
                     report.keep(path, "it was changed at the same moment".to_owned());
                     return Ok(());

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     args::channels::InitArguments,
     command_line,
+    commands::private_files,
     exit::{Exit, Failure},
     working_copy::{Listing, changes, listing},
 };
@@ -25,6 +26,9 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
         Some(folder) => Some(read_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?),
         None => None,
     };
+    if let Some(tree) = &tree {
+        private_files::refuse(tree.iter().map(|(path, file)| (path, file.bytes())), &arguments.include)?;
+    }
     let actor = local_actor(&arguments.actor)?;
     let store = waiting(&place.address.store, Store::create(&place.address.store)).await;
     let store = store.map_err(|error| place.opening(error))?;

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     args::channels::PublishArguments,
     command_line,
+    commands::private_files,
     exit::{Exit, Failure},
     output::{count, note},
     working_copy::{Base, Listing, WorkingCopy, changes, listing, named},
@@ -48,6 +49,8 @@ async fn publish(
         }
         return report::print_unchanged(store, place.channel(), arguments.change.json).await;
     }
+    let contents = plan.changes.iter().filter_map(|change| Some((change.path.as_str(), change.after.as_deref()?)));
+    private_files::refuse(contents, &arguments.include)?;
     let bytes = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(Vec::len).sum::<usize>();
     let publish = Publish {
         channel: place.channel().clone(),

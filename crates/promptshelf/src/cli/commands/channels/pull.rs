@@ -20,7 +20,7 @@ use crate::{
     args::channels::{PlaceArguments, PullArguments, StoreText},
     command_line,
     exit::{Exit, Failure},
-    output::{Output, count},
+    output::{Output, count, note},
     working_copy::{Base, Replacement, WorkingCopy},
 };
 
@@ -36,7 +36,16 @@ pub(crate) async fn run(arguments: &PullArguments) -> Result<(), Failure> {
 async fn pull(store: &Backend, arguments: &PullArguments, place: &Place, folder: &Path) -> Result<(), Failure> {
     let channel = place.channel();
     let (head, files) = place.waiting(store.files(channel, place.revision())).await?;
-    let target = Base::new(head, channel.clone(), to_listing(&files));
+    let mut listing = to_listing(&files);
+    if !arguments.client_files {
+        let left_out: Vec<String> = listing.keys().filter(|path| is_client_file(path)).cloned().collect();
+        listing.retain(|path, _| !left_out.contains(path));
+        if let Some(first) = left_out.first() {
+            let files = count(left_out.len(), "file");
+            note(&[format!("left out {files} that other programs obey, such as {first}; --client-files writes them")]);
+        }
+    }
+    let target = Base::new(head, channel.clone(), listing);
     let is_new = !folder.exists();
     if arguments.dry_run && is_new {
         return print(arguments, place, folder, &target, (files.len(), 0));
@@ -47,6 +56,33 @@ async fn pull(store: &Backend, arguments: &PullArguments, place: &Place, folder:
         fs::remove_dir(folder).ok();
     }
     print(arguments, place, folder, &target, outcome?)
+}
+
+/// Files outside of hidden folders that programs read as instructions or settings when the folder is opened, in lower
+/// case.
+const CLIENT_FILES: &[&str] = &[
+    "agent.md",
+    "agents.md",
+    "agents.override.md",
+    "claude.md",
+    "claude.local.md",
+    "copilot-instructions.md",
+    "crush.md",
+    "gemini-extension.json",
+    "gemini.md",
+    "mcp.json",
+    "opencode.json",
+    "opencode.jsonc",
+    "qwen.md",
+    "warp.md",
+];
+
+/// Whether another program obeys the file at a path: authors of a channel would write to it.
+fn is_client_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    // Any other path is refused.
+    promptshelf_source::check_tree_path(path).is_ok()
+        && (path.split('/').any(|part| part.starts_with('.')) || CLIENT_FILES.contains(&&*name))
 }
 
 /// Returns the store and the folder.

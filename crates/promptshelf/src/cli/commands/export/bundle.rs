@@ -4,27 +4,28 @@
 //! zip archive with `manifest.json`.
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, Read, Seek, Write},
     path::Path,
 };
 
-use promptshelf_core::About;
-use promptshelf_source::{MemoryTree, read_tree};
+use promptshelf_core::{About, Catalog, CompletionSource, Icon};
+use promptshelf_source::{MemoryTree, read_tree, syntax::LIBRARY_FILE};
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use super::plugin::{DEFAULT_VERSION, description, name};
 use crate::{
+    args::exchange::BundleArguments,
+    commands::private_files,
     exit::{Exit, Failure},
     output::file_json,
 };
 
 /// The folder of the library in the archive.
 const LIBRARY: &str = "library";
-/// The settings of an operator, which can have secrets.
-const OPERATOR: &str = "server.toml";
 
 /// The operating system of a program.
 #[derive(Clone, Copy)]
@@ -49,8 +50,16 @@ const FORMATS: &[(&[u8], Platform)] =
 ///
 /// A library that cannot be read as a whole, a program of an unknown format, or a file that exists or cannot be
 /// written; nothing is left then.
-pub(super) fn write(to: &Path, program: Option<&Path>, about: &About, folder: &Path) -> Result<(), Failure> {
+pub(super) fn write(to: &Path, arguments: &BundleArguments, catalog: &Catalog, folder: &Path) -> Result<(), Failure> {
+    let (program, about) = (arguments.program.as_deref(), catalog.about());
     let tree = read_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    let served = served(catalog);
+    let tree: MemoryTree = tree
+        .iter()
+        .filter(|(path, _)| served.contains(*path))
+        .map(|(path, file)| (path.to_owned(), file.clone()))
+        .collect();
+    private_files::refuse(tree.iter().map(|(path, file)| (path, file.bytes())), &arguments.include)?;
     let program = match program {
         Some(program) => program.to_owned(),
         None => std::env::current_exe()?,
@@ -70,6 +79,41 @@ pub(super) fn write(to: &Path, program: Option<&Path>, about: &About, folder: &P
     archive(temporary.as_file_mut(), &manifest, platform, &mut file, &tree).map_err(|error| failure(to, &error))?;
     readable(temporary.as_file()).map_err(|error| failure(to, &error))?;
     temporary.persist_noclobber(to).map(drop).map_err(|error| failure(to, &error.error))
+}
+
+/// Returns the paths of the files that are served, those that they refer to, and the settings of the library.
+fn served(catalog: &Catalog) -> HashSet<String> {
+    let mut paths: HashSet<String> = HashSet::from([LIBRARY_FILE.to_owned()]);
+    let mut icons: Vec<&Icon> = catalog.about().icons.iter().collect();
+    for prompt in catalog.prompts().iter() {
+        paths.insert(prompt.source().path.to_string());
+        paths.extend(prompt.includes().map(|source| source.path.to_string()));
+        paths.extend(prompt.attachments().map(|(_, file)| file.path.clone()));
+        for argument in prompt.arguments() {
+            match argument.completion() {
+                Some(CompletionSource::File(path)) => {
+                    paths.insert(path.clone());
+                }
+                Some(CompletionSource::Paths(found)) => paths.extend(found.iter().cloned()),
+                _ => {}
+            }
+        }
+        icons.extend(prompt.icons());
+    }
+    for resource in catalog.resources().iter().chain(catalog.templates()) {
+        icons.extend(resource.icons());
+    }
+    paths.extend(icons.into_iter().filter_map(|icon| Some(icon.file.as_ref()?.to_string())));
+    for skill in catalog.skills().after(None) {
+        paths.extend(skill.files().map(|file| file.file().path.clone()));
+    }
+    paths.extend(catalog.declared_file_paths().map(str::to_owned));
+    let is_referred_to = |path: &&str| {
+        let uri = catalog.file(path).map(|file| file.uri());
+        uri.is_some_and(|uri| catalog.find_library_file(&uri).is_some())
+    };
+    paths.extend(catalog.file_paths().filter(is_referred_to).map(str::to_owned));
+    paths
 }
 
 /// Opens a program, and detects its platform.
@@ -132,7 +176,7 @@ fn archive(
     writeln!(zip, "{}", file_json(manifest))?;
     zip.start_file(platform.program, options.unix_permissions(0o755))?;
     io::copy(program, &mut zip)?;
-    for (path, file) in tree.iter().filter(|(path, _)| *path != OPERATOR) {
+    for (path, file) in tree.iter() {
         zip.start_file(format!("{LIBRARY}/{path}"), options)?;
         zip.write_all(file.bytes())?;
     }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use promptshelf_author::{ExportFormat, Exported, export};
-use promptshelf_core::{About, Catalog, Diagnostic, ResourceBody, Skill};
+use promptshelf_core::{About, Catalog, ResourceBody, Skill};
 use serde_json::{Value, json};
 
+use super::OutputFile;
 use crate::{
     args::reach::PluginTarget,
     commands::file_name::check_file_name,
@@ -23,9 +24,12 @@ const SKILL: &str = "SKILL.md";
 /// The files of a plugin, by their paths in the repository.
 pub(super) struct Plugin {
     /// Manifests and converted prompts.
-    pub(super) files: Vec<Exported>,
+    pub(super) files: Vec<OutputFile>,
     /// The files of skills, as they are in the library.
     pub(super) skills: Vec<(String, ResourceBody)>,
+    pub(super) format: ExportFormat,
+    /// The folder of converted prompts.
+    pub(super) prompts: String,
 }
 
 /// The folders and manifests of a program's plugins.
@@ -42,7 +46,7 @@ struct Layout {
 pub(super) fn plugin(target: PluginTarget, catalog: &Catalog, folder: &Path) -> Result<Plugin, Failure> {
     let layout = layout(target, catalog.about(), folder);
     let manifests = layout.manifests.iter();
-    let mut files: Vec<Exported> = manifests.map(|(path, value)| manifest(path.clone(), value)).collect();
+    let mut files: Vec<OutputFile> = manifests.map(|(path, value)| manifest(path.clone(), value)).collect();
     let mut skills = Vec::new();
     let mut names = Vec::new();
     if let Some(to) = &layout.skills {
@@ -67,10 +71,14 @@ pub(super) fn plugin(target: PluginTarget, catalog: &Catalog, folder: &Path) -> 
         let start = exported.path.rmatch_indices('/').nth(parts).map_or(0, |(at, _)| at + 1);
         let path = format!("{}/{}", layout.prompts, &exported.path[start..]);
         if !skills.iter().any(|(taken, _)| *taken == path) {
-            files.push(Exported { path, ..exported });
+            files.push(OutputFile::Prompt {
+                name: name.to_owned(),
+                format: layout.format,
+                file: Exported { path, ..exported },
+            });
         }
     }
-    Ok(Plugin { files, skills })
+    Ok(Plugin { files, skills, format: layout.format, prompts: layout.prompts })
 }
 
 fn layout(target: PluginTarget, about: &About, folder: &Path) -> Layout {
@@ -166,8 +174,8 @@ fn paths(skill: &Skill) -> Option<Vec<(String, ResourceBody)>> {
     Some(files.collect())
 }
 
-fn manifest(path: String, value: &Value) -> Exported {
-    Exported { path, text: format!("{}\n", file_json(value)), losses: Vec::<Diagnostic>::new() }
+fn manifest(path: String, value: &Value) -> OutputFile {
+    OutputFile::Whole { path, text: format!("{}\n", file_json(value)) }
 }
 
 /// Returns the description of the library, or words in its place.

@@ -8,7 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use promptshelf_author::{ExportFormat, clients::NativeFiles, export};
+use promptshelf_author::{ActivePart, ExportFormat, Loss, clients::NativeFiles, export};
 use promptshelf_client::{Arguments, ContentBlock, Message, PromptInfo, ResourceBody, Role};
 use promptshelf_core::{ArgumentDefinition, BodyPiece, Definitions, Prompt, PromptDefinition, check};
 
@@ -26,7 +26,10 @@ const MAX_SKILL_DESCRIPTION: usize = 1024;
 /// A converted prompt.
 pub(super) struct File {
     pub(super) text: String,
-    pub(super) losses: Vec<String>,
+    pub(super) losses: Vec<Loss>,
+    /// The reasons why the file does not do what the prompt does.
+    pub(super) incomplete: Vec<String>,
+    pub(super) active: Vec<ActivePart>,
 }
 
 /// Renders a prompt with placeholders, and converts it to the client's format.
@@ -35,7 +38,7 @@ pub(super) async fn convert(
     prompt: &PromptInfo,
     native: &NativeFiles,
 ) -> Result<File, Failure> {
-    let mut losses = Vec::new();
+    let (mut losses, mut incomplete) = (Vec::new(), Vec::new());
     let mut values: Arguments =
         prompt.arguments.iter().enumerate().map(|(index, argument)| (argument.name.clone(), word(index))).collect();
     let mut attempts = 0;
@@ -59,15 +62,17 @@ pub(super) async fn convert(
             let name = &argument.name;
             if argument.required && attempts == 1 {
                 let sample = connection.sample(&prompt.name, name).await;
-                losses.push(format!("`{name}` accepts certain values only; the file has `{sample}` in its place"));
+                let subject = format!("`{name}`: `{sample}`");
+                losses.push(Loss::new("arguments that accept certain values only have one of them", subject));
                 values.insert(name.clone(), sample);
             } else {
-                losses.push(format!("`{name}` accepts certain values only; the file leaves it out"));
+                let subject = format!("`{name}`");
+                losses.push(Loss::new("arguments that accept certain values only are left out", subject));
                 values.remove(name);
             }
         }
     };
-    let pieces = pieces(prompt, &result.messages, &mut losses);
+    let pieces = pieces(prompt, &result.messages, &mut incomplete);
     if pieces.iter().any(|piece| matches!(piece, BodyPiece::Text(text) if has_rest(text))) {
         return Err(Failure::new(
             Exit::Failed,
@@ -76,17 +81,19 @@ pub(super) async fn convert(
     }
     let checked = definition(prompt)?;
     let exported = export(&checked, native.format, Some(pieces));
-    losses.extend(exported.losses.into_iter().map(|loss| loss.message));
+    losses.extend(exported.losses);
+    incomplete.extend(exported.incomplete);
     let chars = exported.text.chars().count();
     if let Some(limit) = native.max_chars.filter(|limit| chars > *limit) {
-        losses.push(format!("the file has {chars} characters, and the client reads {limit}"));
+        losses.push(Loss::new(format!("the client reads {limit} characters"), format!("{chars} characters")));
     }
     let description = prompt.description.as_ref().map_or(0, |description| description.chars().count());
     if native.format == ExportFormat::Skill && description > MAX_SKILL_DESCRIPTION {
-        losses.push(format!("the description has {description} characters, and clients read {MAX_SKILL_DESCRIPTION}"));
+        let what = format!("clients read {MAX_SKILL_DESCRIPTION} characters of a description");
+        losses.push(Loss::new(what, format!("{description} characters")));
     }
     losses.dedup();
-    Ok(File { text: exported.text, losses })
+    Ok(File { text: exported.text, losses, incomplete, active: exported.active })
 }
 
 /// Replaces the placeholders in a message of the server, which would mean nothing to the reader, by their arguments.
@@ -116,7 +123,7 @@ fn definition(prompt: &PromptInfo) -> Result<std::sync::Arc<Prompt>, Failure> {
 }
 
 /// Converts messages to the parts of a body, with placeholders in place of the words. Blocks without text are lost.
-fn pieces(prompt: &PromptInfo, messages: &[Message], losses: &mut Vec<String>) -> Vec<BodyPiece> {
+fn pieces(prompt: &PromptInfo, messages: &[Message], incomplete: &mut Vec<String>) -> Vec<BodyPiece> {
     let mut pieces = Vec::new();
     for message in messages {
         pieces.push(BodyPiece::Role(match message.role {
@@ -128,13 +135,13 @@ fn pieces(prompt: &PromptInfo, messages: &[Message], losses: &mut Vec<String>) -
             ContentBlock::Resource(resource) => match &resource.contents.body {
                 ResourceBody::Text(text) => text,
                 ResourceBody::Blob(_) => {
-                    losses.push("a resource that is not text is left out".to_owned());
+                    incomplete.push("it has a file that is not text".to_owned());
                     continue;
                 }
             },
             ContentBlock::Link(link) => &link.uri,
             other => {
-                losses.push(format!("content of the kind `{}` is left out", other.kind()));
+                incomplete.push(format!("it has content of the kind `{}`", other.kind()));
                 continue;
             }
         };

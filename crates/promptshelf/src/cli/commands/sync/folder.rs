@@ -12,6 +12,7 @@ use cap_std::{
     fs::{Dir, OpenOptions},
 };
 use promptshelf_author::{ExportFormat, clients::NativeFiles};
+use promptshelf_source::Mark;
 
 use super::{marker, names};
 use crate::{
@@ -37,7 +38,9 @@ pub(super) struct SyncFolder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Written by `sync`.
-    Signed { origin: String, is_edited: bool, text: String },
+    Signed { mark: Mark, is_edited: bool, text: String },
+    /// Written by `sync` to another path, and copied.
+    Copy,
     /// Anything else.
     Foreign,
 }
@@ -123,9 +126,10 @@ impl SyncFolder {
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(self.failure(path, &error)),
         };
-        let signed = text.and_then(|text| marker::read(&text).map(|marker| (marker, text)));
+        let signed = text.and_then(|text| Mark::find(&text).filter(|mark| mark.is_synced).map(|mark| (mark, text)));
         Ok(Some(match signed {
-            Some((marker, text)) => Found::Signed { origin: marker.origin, is_edited: marker.is_edited, text },
+            Some((mark, _)) if mark.path.as_ref().is_some_and(|written| written != path) => Found::Copy,
+            Some((mark, text)) => Found::Signed { is_edited: marker::is_edited(&text, &mark), mark, text },
             None => Found::Foreign,
         }))
     }

@@ -1,45 +1,107 @@
-//! The comment in each synced file with its digest and origin. It distinguishes files of `sync` from others,
-//! and edited files from unchanged ones, without any other state.
+//! The mark of each written file with its digest, origin and path. It distinguishes files of `sync` and `export` from
+//! others, and edited files from unchanged ones, without any other state.
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+};
 
 use promptshelf_author::ExportFormat;
+use promptshelf_source::Mark;
 
 use crate::{source::Source, state::digest};
 
-/// The beginning of the comment.
-const WORDS: &str = "promptshelf sync sha256:";
-/// The number of hexadecimal digits of a digest.
-const DIGITS: usize = 64;
-
-/// A comment that was found in a file.
+/// The library or server of files, as a mark names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Marker {
-    pub(super) origin: String,
-    /// Whether the text around it has another digest.
-    pub(super) is_edited: bool,
+pub(crate) struct Origin {
+    /// The same for every copy of a project, on every machine.
+    text: String,
+    /// The words of earlier releases.
+    earlier: String,
+    /// The last part of a library's path.
+    name: Option<String>,
+    /// The project that gets the files.
+    to: PathBuf,
 }
 
-/// Returns the origin of prompts for a comment: a URL without credentials and query, a path, or a command's program.
-pub(super) fn origin(source: &Source, to: &Path) -> String {
-    let text = match source {
-        Source::Folder(folder) => {
-            let absolute = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            let (folder, to) = (absolute(folder), absolute(to));
-            // A relative path stays true when the project moves.
-            folder
-                .strip_prefix(&to)
-                .map_or_else(|_| folder.display().to_string(), |path| format!("./{}", path.display()))
-        }
-        Source::Server(endpoint) | Source::Configured { endpoint, .. } => {
-            let text = endpoint.to_string();
-            match endpoint.sign_in_url() {
-                Some(_) => without_secrets(&text),
-                None => text.split_whitespace().next().unwrap_or_default().to_owned(),
+/// The owner of a file with a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// This library or server.
+    Same,
+    /// This library, under a mark of an earlier release, or from a place that it has left.
+    Moved,
+    Other,
+}
+
+impl Origin {
+    /// Returns the origin of prompts that are written to a project. `name` is that of the library.
+    pub(crate) fn of(source: &Source, to: &Path, name: Option<&str>) -> Origin {
+        let (text, earlier, last) = match source {
+            Source::Folder(folder) => {
+                let (folder, to) = (canonical(folder), canonical(to));
+                let last = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+                let id = name.map(str::to_owned).or(last.clone()).unwrap_or_else(|| "library".to_owned());
+                let (text, earlier) = match folder.strip_prefix(&to) {
+                    // A path inside the project is the same for everyone who has the project.
+                    Ok(path) if path.as_os_str().is_empty() => (".".to_owned(), "./".to_owned()),
+                    Ok(path) => (format!("./{}", portable(path)), format!("./{}", path.display())),
+                    Err(_) => (format!("library:{id}"), folder.display().to_string()),
+                };
+                (text, earlier, last)
             }
+            Source::Server(endpoint) | Source::Configured { endpoint, .. } => {
+                let text = endpoint.to_string();
+                match endpoint.sign_in_url() {
+                    Some(_) => (without_secrets(&text), without_secrets(&text), None),
+                    None => {
+                        let program = text.split_whitespace().next().unwrap_or_default();
+                        let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+                        (format!("command:{name}"), program.to_owned(), None)
+                    }
+                }
+            }
+        };
+        Origin { text: word(&text), earlier: word(&earlier), name: last.as_deref().map(word), to: to.to_owned() }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the owner of files with these words in their mark. `is_earlier`: an earlier release wrote it.
+    pub(crate) fn owner(&self, written: &str, is_earlier: bool) -> Owner {
+        if !is_earlier && written == self.text {
+            return Owner::Same;
         }
-    };
-    text.chars().map(|c| if c.is_control() || c.is_whitespace() || matches!(c, '<' | '>') { '_' } else { c }).collect()
+        let is_path = |text: &str| Path::new(text).is_absolute() || text.starts_with(['/', '\\']);
+        let has_name = || written.rsplit(['/', '\\']).next().map(str::to_owned) == self.name;
+        let is_earlier_place = written == self.text || written == self.earlier || (is_path(written) && has_name());
+        let is_gone = || written.starts_with("./") && self.name.is_some() && !self.to.join(written).exists();
+        match (is_earlier && is_earlier_place) || is_gone() {
+            true => Owner::Moved,
+            false => Owner::Other,
+        }
+    }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+/// Returns a relative path with `/` on every system.
+fn portable(path: &Path) -> String {
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(part) => Some(part.to_string_lossy()),
+        _ => None,
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Returns a text without blanks, and without characters that end a comment.
+fn word(text: &str) -> String {
+    let plain = |c: char| if c.is_control() || c.is_whitespace() || matches!(c, '<' | '>') { '_' } else { c };
+    text.chars().map(plain).collect()
 }
 
 fn without_secrets(url: &str) -> String {
@@ -54,9 +116,9 @@ fn without_secrets(url: &str) -> String {
     }
 }
 
-/// Returns the text of a file with its comment.
-pub(super) fn signed(text: &str, format: ExportFormat, origin: &str) -> String {
-    let words = format!("{WORDS}{} {origin}", digest(text));
+/// Returns the text of a file with its mark.
+pub(crate) fn signed(text: &str, format: ExportFormat, is_synced: bool, origin: &Origin, path: &str) -> String {
+    let words = Mark::words(is_synced, &digest(text), origin.as_str(), path);
     match format {
         ExportFormat::Gemini => format!("# {words}\n{text}"),
         ExportFormat::Cursor => format!("{text}<!-- {words} -->\n"),
@@ -67,54 +129,77 @@ pub(super) fn signed(text: &str, format: ExportFormat, origin: &str) -> String {
     }
 }
 
-/// Returns the comment of a file; `None` for files that were not written by `sync`.
-pub(super) fn read(text: &str) -> Option<Marker> {
-    let mut start = 0;
-    let lines = text.split_inclusive('\n');
-    for line in lines {
-        let words = line
-            .trim_end()
-            .strip_prefix("# ")
-            .or_else(|| line.trim_end().strip_prefix("<!-- ").and_then(|comment| comment.strip_suffix(" -->")));
-        if let Some((found, origin)) = words.and_then(|words| words.strip_prefix(WORDS)).and_then(|words| {
-            let (found, origin) = words.split_once(' ')?;
-            let is_digest = found.len() == DIGITS && found.bytes().all(|c| c.is_ascii_hexdigit());
-            is_digest.then_some((found, origin))
-        }) {
-            let rest = format!("{}{}", &text[..start], &text[start + line.len()..]);
-            return Some(Marker { origin: origin.to_owned(), is_edited: digest(&rest) != found });
-        }
-        start += line.len();
-    }
-    None
+/// Returns whether the text around a mark has another digest.
+pub(crate) fn is_edited(text: &str, mark: &Mark) -> bool {
+    digest(&format!("{}{}", &text[..mark.line.start], &text[mark.line.end..])) != mark.digest
 }
 
 #[cfg(test)]
 mod tests {
+    use promptshelf_client::Endpoint;
+
     use super::*;
 
+    fn of(url: &str) -> Origin {
+        Origin::of(&Source::Server(Endpoint::url(url)), Path::new("."), None)
+    }
+
     #[test]
-    fn comment_is_found_and_edits_are_noticed() {
+    fn mark_is_found_and_edits_are_noticed() {
         for (text, format) in [
             ("---\ndescription: x\n---\n\nbody\n", ExportFormat::Claude),
             ("description = \"x\"\nprompt = \"\"\"\nx\"\"\"\n", ExportFormat::Gemini),
             ("body\n", ExportFormat::Cursor),
         ] {
-            let signed = signed(text, format, "https://example.com/mcp");
-            let marker = read(&signed).expect("a comment");
-            assert_eq!((marker.origin.as_str(), marker.is_edited), ("https://example.com/mcp", false), "{signed}");
-            assert!(read(&signed.replace("x", "y").replace("body", "text")).is_some_and(|marker| marker.is_edited));
-            assert!(read(&format!("{signed}more\n")).is_some_and(|marker| marker.is_edited));
-            assert_eq!(read(text), None);
+            let signed = signed(text, format, true, &of("https://example.com/mcp"), "a/b.md");
+            let mark = Mark::find(&signed).expect("a mark");
+            assert_eq!((&*mark.origin, mark.path.as_deref()), ("https://example.com/mcp", Some("a/b.md")), "{signed}");
+            assert!(!is_edited(&signed, &mark));
+            for edited in [signed.replace("x", "y").replace("body", "text"), format!("{signed}more\n")] {
+                assert!(Mark::find(&edited).is_some_and(|mark| is_edited(&edited, &mark)), "{edited}");
+            }
         }
     }
 
     #[test]
     fn origin_has_no_secrets() {
-        use promptshelf_client::Endpoint;
+        assert_eq!(of("https://ada:secret@example.com/mcp?token=t#x").as_str(), "https://example.com/mcp");
+        assert_eq!(of("https://example.com/a -->b").as_str(), "https://example.com/a_--_b");
+        let command = Source::Server(Endpoint::command(["/usr/local/bin/server", "--token", "t"]));
+        assert_eq!(Origin::of(&command, Path::new("."), None).as_str(), "command:server");
+    }
 
-        let of = |url: &str| origin(&Source::Server(Endpoint::url(url)), Path::new("."));
-        assert_eq!(of("https://ada:secret@example.com/mcp?token=t#x"), "https://example.com/mcp");
-        assert_eq!(of("https://example.com/a -->b"), "https://example.com/a_--_b");
+    // req: S-243
+    #[test]
+    fn origin_has_no_absolute_path() {
+        let around = tempfile::tempdir().expect("a folder");
+        let folder = |path: &str| {
+            let path = around.path().join(path);
+            fs::create_dir_all(&path).expect("folders");
+            path
+        };
+        let (ada, bob) = (folder("ada/project/prompts"), folder("bob/src/project/prompts"));
+        let origin = |library: &Path, to: &Path| Origin::of(&Source::Folder(library.to_owned()), to, None);
+        let project = |library: &Path| library.parent().expect("a folder").to_owned();
+        assert_eq!(origin(&ada, &project(&ada)).as_str(), "./prompts");
+        assert_eq!(origin(&ada, &project(&ada)).as_str(), origin(&bob, &project(&bob)).as_str());
+        assert_eq!(origin(&ada, &ada).as_str(), ".");
+        let elsewhere = folder("elsewhere");
+        assert_eq!(origin(&ada, &elsewhere).as_str(), "library:prompts");
+        assert_eq!(origin(&ada, &elsewhere).as_str(), origin(&bob, &elsewhere).as_str());
+        let named = Origin::of(&Source::Folder(ada.clone()), &elsewhere, Some("team"));
+        assert_eq!(named.as_str(), "library:team");
+
+        let ours = origin(&ada, &elsewhere);
+        assert_eq!(ours.owner("library:prompts", false), Owner::Same);
+        for earlier in [ada.display().to_string(), "/home/eve/prompts".to_owned()] {
+            assert_eq!(ours.owner(&earlier, true), Owner::Moved, "{earlier}");
+        }
+        for other in ["/home/eve/other", "https://example.com/mcp"] {
+            assert_eq!(ours.owner(other, true), Owner::Other, "{other}");
+        }
+        let ours = origin(&ada, &project(&ada));
+        assert_eq!((ours.owner("./gone", false), ours.owner("./prompts", true)), (Owner::Moved, Owner::Moved));
+        assert_eq!(ours.owner("library:other", false), Owner::Other);
     }
 }

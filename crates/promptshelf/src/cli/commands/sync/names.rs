@@ -1,6 +1,9 @@
 //! File names for prompts. Names come from a server, and can be any text.
 
-use promptshelf_author::{ExportFormat, clients::NativeFiles};
+use promptshelf_author::{
+    ExportFormat,
+    clients::{NativeFiles, built_in},
+};
 use promptshelf_client::SkillInfo;
 use promptshelf_source::check_tree_path;
 
@@ -16,6 +19,7 @@ const MAX_SKILL_CHARS: usize = 64;
 /// The reason why a name cannot be a file name on every system.
 pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
     let folder = native.folder;
+    check_built_in(name, native)?;
     match native.format {
         ExportFormat::Skill => {
             let skill = skill_name(name);
@@ -31,6 +35,14 @@ pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
             check_file_name(name)?;
             Ok(format!("{folder}/{name}{}", ending(format)))
         }
+    }
+}
+
+/// Rejects the names of the client's own commands.
+pub(in crate::commands) fn check_built_in(name: &str, native: &NativeFiles) -> Result<(), String> {
+    match built_in(native.client, name).or_else(|| built_in(native.client, &skill_name(name))) {
+        Some(source) => Err(format!("the client has a command of this name itself ({source}): rename the prompt")),
+        None => Ok(()),
     }
 }
 
@@ -53,12 +65,21 @@ pub(super) fn ending(format: ExportFormat) -> &'static str {
     }
 }
 
+/// Returns the path of a file of a format below its folder.
+pub(in crate::commands) fn sample(format: ExportFormat) -> String {
+    match format {
+        ExportFormat::Skill => "x/SKILL.md".to_owned(),
+        format => format!("x{}", ending(format)),
+    }
+}
+
 /// Accepts a skill whose name and paths are those of files on every system.
 ///
 /// # Errors
 ///
 /// The reason, for a report.
-pub(super) fn check_skill(skill: &SkillInfo) -> Result<(), String> {
+pub(super) fn check_skill(skill: &SkillInfo, native: &NativeFiles) -> Result<(), String> {
+    check_built_in(&skill.name, native)?;
     if !is_skill(&skill.name) {
         return Err("its name is not that of a skill: expected a-z, 0-9 and single `-`, at most 64".to_owned());
     }
@@ -115,11 +136,19 @@ mod tests {
                 "\u{202e}a",
                 "~",
                 "$HOME",
+                "-rf",
+                "--help",
                 "aux",
                 &"x".repeat(200),
             ] {
                 assert!(path(name, native(client)).is_err(), "{client} {name:?}");
             }
+        }
+        // req: S-244
+        for (client, name) in
+            [("claude-code", "help"), ("claude-code", "Clear"), ("opencode", "review"), ("vscode", "newnotebook")]
+        {
+            assert!(path(name, native(client)).is_err(), "{client} {name}");
         }
         assert_eq!(path("Code_Review", native("claude-code")).as_deref(), Ok(".claude/commands/Code_Review.md"));
         assert_eq!(path("Code_Review", native("codex")).as_deref(), Ok(".agents/skills/code-review/SKILL.md"));

@@ -9,6 +9,7 @@ use std::{
 };
 
 use cap_std::fs::{Dir, OpenOptions};
+use promptshelf_source::SKILL_RECORD as RECORD;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -17,8 +18,6 @@ use super::{
 };
 use crate::{exit::Failure, output::file_json, state::digest_bytes};
 
-/// The file with the record. Clients ignore it: its name begins with a dot.
-const RECORD: &str = ".promptshelf-sync.json";
 /// The largest record, in bytes; one of 512 files with long paths has less.
 const MAX_RECORD_BYTES: u64 = 2 << 20;
 /// The largest file whose digest is computed, in bytes: larger ones cannot be files of a skill.
@@ -32,6 +31,10 @@ pub(super) type Digests = BTreeSet<String>;
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     pub(super) origin: String,
+    /// The name of the folder: a copy of it under another name is not one of `sync`. Missing in records of earlier
+    /// releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
     /// The digests of each file, by its path below the folder.
     pub(super) files: BTreeMap<String, Digests>,
 }
@@ -108,6 +111,7 @@ impl<'f> SkillFolder<'f> {
         }
         let bytes = dir.read(&path).map_err(|error| self.failure(RECORD, &error))?;
         let record = serde_json::from_slice::<Record>(&bytes).ok();
+        let record = record.filter(|record| record.name.as_ref().is_none_or(|name| *name == self.name));
         Ok(record.filter(|record| record.files.keys().all(|path| names::check_skill_path(path).is_ok())))
     }
 

@@ -8,11 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use promptshelf_author::active_parts_of_skill;
 use promptshelf_client::{ClientError, ResourceBody, SkillFile, SkillInfo};
 
 use super::{
     Job, REQUESTS,
     folder::SKILL,
+    marker::{Origin, Owner},
     names,
     report::Report,
     skill_folder::{Digests, FileState, Record, SkillFolder, digest_of},
@@ -30,10 +32,15 @@ struct Plan<'s> {
 
 impl Job<'_> {
     /// Removes the skills of this origin that are no longer listed.
-    pub(super) fn remove_skills(&self, skills: &[SkillInfo], origin: &str, report: &mut Report) -> Result<(), Failure> {
+    pub(super) fn remove_skills(
+        &self,
+        skills: &[SkillInfo],
+        origin: &Origin,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
         let listed: BTreeSet<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
         for folder in SkillFolder::recorded(&self.folder)? {
-            let Some(mut record) = folder.record()?.filter(|record| record.origin == origin) else { continue };
+            let Some(mut record) = folder.record()?.filter(|record| is_ours(record, origin)) else { continue };
             if listed.contains(folder.name()) {
                 continue;
             }
@@ -69,19 +76,19 @@ impl Job<'_> {
         &self,
         connection: &Connection,
         skills: &[SkillInfo],
-        origin: &str,
+        origin: &Origin,
         report: &mut Report,
     ) -> Result<(), Failure> {
         let mut known = BTreeSet::new();
         for skill in skills {
             let checked = match &skill.problem {
                 Some(problem) => Err(problem.clone()),
-                None => names::check_skill(skill),
+                None => names::check_skill(skill, self.native),
             };
             match checked {
-                Err(reason) => report.lose(&skill.name, reason),
+                Err(reason) => report.leave_out(&skill.name, reason),
                 Ok(()) if !known.insert(&skill.name) => {
-                    report.lose(&skill.name, "another skill has the same name".to_owned());
+                    report.leave_out(&skill.name, "another skill has the same name".to_owned());
                 }
                 Ok(()) => self.write_skill(connection, skill, origin, report).await?,
             }
@@ -93,12 +100,12 @@ impl Job<'_> {
         &self,
         connection: &Connection,
         skill: &SkillInfo,
-        origin: &str,
+        origin: &Origin,
         report: &mut Report,
     ) -> Result<(), Failure> {
         let folder = SkillFolder::new(&self.folder, &skill.name);
         let mut record = match folder.record()? {
-            Some(record) if record.origin != origin => {
+            Some(record) if !is_ours(&record, origin) => {
                 report.keep(&folder.shown(SKILL), format!("it comes from {}", record.origin));
                 return Ok(());
             }
@@ -107,22 +114,54 @@ impl Job<'_> {
                 report.keep(&folder.shown(SKILL), "its folder was not written by `sync`".to_owned());
                 return Ok(());
             }
-            None => Record { origin: origin.to_owned(), files: BTreeMap::new() },
+            None => {
+                Record { origin: origin.as_str().to_owned(), name: Some(skill.name.clone()), files: BTreeMap::new() }
+            }
         };
-        let Some(plan) = plan(&folder, &record, skill, report)? else { return Ok(()) };
+        let Some(plan) = plan(&folder, &record, skill, report)? else {
+            return match record.origin != origin.as_str() && !self.arguments.dry_run {
+                true => {
+                    report.take_over();
+                    folder.write_record(&Record {
+                        origin: origin.as_str().to_owned(),
+                        name: Some(skill.name.clone()),
+                        ..record
+                    })
+                }
+                false => Ok(()),
+            };
+        };
         let shown = |path: &str| folder.shown(path);
+        let mut contents = match contents(connection, &plan.write).await? {
+            Ok(contents) => contents,
+            Err(reason) => {
+                report.leave_out(&skill.name, reason);
+                return Ok(());
+            }
+        };
+        let mut agreed = String::new();
+        let mut parts = Vec::new();
+        for (file, bytes) in &contents {
+            let text = String::from_utf8_lossy(bytes);
+            let found = self.active(active_parts_of_skill(&file.path, &text));
+            if !found.is_empty() {
+                agreed.push_str(&format!("{}\0{}\0", file.path, file.digest));
+                parts.extend(found);
+            }
+        }
+        if !self.agreed(&skill.name, &parts, &agreed, report) {
+            return Ok(());
+        }
         if self.arguments.dry_run {
             report.written.extend(plan.write.iter().map(|file| shown(&file.path)));
             report.removed.extend(plan.remove.iter().map(|path| shown(path)));
             return Ok(());
         }
-        let mut contents = match contents(connection, &plan.write).await? {
-            Ok(contents) => contents,
-            Err(reason) => {
-                report.lose(&skill.name, reason);
-                return Ok(());
-            }
-        };
+        if record.origin != origin.as_str() {
+            report.take_over();
+            record.origin = origin.as_str().to_owned();
+        }
+        record.name = Some(skill.name.clone());
         // Both digests during the change: after an interruption, no file looks edited.
         for file in &plan.write {
             record.files.entry(file.path.clone()).or_default().insert(file.digest.clone());
@@ -145,8 +184,13 @@ impl Job<'_> {
             report.removed.push(shown(path));
         }
         let files = skill.files.iter().map(|file| (file.path.clone(), Digests::from([file.digest.clone()])));
-        folder.finish(&Record { origin: record.origin, files: files.collect() })
+        folder.finish(&Record { files: files.collect(), ..record })
     }
+}
+
+/// Whether the files of a record come from this library or server. Records of earlier releases have no name.
+fn is_ours(record: &Record, origin: &Origin) -> bool {
+    origin.owner(&record.origin, record.name.is_none()) != Owner::Other
 }
 
 /// Compares a skill with its files on disk. `None` if it stays as it is; edited files are reported.

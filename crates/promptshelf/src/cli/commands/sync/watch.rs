@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::{Job, Listed, report::Report};
 use crate::{
     connect::{Connection, Options, connect},
-    exit::Failure,
+    exit::{Exit, Failure},
     output::{note, report_failure, visible_line},
     terminal::Progress,
 };
@@ -30,7 +30,8 @@ pub(super) async fn run(job: &Job<'_>) -> Result<(), Failure> {
         if let Some(library) = &connection.library {
             library.note_errors();
         }
-        return report.print(job.arguments.json, None);
+        report.print(job.arguments.json, None, &job.key())?;
+        return if report.is_refused() { Err(Failure::reported(Exit::Failed)) } else { Ok(()) };
     }
     tokio::select! {
         result = follow(job, connection) => result,
@@ -89,7 +90,7 @@ async fn follow_connection(
             let all = listed(connection).await?;
             if known.as_ref() != Some(&all) || !all.prompts.iter().all(has_digest) {
                 let report = job.pass(connection, &all).await?;
-                report.print(job.arguments.json, Some(earlier))?;
+                report.print(job.arguments.json, Some(earlier), &job.key())?;
                 if std::mem::take(is_first) && !job.arguments.json {
                     note(&[format!("following {}", connection.source)]);
                 }

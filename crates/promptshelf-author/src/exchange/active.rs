@@ -1,0 +1,258 @@
+//! Text that a program would run, read or obey when it reads a file: shell commands, files and permissions.
+//!
+//! A server sends text. Written to a file of another program, the same text can become a command, so writers look here
+//! at the text as a whole: a placeholder inside a command is a part of it.
+//!
+//! Checked with Claude Code 2.1.332, OpenCode 1.18.33, Gemini CLI 0.61.0 and Codex 0.169.0 and a recording stand-in model;
+//! for Cursor, VS Code and Windsurf with their documentation, 2026-11. Where programs are known to differ between
+//! versions, more is found than the version above would run.
+
+use std::fmt;
+
+use super::ExportFormat;
+
+/// The longest excerpt of a part, in characters.
+const MAX_SHOWN: usize = 80;
+
+/// A part of a text that is more than text to a program.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ActivePart {
+    /// The effect.
+    pub kind: ActiveKind,
+    /// The part as it is written, shortened to some 80 characters.
+    pub text: String,
+}
+
+/// The effect of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ActiveKind {
+    /// A shell command is run.
+    Command,
+    /// A file is read.
+    File,
+    /// A word such as `@name`: a file, if the project has one of this name.
+    Mention,
+    /// Tools or commands are permitted without a question.
+    Permission,
+}
+
+impl fmt::Display for ActivePart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            ActiveKind::Command => write!(f, "a shell command: {}", self.text),
+            ActiveKind::File | ActiveKind::Mention => write!(f, "a file that is read: {}", self.text),
+            ActiveKind::Permission => write!(f, "a permission: {}", self.text),
+        }
+    }
+}
+
+/// Returns the parts of a whole text that the program of a format would run, read or obey.
+///
+/// ```
+/// use promptshelf_author::{ActiveKind, ExportFormat, active_parts};
+///
+/// let parts = active_parts(ExportFormat::Claude, "Look: !`echo $ARGUMENTS`, a@example.com and @~/.ssh/id_rsa");
+/// assert_eq!(parts.iter().map(|part| part.kind).collect::<Vec<_>>(), [ActiveKind::Command, ActiveKind::File]);
+/// assert_eq!(active_parts(ExportFormat::Gemini, "!{ls}")[0].kind, ActiveKind::Command);
+/// ```
+#[must_use]
+pub fn active_parts(format: ExportFormat, text: &str) -> Vec<ActivePart> {
+    let mut parts = Vec::new();
+    match format {
+        ExportFormat::Claude | ExportFormat::Opencode | ExportFormat::Skill => {
+            words(text, "!`", ActiveKind::Command, &mut parts);
+            words(text, "```!", ActiveKind::Command, &mut parts);
+            files(text, &mut parts);
+        }
+        ExportFormat::Gemini => {
+            words(text, "!{", ActiveKind::Command, &mut parts);
+            words(text, "@{", ActiveKind::File, &mut parts);
+        }
+        ExportFormat::Cursor => files(text, &mut parts),
+        ExportFormat::Windsurf => {
+            for line in text.lines().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '/')) {
+                let rest = line.strip_prefix("//").map(|rest| rest.trim_start().to_ascii_lowercase());
+                if rest.is_some_and(|rest| rest.starts_with("turbo")) {
+                    parts.push(ActivePart { kind: ActiveKind::Permission, text: shown(line) });
+                }
+            }
+            files(text, &mut parts);
+        }
+        ExportFormat::Vscode => {
+            for word in ["#file:", "#folder:", "#codebase", "#selection", "#changes", "#terminal"] {
+                words(text, word, ActiveKind::File, &mut parts);
+            }
+            words(text, "#tool:", ActiveKind::Permission, &mut parts);
+            words(text, "#fetch", ActiveKind::Permission, &mut parts);
+            links(text, &mut parts);
+        }
+    }
+    parts
+}
+
+/// Returns the keys of a skill's front matter that permit or start something, and the parts of its text that programs
+/// run.
+#[must_use]
+pub fn active_parts_of_skill(path: &str, text: &str) -> Vec<ActivePart> {
+    let permission = |text: &str| ActivePart { kind: ActiveKind::Permission, text: shown(text) };
+    if path != "SKILL.md" {
+        // Codex reads servers and settings from it.
+        let is_settings =
+            path.eq_ignore_ascii_case("agents/openai.yaml") || path.eq_ignore_ascii_case("agents/openai.yml");
+        return if is_settings { vec![permission(path)] } else { Vec::new() };
+    }
+    let body = promptshelf_source::syntax::front_matter(text).map_or(0, |(_, body)| body.start);
+    let mut parts: Vec<ActivePart> = text[..body].lines().filter(|line| permits(line)).map(permission).collect();
+    let commands = active_parts(ExportFormat::Skill, &text[body..]);
+    parts.extend(commands.into_iter().filter(|part| part.kind != ActiveKind::Mention));
+    parts
+}
+
+/// Parts of keys that permit tools, start programs, or choose who runs the skill.
+const PERMITTING: &[&str] = &[
+    "tools",
+    "hook",
+    "permission",
+    "mcp",
+    "shell",
+    "env",
+    "command",
+    "exec",
+    "run",
+    "script",
+    "agent",
+    "model",
+    "context",
+    "sandbox",
+    "auto",
+    "approv",
+    "trust",
+    "depend",
+    "install",
+    "invocable",
+];
+
+/// Whether a line of a front matter sets such a key, at any depth: a line that is not understood is looked at, too.
+fn permits(line: &str) -> bool {
+    let Some((key, _)) = line.split_once(':') else { return false };
+    let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    // These only take something away.
+    if matches!(key.as_str(), "disallowedtools" | "disablemodelinvocation") || key.starts_with("description") {
+        return false;
+    }
+    PERMITTING.iter().any(|part| key.contains(part))
+}
+
+fn words(text: &str, mark: &str, kind: ActiveKind, parts: &mut Vec<ActivePart>) {
+    for (at, _) in text.match_indices(mark) {
+        let part = ActivePart { kind, text: shown(&text[at..]) };
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+}
+
+/// Finds `@path` at the beginning of a word.
+fn files(text: &str, parts: &mut Vec<ActivePart>) {
+    for (at, _) in text.match_indices('@') {
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+' | '@' | '/' | '%')) {
+            continue;
+        }
+        let rest = &text[at + 1..];
+        let word = rest.split(|c: char| c.is_whitespace() || "`'<>|,;)]}*".contains(c)).next().unwrap_or_default();
+        let word = word.trim_end_matches(['.', ':', '!', '?']);
+        if word.is_empty() {
+            continue;
+        }
+        let is_path = word.contains(['/', '.', '\\', '~', '"', '$', '{', '[']);
+        let kind = if is_path { ActiveKind::File } else { ActiveKind::Mention };
+        let part = ActivePart { kind, text: shown(&format!("@{word}")) };
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+}
+
+/// Finds links to files: VS Code adds these files to the request.
+fn links(text: &str, parts: &mut Vec<ActivePart>) {
+    for (at, _) in text.match_indices("](") {
+        let target = text[at + 2..].split([')', '\n']).next().unwrap_or_default().trim();
+        let has_scheme = target.split_once(':').is_some_and(|(scheme, _)| {
+            scheme.len() > 1
+                && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+                && !scheme.eq_ignore_ascii_case("file")
+        });
+        if !target.is_empty() && !target.starts_with('#') && !has_scheme {
+            parts.push(ActivePart { kind: ActiveKind::File, text: shown(target) });
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    let mut shown: String = line.chars().take(MAX_SHOWN).collect();
+    if shown.len() < line.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(format: ExportFormat, text: &str) -> Vec<ActiveKind> {
+        active_parts(format, text).into_iter().map(|part| part.kind).collect()
+    }
+
+    // req: S-241
+    #[test]
+    fn parts_with_an_effect_are_found_in_the_whole_text() {
+        use ActiveKind::{Command, File, Mention, Permission};
+        use ExportFormat::{Claude, Cursor, Gemini, Opencode, Skill, Vscode, Windsurf};
+        for (format, text, expected) in [
+            (Claude, "!`touch /srv/x; echo $ARGUMENTS`", vec![Command]),
+            (Claude, "a\n```!\nls\n```\n", vec![Command]),
+            (Claude, "@~/.ssh/id_ed25519, (@.env) \"@/etc/hosts\" @\"a b\" @$0", vec![File; 5]),
+            (Claude, "@alice, ask @bob.", vec![Mention; 2]),
+            (Claude, "a@b.example `!x` ! `ls` user@host:/x", vec![]),
+            (Opencode, "\\!`ls` x!`ls` @src/a.rs", vec![Command, Command, File]),
+            (Skill, "!`ls` @notes.md", vec![Command, File]),
+            (Gemini, "!{ls} @{a} !`ls` @a.md", vec![Command, File]),
+            (Cursor, "@src/a.rs !`ls`", vec![File]),
+            (Windsurf, "1. x\n// turbo\n2. y\n  //Turbo-all\n- // turbo", vec![Permission; 3]),
+            (
+                Vscode,
+                "#file:.env #tool:run [x](../.env) [y](https://example.com) [z](#a)",
+                vec![File, Permission, File],
+            ),
+        ] {
+            assert_eq!(kinds(format, text), expected, "{format:?} {text}");
+        }
+    }
+
+    // req: S-242
+    #[test]
+    fn permissions_of_skills_are_found() {
+        let of = |keys: &str| active_parts_of_skill("SKILL.md", &format!("---\nname: x\n{keys}\n---\nText\n")).len();
+        for keys in [
+            "allowed-tools: Bash(*)",
+            "allowedTools: [Bash]",
+            "\"allowed-tools\": Bash",
+            "hooks:\n  PreToolUse: x",
+            "metadata:\n  mcpServers: x",
+            "Permission-Mode: acceptEdits",
+        ] {
+            assert_eq!(of(keys), 1, "{keys}");
+        }
+        for keys in
+            ["description: Use the tools: all", "license: MIT", "metadata:\n  author: x", "disallowed-tools: Bash"]
+        {
+            assert_eq!(of(keys), 0, "{keys}");
+        }
+        assert_eq!(active_parts_of_skill("SKILL.md", "---\nname: x\n---\n!`ls`\n").len(), 1);
+        assert_eq!(active_parts_of_skill("agents/openai.yaml", "dependencies: {}\n").len(), 1);
+    }
+}

@@ -1,0 +1,118 @@
+//! The mark of files that `sync` and `export` write for other programs: a comment with a digest, the origin and the path.
+//!
+//! A marked file is a copy of a prompt, so it is never a prompt of a library, wherever it lies. The folder of a skill is
+//! marked by a record instead, because its files are written as they are.
+
+use std::ops::Range;
+
+/// The beginning of the comment, after the name of the command.
+const DIGEST: &str = " sha256:";
+/// The number of hexadecimal digits of a digest.
+const DIGITS: usize = 64;
+const SYNC: &str = "promptshelf sync";
+const EXPORT: &str = "promptshelf export";
+
+/// The file that marks the folder of a skill. Clients ignore it: its name begins with a dot.
+pub const SKILL_RECORD: &str = ".promptshelf-sync.json";
+
+/// The mark of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mark {
+    /// Whether `sync` wrote the file, or otherwise `export`.
+    pub is_synced: bool,
+    /// The library or server, without blanks.
+    pub origin: String,
+    /// The path below the project; `None` in a mark of an earlier release.
+    pub path: Option<String>,
+    /// The SHA-256 digest of the text without the line of the mark, as 64 hexadecimal digits.
+    pub digest: String,
+    /// The line of the mark, with its line break.
+    pub line: Range<usize>,
+}
+
+impl Mark {
+    /// Returns the words of a mark, to be put into a comment of the format.
+    ///
+    /// ```
+    /// use promptshelf_source::Mark;
+    ///
+    /// let digest = "0".repeat(64);
+    /// let text = format!("# {}\nprompt = \"Hi\"\n", Mark::words(true, &digest, "./prompts", ".gemini/commands/hi.toml"));
+    /// let mark = Mark::find(&text).unwrap();
+    /// assert_eq!(mark.path.as_deref(), Some(".gemini/commands/hi.toml"));
+    /// assert_eq!(&text[mark.line.end..], "prompt = \"Hi\"\n");
+    /// ```
+    #[must_use]
+    pub fn words(is_synced: bool, digest: &str, origin: &str, path: &str) -> String {
+        let command = if is_synced { SYNC } else { EXPORT };
+        format!("{command}{DIGEST}{digest} from {origin} as {path}")
+    }
+
+    /// Returns the mark of a file; `None` without one.
+    #[must_use]
+    pub fn find(text: &str) -> Option<Mark> {
+        // Most files have none: the lines are not looked at.
+        if !text.contains("promptshelf ") {
+            return None;
+        }
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let range = start..start + line.len();
+            start = range.end;
+            if let Some(mark) = comment(line.trim_end()).and_then(|words| Mark::read(words, range)) {
+                return Some(mark);
+            }
+        }
+        None
+    }
+
+    fn read(words: &str, line: Range<usize>) -> Option<Mark> {
+        let after = |command: &str| words.strip_prefix(command)?.strip_prefix(DIGEST);
+        let (is_synced, rest) = match after(SYNC) {
+            Some(rest) => (true, rest),
+            None => (false, after(EXPORT)?),
+        };
+        let (digest, rest) = rest.split_once(' ')?;
+        if digest.len() != DIGITS || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let (origin, path) = match rest.strip_prefix("from ").and_then(|rest| rest.split_once(" as ")) {
+            Some((origin, path)) => (origin, Some(path.to_owned())),
+            None => (rest, None),
+        };
+        Some(Mark { is_synced, origin: origin.to_owned(), path, digest: digest.to_owned(), line })
+    }
+}
+
+/// Returns the words of a comment of YAML, TOML or HTML that is alone in its line.
+fn comment(line: &str) -> Option<&str> {
+    let html = || line.strip_prefix("<!-- ")?.strip_suffix(" -->");
+    line.strip_prefix("# ").or_else(html)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_comment_with_a_digest_is_a_mark() {
+        let digest = "0123456789abcdef".repeat(4);
+        let new = Mark::words(true, &digest, "./prompts", ".claude/commands/a b.md");
+        let found = Mark::find(&format!("---\n# {new}\ndescription: x\n---\n\nHi\n")).expect("a mark");
+        assert_eq!((found.is_synced, &*found.origin, found.line), (true, "./prompts", 4..4 + new.len() + 3));
+        assert_eq!(found.path.as_deref(), Some(".claude/commands/a b.md"));
+        let exported = Mark::words(false, &digest, "team", "x/SKILL.md");
+        assert!(Mark::find(&format!("Hi\n<!-- {exported} -->\r\n")).is_some_and(|mark| !mark.is_synced));
+        let old = Mark::find(&format!("# promptshelf sync sha256:{digest} /home/ada/prompts\nprompt = \"\"\n"));
+        assert!(old.is_some_and(|mark| mark.path.is_none() && mark.origin == "/home/ada/prompts"));
+        for text in [
+            format!("Files begin with `# {new}`.\n"),
+            "# promptshelf sync sha256:abc from . as x.md\n".to_owned(),
+            format!("  # {new}\n"),
+            format!("# promptshelf render sha256:{digest} from . as x.md\n"),
+        ] {
+            assert_eq!(Mark::find(&text), None, "{text}");
+        }
+    }
+}

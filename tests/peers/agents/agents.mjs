@@ -1,0 +1,135 @@
+// What coding agents send to a model for files of `promptshelf sync`, next to what promptshelf renders: Claude Code,
+// OpenCode, Gemini CLI and Codex, on Linux with x64.
+//
+//   node agents/agents.mjs [--server ../../target/debug/promptshelf]
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { parseArgs } from 'node:util';
+import { PATIENCE } from '../server.mjs';
+import { startModel } from './model.mjs';
+
+const here = import.meta.dirname;
+const { values } = parseArgs({
+  options: { server: { type: 'string', default: join(here, '../../../target/debug/promptshelf') } },
+  strict: false,
+});
+const promptshelf = resolve(values.server);
+const modules = join(here, 'node_modules');
+const skip = process.platform === 'linux' && process.arch === 'x64' ? false : 'needs the programs for Linux with x64';
+
+const keys = (names) => names.map((name) => `  - { name: ${name}, required: true }\n`).join('');
+const PROMPTS = {
+  three: `---\ndescription: Three\narguments:\n${keys(['pr', 'priority', 'who'])}---\nReview #{{ pr }} with {{ priority }}, assign to {{ who }}; {{ pr }}x.\n`,
+  one: `---\ndescription: One\narguments:\n${keys(['text'])}---\nSum up:\n\n{{ text }}\n`,
+  dollars: `---\ndescription: Dollars\narguments:\n${keys(['text'])}---\nCosts $5.00, {print $1}, $ARGUMENTS, $2M for {{ text }}\n`,
+};
+const THREE = { pr: '456', priority: 'high', who: 'alice' };
+
+let home;
+let model;
+
+before(async () => {
+  home = await mkdtemp(join(tmpdir(), 'promptshelf-agents-'));
+  model = await startModel();
+  for (const [name, text] of Object.entries(PROMPTS)) await put(`prompts/${name}.md`, text);
+});
+
+after(async () => {
+  await model?.close();
+  await rm(home, { recursive: true, force: true });
+});
+
+async function put(path, text) {
+  const file = join(home, path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+}
+
+/** Runs a program in the project; nothing of the user's own settings is read. */
+function run(program, args, env = {}, cwd = join(home, 'project')) {
+  return new Promise((done) => {
+    const options = { cwd, env: { PATH: process.env.PATH, HOME: home, ...env }, timeout: 3 * PATIENCE };
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      assert.equal(error, null, `${program} ${args.join(' ')}: ${stdout}${stderr}`);
+      done(stdout);
+    });
+    child.stdin.end();
+  });
+}
+
+async function sync(client) {
+  await mkdir(join(home, 'project'), { recursive: true });
+  await run(promptshelf, ['sync', '--client', client, '../prompts']);
+}
+
+async function rendered(name, values) {
+  const args = Object.entries(values).flatMap(([key, value]) => ['--arg', `${key}=${value}`]);
+  return (await run(promptshelf, ['get', name, '-l', '../prompts', ...args])).trim();
+}
+
+/** Asserts that one message of the user is, or contains, the text of a prompt. */
+function assertSent(expected, plain = (text) => text) {
+  const texts = model.texts();
+  const found = texts.some((text) => plain(text).includes(plain(expected)));
+  assert.ok(found, `expected ${JSON.stringify(expected)} in ${JSON.stringify(texts, undefined, 1)}`);
+}
+
+test('Claude Code sends what promptshelf renders', { skip }, async () => {
+  await sync('claude-code');
+  const claude = (line) =>
+    run(join(modules, '@anthropic-ai/claude-code-linux-x64/claude'), ['-p', line], {
+      ANTHROPIC_BASE_URL: model.url,
+      ANTHROPIC_API_KEY: 'none',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_TELEMETRY: '1',
+    });
+  await claude('/three 456 high alice');
+  assertSent(await rendered('three', THREE));
+  await claude('/one several words, and "quotes"');
+  assertSent(await rendered('one', { text: 'several words, and "quotes"' }));
+  await claude('/dollars it');
+  assertSent(await rendered('dollars', { text: 'it' }));
+});
+
+test('OpenCode sends what promptshelf renders', { skip }, async () => {
+  await sync('opencode');
+  const provider = { npm: '@ai-sdk/openai-compatible', options: { baseURL: `${model.url}/v1`, apiKey: 'none' }, models: { m: {} } };
+  const settings = { model: 'stand-in/m', small_model: 'stand-in/m', autoupdate: false, share: 'disabled', provider: { 'stand-in': provider } };
+  await put('project/opencode.json', JSON.stringify(settings));
+  const opencode = (name, ...words) =>
+    run(join(modules, 'opencode-linux-x64/bin/opencode'), ['run', '--command', name, ...words], {
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+    });
+  await opencode('three', '456', 'high', 'alice');
+  assertSent(await rendered('three', THREE));
+  await opencode('one', 'several', 'words');
+  assertSent(await rendered('one', { text: 'several words' }));
+  // It has no escape, so that a space is added after each `$`.
+  await opencode('dollars', 'it');
+  assertSent(await rendered('dollars', { text: 'it' }), (text) => text.replaceAll('$ ', '$'));
+});
+
+test('Gemini CLI sends what promptshelf renders', { skip }, async () => {
+  await sync('gemini-cli');
+  const settings = { security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } }, general: { enableAutoUpdate: false } };
+  await put('.gemini/settings.json', JSON.stringify(settings));
+  await run(process.execPath, [join(modules, '@google/gemini-cli/bundle/gemini.js'), '-m', 'gemini-2.5-flash', '-p', '/dollars several words'], {
+    GEMINI_API_KEY: 'none',
+    GOOGLE_GEMINI_BASE_URL: model.url,
+  });
+  assertSent(await rendered('dollars', { text: 'several words' }));
+});
+
+test('Codex sends what promptshelf renders, with the name of the argument in brackets', { skip }, async () => {
+  await sync('codex');
+  const settings = `model = "m"\nmodel_provider = "stand-in"\n[model_providers.stand-in]\nname = "stand-in"\nbase_url = "${model.url}/v1"\nwire_api = "responses"\nrequires_openai_auth = false\n`;
+  await put('.codex/config.toml', settings);
+  await run(join(modules, '.bin/codex'), ['exec', '--skip-git-repo-check', 'Use $dollars now']);
+  assertSent(await rendered('dollars', { text: '[text]' }));
+});
