@@ -1,7 +1,7 @@
 //! Sample values for the required arguments of a prompt, for previews.
 
 use promptshelf_core::{Argument, ArgumentType, CompletionSource, Constraints, Prompt, Variables};
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
 
 /// Adds a sample value for each required argument without a value, and returns the names of those arguments.
 ///
@@ -97,7 +97,7 @@ fn write_match(pattern: &Hir, more: u32, text: &mut String) {
                 }
             };
             let first = match class {
-                Class::Unicode(class) => class.iter().next().map(|range| range.start()),
+                Class::Unicode(class) => class.iter().next().map(ClassUnicodeRange::start),
                 Class::Bytes(class) => class.iter().next().map(|range| char::from(range.start())),
             };
             text.extend(usual.clone().find(is_in).or(first));

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Bound};
 
-use promptshelf_source::{FileFault, is_library_file};
+use promptshelf_source::{FileFault, MemoryFile, is_library_file};
 
 use crate::{
     error::GitError,
@@ -116,7 +116,7 @@ impl<'e, 't> Links<'e, 't> {
                             if hops > MAX_HOPS {
                                 return Err(FileFault::LinkCycle);
                             }
-                            let text = self.texts.get(&entry.id).map(|file| file.bytes()).unwrap_or_default();
+                            let text = self.texts.get(&entry.id).map(MemoryFile::bytes).unwrap_or_default();
                             let text =
                                 std::str::from_utf8(text).ok().filter(|text| (1..=MAX_TEXT).contains(&text.len()));
                             let text = text.ok_or(FileFault::LinkWithoutTarget)?;

@@ -3,7 +3,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::Code;
+use promptshelf_core::{Code, Diagnostic};
 
 use super::{
     tree::{Entry, Node, Notes, Scalar, ScalarKind, Value},
@@ -42,7 +42,7 @@ pub(super) fn parse(range: Range<usize>, texts: &[&str], notes: &mut Notes<'_>) 
             Some(entry) => entry,
             None => {
                 if reported < MAX_REPORTED && !texts.contains(&&text[key.clone()]) {
-                    let found = attempt.diagnostics.into_iter().find(|found| found.is_error());
+                    let found = attempt.diagnostics.into_iter().find(Diagnostic::is_error);
                     let span = found.as_ref().map_or(key.clone(), |found| found.location.span());
                     let reason = found.map_or_else(|| "this is not YAML".to_owned(), |found| found.message);
                     let message = format!("{reason}; the value of `{}` is taken as text", &text[key.clone()]);

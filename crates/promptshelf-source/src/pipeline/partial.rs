@@ -61,7 +61,7 @@ fn access(text: &str, keys: &Range<usize>) -> Option<Range<usize>> {
     keys.into_iter().find(|key| nearest(&text[key.clone()], format::PROMPT.names()) == Some("access"))
 }
 
-fn lines<'t>(text: &'t str, keys: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+fn lines(text: &str, keys: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut at = keys.start;
     text[keys.clone()].split_inclusive('\n').map(move |line| {
         at += line.len();

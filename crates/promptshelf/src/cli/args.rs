@@ -140,7 +140,6 @@ pub(crate) enum LogFormat {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is a single value, created at the start")]
 pub(crate) enum Command {
     /// Serve a library to MCP clients, on stdio or over HTTP
     Serve(ServeArguments),

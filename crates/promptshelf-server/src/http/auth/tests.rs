@@ -109,9 +109,8 @@ async fn shared_tokens_are_accepted_while_they_are_known() {
     use futures_util::FutureExt as _;
 
     let shared = SharedTokens::default();
-    let mut options = SignInOptions::default();
-    options.shared_tokens = Some(shared.clone());
-    let sign_in = SignIn::new(options);
+    let sign_in =
+        SignIn::new(SignInOptions { shared_tokens: Some(shared.clone()), ..SignInOptions::default() });
     let caller = async |token: &str| {
         let headers =
             HeaderMap::from_iter([(header::AUTHORIZATION, format!("Bearer {token}").parse().expect("ASCII"))]);
@@ -156,8 +155,7 @@ async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
     use futures_util::FutureExt as _;
 
     let with = |blocked: &[&str]| {
-        let mut options = SignInOptions::default();
-        options.tokens = ["ada", "bob"]
+        let tokens = ["ada", "bob"]
             .map(|name| StaticToken {
                 name: name.to_owned(),
                 sha256: digest_of(name),
@@ -166,8 +164,8 @@ async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
                 expires: None,
             })
             .to_vec();
-        options.blocked_subjects = blocked.iter().map(|name| (*name).to_owned()).collect();
-        options
+        let blocked_subjects = blocked.iter().map(|name| (*name).to_owned()).collect();
+        SignInOptions { tokens, blocked_subjects, ..SignInOptions::default() }
     };
     let caller = async |sign_in: &SignIn, token: &str| {
         let headers =

@@ -146,7 +146,8 @@ async fn earlier_versions_and_channels_open_no_access() {
 async fn earlier_versions_give_out_no_file_that_is_closed_by_now() {
     let closed = "[[access]]\nfolders = [\"private\"]\nroles = [\"editor\"]\n";
     let own = "---\naccess:\n  roles: [editor]\n---\nThe plan\n";
-    let cases: &[(&str, &str, &[(&str, &str)])] = &[
+    type Files = [(&'static str, &'static str)];
+    let cases: &[(&str, &str, &Files)] = &[
         // A rule for the folder of an attachment, by a fixed and by a computed path; of a text that is included; of a
         // prompt that is called.
         ("private/plan.txt", "{{ attach(\"private/plan.txt\") }}", &[("promptshelf.toml", closed)]),

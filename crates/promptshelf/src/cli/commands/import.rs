@@ -1,7 +1,7 @@
 //! `promptshelf import`: converts prompts of other programs to files of a library.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -140,10 +140,14 @@ impl Import {
     }
 
     fn add(&mut self, from: &str, to: String, bytes: Vec<u8>) {
-        if self.files.contains_key(&to) {
-            self.problems.push(format!("{from}: skipped, because another file was converted to {to}"));
-        } else {
-            self.files.insert(to, bytes);
+        match self.files.entry(to) {
+            Entry::Vacant(entry) => {
+                entry.insert(bytes);
+            }
+            Entry::Occupied(entry) => {
+                let to = entry.key();
+                self.problems.push(format!("{from}: skipped, because another file was converted to {to}"));
+            }
         }
     }
 
