@@ -26,9 +26,11 @@ fn history_prints_the_documented_json_newest_first() {
         .map(|revision| revision["at"].take().as_str().map(str::to_owned).expect("a time"))
         .collect();
     assert!(times.iter().all(|time| time.ends_with('Z')), "{times:?}");
+    let digests = revisions.iter_mut().map(|revision| revision["digest"].take());
+    assert!(digests.into_iter().all(|digest| digest.as_str().is_some_and(|digest| digest.len() == 64)));
     let prompt =
         |name: &str, version: u64, change: &str| json!([{ "name": name, "version": version, "change": change }]);
-    let revision = |number: u64, author: &str, message: &str, prompts| json!({ "number": number, "kind": "publish", "author": author, "message": message, "at": null, "prompts": prompts });
+    let revision = |number: u64, author: &str, message: &str, prompts| json!({ "number": number, "digest": null, "kind": "publish", "author": author, "message": message, "at": null, "prompts": prompts });
     assert_eq!(
         history["revisions"],
         json!([

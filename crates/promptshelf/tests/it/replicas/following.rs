@@ -91,10 +91,10 @@ async fn restart_serves_from_the_cache_while_the_database_is_away() {
     let server = replica(&store, &["--cache", &cache]);
     assert_eq!(got(&server, "hello").as_deref(), Some("two"));
     let readiness = until_readiness(&server, "degraded since 20");
-    assert!(readiness.contains("\nchannel production: revision 2, epoch "), "{readiness}");
+    assert!(readiness.contains("\nchannel production: revision 2, digest "), "{readiness}");
 
     fs::rename(&away, &database).expect("a file");
-    until_readiness(&server, "ready\nchannel production: revision 2, epoch ");
+    until_readiness(&server, "ready\nchannel production: revision 2, digest ");
     author.publish([("hello.md", Some(prompt("three")))]).await;
     until_served(&server, "hello", "three");
 }
