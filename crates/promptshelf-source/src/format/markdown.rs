@@ -138,10 +138,13 @@ fn split_at(text: &str, start: usize) -> Split {
 /// Returns the position of front matter below empty lines.
 fn late(text: &str) -> Option<usize> {
     let start = text.len() - text.trim_start().len();
+    if start == 0 {
+        return None;
+    }
     let Split::Both { keys, .. } = split_at(&text[start..], 0) else { return None };
     let is_key = |line: &str| line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(' '));
     let keys = &text[start..][keys];
-    (start > 0 && keys.lines().any(is_key)).then_some(start)
+    keys.lines().any(is_key).then_some(start)
 }
 
 #[cfg(test)]
