@@ -180,7 +180,7 @@ impl Elicitation {
 
 /// Finds a word for a secret, in any of the usual spellings.
 fn secret_in(text: &str) -> Option<&'static str> {
-    const SECRETS: [(&str, &str); 18] = [
+    const SECRETS: [(&str, &str); 32] = [
         ("password", "a password"),
         ("passwd", "a password"),
         ("passphrase", "a passphrase"),
@@ -199,10 +199,60 @@ fn secret_in(text: &str) -> Option<&'static str> {
         ("cardnumber", "a card number"),
         ("socialsecurity", "a social security number"),
         ("seedphrase", "a seed phrase"),
+        ("kennwort", "a password"),
+        ("passwort", "a password"),
+        ("geheimzahl", "a PIN"),
+        ("motdepasse", "a password"),
+        ("contrasena", "a password"),
+        ("contraseña", "a password"),
+        ("senha", "a password"),
+        ("wachtwoord", "a password"),
+        ("hasło", "a password"),
+        ("пароль", "a password"),
+        ("密码", "a password"),
+        ("パスワード", "a password"),
+        ("暗証番号", "a PIN"),
+        ("비밀번호", "a password"),
     ];
-    // `API key`, `api_key` and `apiKey` are equal.
+    const WORDS: [(&str, &str); 4] = [
+        ("otp", "a one-time code"),
+        ("cvv", "a card number"),
+        ("cvc", "a card number"),
+        ("ssn", "a social security number"),
+    ];
+    // `API key`, `api_key` and `apiKey` are equal, and so are letters that look alike.
     let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    SECRETS.iter().find(|(word, _)| letters.contains(word)).map(|(_, what)| *what)
+    let folded: String = letters.chars().map(look_alike).collect();
+    let found = SECRETS.iter().find(|(word, _)| letters.contains(word) || folded.contains(word));
+    let lower = text.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).flat_map(|word| WORDS.iter().filter(move |it| it.0 == word));
+    found.or_else(|| words.next()).map(|(_, what)| *what)
+}
+
+/// Returns the Latin letter that a Cyrillic or Greek one, or a digit, looks like.
+fn look_alike(c: char) -> char {
+    match c {
+        'а' | 'α' => 'a',
+        'в' | 'β' => 'b',
+        'с' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'ё' | 'ε' => 'e',
+        'һ' => 'h',
+        'і' | 'ι' | '1' => 'i',
+        'ј' => 'j',
+        'к' | 'κ' => 'k',
+        'м' => 'm',
+        'п' => 'n',
+        'о' | 'ο' | '0' => 'o',
+        'р' | 'ρ' => 'p',
+        'ѕ' | '5' => 's',
+        'т' | 'τ' => 't',
+        'ѵ' | 'ν' => 'v',
+        'ԝ' | 'ω' => 'w',
+        'х' | 'χ' => 'x',
+        'у' | 'γ' => 'y',
+        c => c,
+    }
 }
 
 fn fields(schema: &Value) -> Vec<FormField> {

@@ -70,6 +70,7 @@ pub use self::{
     },
     multi_round::PromptRound,
     options::ConnectOptions,
+    pagination::PromptListing,
     prompt_cache::{CachedPrompt, Confirmation, PromptCache, PromptQuery},
     secure_url::{is_loopback_url, is_secure_url},
     sign_in::{BrowserOpener, CredentialError, CredentialStore, SignIn, SignInPage},

@@ -1,10 +1,17 @@
 //! Lists of prompts and resources, page by page, with limits for servers that send lists without end.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use futures_core::Stream;
 use futures_util::stream;
-use rmcp::model::PaginatedRequestParams;
+use rmcp::{
+    ServiceError,
+    model::{self as wire, ClientRequest, CustomResult, ListPromptsRequest, PaginatedRequestParams, ServerResult},
+};
+use serde_json::Value;
 
 use crate::{
     client::Client,
@@ -17,6 +24,8 @@ use crate::{
 pub(crate) const DEFAULT_MAX_ENTRIES: usize = 100_000;
 /// The most pages of a list, as a share of its most entries: pages with fewer entries on average are too small.
 const MIN_ENTRIES_PER_PAGE: usize = 100;
+/// The longest name of an entry in a message, in characters.
+const MAX_SHOWN_NAME: usize = 60;
 /// The longest cursor, in bytes.
 const MAX_CURSOR_BYTES: usize = 64 << 10;
 
@@ -100,6 +109,113 @@ impl Client {
         use futures_util::TryStreamExt;
 
         self.resources().try_collect().await
+    }
+
+    /// Returns all resource templates, in the server's order.
+    ///
+    /// # Errors
+    ///
+    /// The first error of [`resource_templates`](Client::resource_templates).
+    pub async fn all_resource_templates(&self) -> Result<Vec<ResourceInfo>, ClientError> {
+        use futures_util::TryStreamExt;
+
+        self.resource_templates().try_collect().await
+    }
+}
+
+/// A list of prompts, as far as a server has sent it.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PromptListing {
+    /// The prompts, in the server's order.
+    pub prompts: Vec<PromptInfo>,
+    /// The entries that cannot be used, each with its name and the reason. The texts are the server's.
+    pub left_out: Vec<String>,
+    /// Whether the list has more entries than permitted. The prompts are those of the pages before.
+    pub is_too_long: bool,
+}
+
+impl Client {
+    /// Adds the prompts of all pages to a list. An entry that cannot be used costs no other one. After an error, and if
+    /// the future is dropped, the list has the pages until then.
+    ///
+    /// # Errors
+    ///
+    /// The first error of [`prompts`](Client::prompts) that is not about one entry.
+    pub async fn collect_prompts(&self, listing: &mut PromptListing) -> Result<(), ClientError> {
+        use futures_util::TryStreamExt;
+
+        let (received, limit) = (AtomicUsize::new(0), self.max_list_entries());
+        let request = |cursor: Option<PaginatedRequestParams>| {
+            let received = &received;
+            async move {
+                let request = || async { page_of_prompts(self.peer().send_request(list_request(cursor.clone())).await?) };
+                let page = self.request(request).await?;
+                received.fetch_add(page.0.len(), Ordering::Relaxed);
+                Ok(page)
+            }
+        };
+        let mut entries = std::pin::pin!(pages(limit, request, Ok));
+        let ended = loop {
+            match entries.try_next().await {
+                Ok(None) => return Ok(()),
+                Ok(Some(Ok(prompt))) => {
+                    let name = prompt.name.clone();
+                    match PromptInfo::from_wire(prompt) {
+                        Ok(prompt) => listing.prompts.push(prompt),
+                        Err(error) => listing.left_out.push(left_out(Some(&name), &error.to_string())),
+                    }
+                }
+                Ok(Some(Err(reason))) => listing.left_out.push(reason),
+                Err(error) => break error,
+            }
+        };
+        listing.is_too_long = received.load(Ordering::Relaxed) > limit;
+        let is_without_prompts = ended.is_unknown_method()
+            || matches!(ended, ClientError::InvalidResponse { .. }) && !self.has_prompts();
+        if is_without_prompts && listing.prompts.is_empty() { Ok(()) } else { Err(ended) }
+    }
+}
+
+fn list_request(params: Option<PaginatedRequestParams>) -> ClientRequest {
+    ClientRequest::ListPromptsRequest(ListPromptsRequest {
+        method: Default::default(),
+        params,
+        extensions: Default::default(),
+    })
+}
+
+/// Returns the entries of a page. If the SDK cannot read it as a whole, each entry is read alone.
+fn page_of_prompts(result: ServerResult) -> Result<Page<Result<wire::Prompt, String>>, ServiceError> {
+    match result {
+        ServerResult::ListPromptsResult(page) => {
+            let page = complete(page, |page| page.result_type.as_ref())?;
+            Ok((page.prompts.into_iter().map(Ok).collect(), page.next_cursor))
+        }
+        ServerResult::CustomResult(CustomResult(Value::Object(mut page))) => {
+            let is_complete = page.get("resultType").is_none_or(|kind| kind == "complete");
+            let Some(Value::Array(entries)) = page.remove("prompts").filter(|_| is_complete) else {
+                return Err(ServiceError::UnexpectedResponse);
+            };
+            let entry = |entry: Value| {
+                let name = entry["name"].as_str().map(str::to_owned);
+                serde_json::from_value(entry).map_err(|error| left_out(name.as_deref(), &error.to_string()))
+            };
+            let next = page.remove("nextCursor").and_then(|cursor| cursor.as_str().map(str::to_owned));
+            Ok((entries.into_iter().map(entry).collect(), next))
+        }
+        _ => Err(ServiceError::UnexpectedResponse),
+    }
+}
+
+/// Describes an entry that cannot be used.
+fn left_out(name: Option<&str>, reason: &str) -> String {
+    match name {
+        Some(name) if name.chars().nth(MAX_SHOWN_NAME).is_some() => {
+            format!("the prompt `{}…`: {reason}", name.chars().take(MAX_SHOWN_NAME).collect::<String>())
+        }
+        Some(name) => format!("the prompt `{name}`: {reason}"),
+        None => format!("a prompt without a name: {reason}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use promptshelf_client::{
-    Arguments, Client, ClientError, CompletionTarget, ConnectOptions, Endpoint, PromptInfo, ResourceInfo,
+    Arguments, Client, ClientError, CompletionTarget, ConnectOptions, Endpoint, PromptListing, ResourceInfo,
 };
 use promptshelf_core::{BoxFuture, RemoteAnswer, RemoteInput, RenderError, Variables};
 use tokio::{sync::Notify, time::timeout};
@@ -94,40 +94,53 @@ impl Connection {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
     }
 
-    /// Lists all prompts, over a new connection where needed. Returns the connection too.
+    /// Lists the prompts, over a new connection where needed. If the list breaks off, the pages that came count.
     ///
     /// # Errors
     ///
-    /// The reason, without secrets.
-    pub(crate) async fn list(&self) -> Result<(Client, Vec<PromptInfo>), String> {
+    /// The reason, without secrets, if no page came.
+    pub(crate) async fn list(&self) -> Result<Received, String> {
         self.questions.close_idle();
-        let listing = async {
+        let (mut listing, mut connected) = (PromptListing::default(), None);
+        let most = self.timeout * LIST_ANSWERS;
+        let listed = timeout(most, async {
             let client = match self.client() {
                 Some(client) => client,
                 None => self.connect(Arc::clone(&self.replay)).await?,
             };
+            connected = Some(client.clone());
             // The operator decides how often the list is read, not the other server.
             client.forget_cached().await;
-            let prompts = all_prompts(&client).await.map_err(|error| reason(&error))?;
-            Ok((client, prompts))
-        };
-        let most = self.timeout * LIST_ANSWERS;
-        let listed = timeout(most, listing).await;
+            collect_prompts(&client, &mut listing).await.map_err(|error| reason(&error))?;
+            // Prompts can only link to resources of its kinds, so that they have to be known first.
+            self.list_resources(&client).await;
+            Ok(())
+        });
+        let listed = listed.await;
         let listed = listed.unwrap_or_else(|_| Err(format!("its list did not end within {} s", most.as_secs())));
-        match &listed {
-            Ok((client, _)) => {
+        let problem = listed.err();
+        match (connected, problem) {
+            (Some(client), problem)
+                if problem.is_none() || !listing.prompts.is_empty() && !listing.is_too_long =>
+            {
                 self.set_client(Some(client.clone()));
                 self.breaker.succeed();
+                let problem = problem.map(|problem| {
+                    format!("its list breaks off after {} prompts, which are served: {problem}", listing.prompts.len())
+                });
+                Ok(Received { client, listing, problem })
             }
-            Err(_) => self.set_client(None),
+            (_, problem) => {
+                self.set_client(None);
+                Err(problem.unwrap_or_default())
+            }
         }
-        listed
     }
 
     /// Lists the resources that can be read. Without an answer the last list stays: prompts do not depend on it.
-    pub(crate) async fn list_resources(&self) {
-        if let Some(client) = self.client().filter(Client::has_resources) {
-            match timeout(self.timeout, all_resources(&client)).await {
+    async fn list_resources(&self, client: &Client) {
+        if client.has_resources() {
+            match timeout(self.timeout, all_resources(client)).await {
                 Ok(Ok(resources)) => self.resources.set_listed(resources),
                 Ok(Err(error)) => tracing::debug!(source = self.name, "no list of resources: {}", reason(&error)),
                 Err(_) => tracing::debug!(source = self.name, "the list of resources takes too long"),
@@ -169,7 +182,8 @@ impl Connection {
                 let refused = |refused: Refused| unavailable(&format!("sent {}, which is not passed on", refused.0));
                 match answer {
                     Reply::Complete(result) => {
-                        let messages = convert::messages(result.messages).map_err(refused)?;
+                        let messages = convert::messages(result.messages, &self.resources.schemes());
+                        let messages = messages.map_err(refused)?;
                         self.resources.note(prompt, &messages);
                         Ok(RemoteAnswer::Messages(messages))
                     }
@@ -249,14 +263,27 @@ fn connect(options: ConnectOptions, endpoint: &Endpoint) -> BoxFuture<'_, Result
     Box::pin(options.connect(endpoint))
 }
 
-/// Lists all prompts, as a future whose type names no lifetime of the stream inside.
-fn all_prompts(client: &Client) -> BoxFuture<'_, Result<Vec<PromptInfo>, ClientError>> {
-    Box::pin(client.all_prompts())
+/// A list of prompts, and the connection that it came over.
+pub(crate) struct Received {
+    pub(crate) client: Client,
+    pub(crate) listing: PromptListing,
+    /// The reason why it is not the whole list.
+    pub(crate) problem: Option<String>,
 }
 
-/// Lists all resources, as a future whose type names no lifetime of the stream inside.
+/// Lists all prompts, as a future whose type names no lifetime of the stream inside.
+fn collect_prompts<'c>(client: &'c Client, listing: &'c mut PromptListing) -> BoxFuture<'c, Result<(), ClientError>> {
+    Box::pin(client.collect_prompts(listing))
+}
+
+/// Lists all resources and templates, as a future whose type names no lifetime of the stream inside. A server without
+/// templates answers with an error.
 fn all_resources(client: &Client) -> BoxFuture<'_, Result<Vec<ResourceInfo>, ClientError>> {
-    Box::pin(client.all_resources())
+    Box::pin(async move {
+        let mut all = client.all_resources().await?;
+        all.extend(client.all_resource_templates().await.unwrap_or_default());
+        Ok(all)
+    })
 }
 
 /// Returns the text of an error, which can contain text of the server, in visible characters and bounded.

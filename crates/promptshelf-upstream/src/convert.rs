@@ -1,4 +1,9 @@
 //! Messages of another server as content of this one: sizes, characters and URIs are checked.
+//!
+//! URIs have the schemes `https` and `http`, and those in the server's own list of resources. Nothing may pass for content
+//! of this server, or start a program of the client.
+
+use std::collections::BTreeSet;
 
 use promptshelf_client as client;
 use promptshelf_core::{
@@ -8,16 +13,28 @@ use promptshelf_core::{
 
 use crate::definition::visible;
 
-/// Schemes that a client could run, open from its own disk, or take for content of this server.
-const REFUSED_SCHEMES: [&str; 7] = ["about", "blob", "data", "file", "javascript", "library", "vbscript"];
+/// Schemes that a client could run, open from its own disk, or take for content of this server, whatever the other server
+/// lists.
+const REFUSED_SCHEMES: [&str; 20] = [
+    "about", "blob", "chrome", "command", "cursor", "data", "file", "intent", "javascript", "jar", "library", "search-ms",
+    "shell", "skill", "ui", "vbscript", "view-source", "vscode", "vscode-insiders", "windsurf",
+];
+
+/// The beginning of schemes that start programs of Windows.
+const REFUSED_PREFIX: &str = "ms-";
+
+/// The schemes of the resources that the other server lists.
+pub(crate) type Schemes = BTreeSet<String>;
 
 /// Converts messages.
 ///
 /// # Errors
 ///
 /// The reason, as the end of a sentence, if a block cannot be passed on.
-pub(crate) fn messages(messages: Vec<client::Message>) -> Result<Vec<Message>, Refused> {
-    let convert = |message: client::Message| Ok(Message { role: role(message.role), content: block(message.content)? });
+pub(crate) fn messages(messages: Vec<client::Message>, listed: &Schemes) -> Result<Vec<Message>, Refused> {
+    let convert = |message: client::Message| {
+        Ok(Message { role: role(message.role), content: block(message.content, listed)? })
+    };
     messages.into_iter().map(convert).collect()
 }
 
@@ -32,7 +49,7 @@ fn role(role: client::Role) -> Role {
     }
 }
 
-fn block(block: client::ContentBlock) -> Result<ContentBlock, Refused> {
+fn block(block: client::ContentBlock, listed: &Schemes) -> Result<ContentBlock, Refused> {
     Ok(match block {
         client::ContentBlock::Text(text) => ContentBlock::Text(Text {
             text: stripped(&text.text).into_owned(),
@@ -42,7 +59,7 @@ fn block(block: client::ContentBlock) -> Result<ContentBlock, Refused> {
         client::ContentBlock::Audio(audio) => ContentBlock::Audio(media(audio)?),
         client::ContentBlock::Resource(resource) => {
             let contents = resource.contents;
-            check_uri(&contents.uri)?;
+            check_uri(&contents.uri, listed)?;
             ContentBlock::Resource(EmbeddedResource {
                 contents: ResourceContents {
                     uri: contents.uri.into(),
@@ -56,7 +73,7 @@ fn block(block: client::ContentBlock) -> Result<ContentBlock, Refused> {
             })
         }
         client::ContentBlock::Link(link) => {
-            check_uri(&link.uri)?;
+            check_uri(&link.uri, listed)?;
             ContentBlock::Link(Box::new(ResourceLink {
                 uri: link.uri.into(),
                 name: visible(&link.name),
@@ -94,7 +111,16 @@ fn annotations(annotations: client::Annotations) -> Annotations {
 }
 
 /// Checks that a URI is absolute, visible and harmless for the client that follows it.
-pub(crate) fn check_uri(uri: &str) -> Result<(), Refused> {
+pub(crate) fn check_uri(uri: &str, listed: &Schemes) -> Result<(), Refused> {
+    let scheme = usable_scheme(uri)?;
+    match matches!(scheme.as_str(), "https" | "http") || listed.contains(&scheme) {
+        true => Ok(()),
+        false => Err(Refused(format!("a URI with the scheme `{scheme}:`, which no resource in its list has"))),
+    }
+}
+
+/// Returns the scheme of a URI that may be listed.
+pub(crate) fn usable_scheme(uri: &str) -> Result<String, Refused> {
     let is_hidden = uri.contains(|c: char| c.is_control() || c.is_whitespace()) || visible(uri) != uri;
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_scheme = |scheme: &str| {
@@ -102,10 +128,10 @@ pub(crate) fn check_uri(uri: &str) -> Result<(), Refused> {
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     };
     match scheme.filter(|scheme| is_scheme(scheme)) {
-        Some(scheme) if REFUSED_SCHEMES.contains(&scheme.as_str()) => {
+        Some(scheme) if REFUSED_SCHEMES.contains(&scheme.as_str()) || scheme.starts_with(REFUSED_PREFIX) => {
             Err(Refused(format!("a URI with the scheme `{scheme}:`")))
         }
-        Some(_) if !is_hidden => Ok(()),
+        Some(scheme) if !is_hidden => Ok(scheme),
         _ => Err(Refused("an invalid URI".to_owned())),
     }
 }
@@ -115,9 +141,17 @@ mod tests {
     use super::*;
 
     // req: S-152
+    // req: S-267
     #[test]
-    fn hostile_uris_are_refused() {
+    fn hostile_uris_are_refused_whatever_is_listed() {
+        let listed: Schemes = ["docs", "urn", "vscode", "skill", "ms-settings"].map(str::to_owned).into();
         for uri in [
+            "vscode:extension/evil",
+            "VSCode://file/etc",
+            "ms-settings:x",
+            "ms-msdt:/id",
+            "skill://team/pdf/SKILL.md",
+            "memo://unlisted",
             "javascript:alert(1)",
             "JavaScript:alert(1)",
             "data:text/html,x",
@@ -130,10 +164,12 @@ mod tests {
             "1x:y",
             ":x",
         ] {
-            assert!(check_uri(uri).is_err(), "{uri:?}");
+            assert!(check_uri(uri, &listed).is_err(), "{uri:?}");
         }
         for uri in ["https://a.example/x", "docs://guide/a%20b", "urn:x:y"] {
-            assert_eq!(check_uri(uri), Ok(()), "{uri}");
+            assert_eq!(check_uri(uri, &listed), Ok(()), "{uri}");
+            let is_web = uri.starts_with("https:");
+            assert_eq!(check_uri(uri, &Schemes::new()).is_ok(), is_web, "{uri}");
         }
     }
 
@@ -141,7 +177,7 @@ mod tests {
     #[test]
     fn invisible_characters_are_removed() {
         let text = client::Message::user("Good\u{e0041}\u{202e} day\u{200b}");
-        let messages = messages(vec![text]).expect("a text");
+        let messages = messages(vec![text], &Schemes::new()).expect("a text");
         assert_eq!(messages, [Message::user("Good day")]);
     }
 }

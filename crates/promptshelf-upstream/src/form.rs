@@ -5,7 +5,7 @@ use promptshelf_core::{self as core, ArgumentDefinition, ArgumentType, Constrain
 use serde_json::Value;
 
 use crate::{
-    convert::{Refused, check_uri},
+    convert::{Refused, Schemes, check_uri},
     definition::visible,
 };
 
@@ -24,15 +24,19 @@ pub(crate) fn remote_form(source: &str, key: String, elicitation: &Elicitation) 
     if let Some(secret) = elicitation.requested_secret() {
         return Err(Refused(format!("a form that asks for {secret}")));
     }
-    // Without it, a user could take the question for one of this server.
-    let message = format!("The server of the source {source} asks: {}", visible(&elicitation.message));
+    // Without it, a user could take the question for one of this server. Not every word for a secret is recognized.
+    let message = format!(
+        "The server of the source {source} asks: {}\n(This is a question of another server: never enter passwords, codes \
+         or keys here.)",
+        visible(&elicitation.message)
+    );
     match &elicitation.mode {
         ElicitationMode::Form(fields) => {
             let fields = fields.iter().map(field).collect::<Result<_, _>>()?;
             Ok(RemoteForm { key, message, url: None, fields })
         }
         ElicitationMode::Url { url } => {
-            check_uri(url)?;
+            check_uri(url, &Schemes::new())?;
             match url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
                 true => Ok(RemoteForm { key, message, url: Some(url.clone()), fields: Vec::new() }),
                 false => Err(Refused("a web page that is not at https:".to_owned())),

@@ -8,7 +8,7 @@ use std::{
 use promptshelf_client::ResourceInfo;
 use promptshelf_core::{ContentBlock, Message, RemoteOrigin};
 
-use crate::convert::check_uri;
+use crate::convert::{Schemes, usable_scheme};
 
 /// The most linked URIs that are remembered; later ones replace the oldest.
 const MAX_LINKED: usize = 1_000;
@@ -33,6 +33,8 @@ struct Known {
     /// The linked URIs, the oldest one first.
     order: VecDeque<Arc<str>>,
     listed: HashSet<String>,
+    /// The schemes in the lists of resources and templates.
+    schemes: Arc<Schemes>,
 }
 
 impl KnownResources {
@@ -67,9 +69,22 @@ impl KnownResources {
 
     /// Takes over the list of the server, without URIs that must not be passed on.
     pub(crate) fn set_listed(&self, resources: Vec<ResourceInfo>) {
-        let uris = resources.into_iter().take(MAX_LISTED).map(|resource| resource.uri);
-        let listed = uris.filter(|uri| uri.len() <= MAX_URI_BYTES && check_uri(uri).is_ok()).collect();
-        self.with(|known| known.listed = listed);
+        let usable = resources.into_iter().take(MAX_LISTED).filter(|resource| resource.uri.len() <= MAX_URI_BYTES);
+        let (mut listed, mut schemes) = (HashSet::new(), Schemes::new());
+        for resource in usable {
+            if let Ok(scheme) = usable_scheme(&resource.uri) {
+                schemes.insert(scheme);
+                if !resource.is_template {
+                    listed.insert(resource.uri);
+                }
+            }
+        }
+        self.with(|known| (known.listed, known.schemes) = (listed, schemes.into()));
+    }
+
+    /// Returns the schemes in the lists.
+    pub(crate) fn schemes(&self) -> Arc<Schemes> {
+        self.with(|known| Arc::clone(&known.schemes))
     }
 
     /// Returns the origin of a URI; `None` for an unknown one.

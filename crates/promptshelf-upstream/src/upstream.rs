@@ -1,17 +1,17 @@
 //! One other server as a source: mirrors its list, and keeps the mirror current.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
-use promptshelf_client::{Changes, Client, Endpoint, PromptInfo};
+use promptshelf_client::{Changes, Client, Endpoint, PromptInfo, PromptListing};
 use promptshelf_core::{
-    BoxFuture, CompletionSource, Definitions, PromptDefinition, RemoteAnswer, RemoteInput, RemotePrompt, RenderError,
-    Timestamp, Variables,
+    BoxFuture, CompletionSource, Definitions, PromptDefinition, PromptName, RemoteAnswer, RemoteInput, RemotePrompt,
+    RenderError, Timestamp, Variables,
 };
 use promptshelf_source::{Fixed, Health, OpenSource, OpenedSource, SourceError, wait_for};
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,9 @@ use tokio::time::{interval, sleep, timeout};
 
 use crate::{
     approval::{Approvals, DefinitionMap},
-    connection::Connection,
+    connection::{Connection, Received},
     credentials::UpstreamCredentials,
-    definition::{Definition, route},
+    definition::{Definition, route, visible},
     resources::ForeignResources,
     state_file::{read, write},
 };
@@ -31,6 +31,9 @@ const MIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// The time until the list of an earlier run is served, while the server does not answer.
 const RESTORED_WAIT: Duration = Duration::from_secs(1);
+
+/// The longest name in a reason, in characters.
+const MAX_SHOWN_NAME: usize = 60;
 
 /// The time between two looks at the file of approvals.
 const APPROVAL_PAUSE: Duration = Duration::from_secs(1);
@@ -121,6 +124,10 @@ struct State {
     /// The mirrored definitions, each with whether it waits for an approval.
     mirrored: Option<BTreeMap<String, (Listed, bool)>>,
     problem: Option<(String, SystemTime)>,
+    /// The reason why the newest list is not whole.
+    list_problem: Option<String>,
+    /// The entries of the newest list that cannot be passed on, each with the reason.
+    left_out: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,7 +157,9 @@ impl Upstream {
     fn refresh(&self) -> BoxFuture<'_, Result<(bool, Client), String>> {
         Box::pin(async {
             let listed = self.0.connection.list().await;
-            let mirrored = listed.and_then(|(client, prompts)| Ok((self.mirror(&prompts)?, client)));
+            let mirrored = listed.and_then(|Received { client, listing, problem }| {
+                Ok((self.mirror(listing, problem)?, client))
+            });
             if let Err(problem) = &mirrored {
                 self.set_problem(Some(problem.clone()));
             }
@@ -158,14 +167,40 @@ impl Upstream {
         })
     }
 
-    /// Takes over a list. Returns whether it differs from the mirrored one.
-    fn mirror(&self, prompts: &[PromptInfo]) -> Result<bool, String> {
-        let listed = prompts.iter().filter_map(|prompt| {
-            let via = route(prompt, &self.0.server_id)?;
-            Some((prompt.name.clone(), Listed { definition: Definition::of(prompt), via }))
+    /// Takes over a list. Returns whether it differs from the mirrored one, or is not whole: then prompts that were listed
+    /// before stay.
+    fn mirror(&self, received: PromptListing, problem: Option<String>) -> Result<bool, String> {
+        let mut left_out: Vec<String> = received.left_out.iter().map(|reason| visible(reason)).collect();
+        let mut listed = BTreeMap::new();
+        for prompt in &received.prompts {
+            let Some(via) = route(prompt, &self.0.server_id) else { continue };
+            let shown = visible(&prompt.name.chars().take(MAX_SHOWN_NAME).collect::<String>());
+            match fault(prompt) {
+                Some(reason) => left_out.push(format!("the prompt `{shown}`: {reason}")),
+                None if listed.contains_key(&prompt.name) => {
+                    left_out.push(format!("the second prompt `{shown}`: its name is in the list already"));
+                }
+                None => _ = listed.insert(prompt.name.clone(), Listed { definition: Definition::of(prompt), via }),
+            }
+        }
+        let is_partial = problem.is_some();
+        let is_new_fault = self.with(|state| {
+            if is_partial {
+                for (name, before) in &state.listed {
+                    listed.entry(name.clone()).or_insert_with(|| before.clone());
+                }
+            }
+            state.list_problem = problem;
+            let is_new = !left_out.is_empty() && state.left_out != left_out;
+            state.left_out.clone_from(&left_out);
+            is_new
         });
+        if let (true, Some(first)) = (is_new_fault, left_out.first()) {
+            let (source, count) = (self.0.connection.name(), left_out.len());
+            tracing::warn!(source, "{count} entries of its list are left out, such as {first}");
+        }
         let is_new = self.with(|state| {
-            let before = std::mem::replace(&mut state.listed, listed.collect());
+            let before = std::mem::replace(&mut state.listed, listed);
             !std::mem::replace(&mut state.is_written, true) || state.listed != before
         });
         if let Some(file) = self.0.last_list.as_deref().filter(|_| is_new) {
@@ -175,7 +210,7 @@ impl Upstream {
                 tracing::warn!(source = self.0.connection.name(), "its list cannot be written: {error}");
             }
         }
-        self.apply()
+        Ok(self.apply()? || is_partial)
     }
 
     /// Mirrors the last list of an earlier run. Returns whether there is one.
@@ -232,7 +267,8 @@ impl Upstream {
             let (count, source) = (waiting.len(), self.0.connection.name());
             format!("{count} new or changed definitions wait for `promptshelf source approve {source}`")
         });
-        self.set_problem(problem);
+        let problems: Vec<String> = self.with(|state| state.list_problem.clone()).into_iter().chain(problem).collect();
+        self.set_problem((!problems.is_empty()).then(|| problems.join("; ")));
         let has_changed = self.with(|state| {
             let has_changed = state.mirrored.as_ref() != Some(&mirrored);
             state.mirrored = Some(mirrored.clone());
@@ -271,7 +307,6 @@ impl Upstream {
         let mut subscription: Option<(Client, Changes)> = None;
         loop {
             let listed = self.refresh().await;
-            self.list_resources().await;
             pause = match &listed {
                 // A server that changes its list all the time is listed ever more rarely.
                 Ok((true, _)) | Err(_) => (pause * 2).min(self.0.interval.max(MIN_PAUSE)),
@@ -301,10 +336,6 @@ impl Upstream {
             self.set_problem(Some("it has not answered yet".to_owned()));
         }
         Ok(())
-    }
-
-    fn list_resources(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.connection.list_resources())
     }
 
     /// Subscribes to changes of the list.
@@ -358,7 +389,7 @@ impl Upstream {
         match problem.filter(|_| is_new) {
             // Without a list, its reader reports that the source has failed.
             Some(_) if !has_list => {}
-            Some(problem) => tracing::warn!(source, "the last list of the source stays in use: {problem}"),
+            Some(problem) => tracing::warn!(source, "the source is not current: {problem}"),
             None if is_new => tracing::info!(source, "the source is current again"),
             None => {}
         }
@@ -367,6 +398,25 @@ impl Upstream {
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         act(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Returns the reason why a prompt cannot be passed on. The names of its arguments are those of the other server, whatever
+/// they are, as long as people can see them.
+fn fault(prompt: &PromptInfo) -> Option<String> {
+    if let Err(error) = PromptName::new(&prompt.name) {
+        return Some(error.to_string());
+    }
+    if visible(&prompt.name) != prompt.name {
+        return Some("its name has invisible characters".to_owned());
+    }
+    let mut names = BTreeSet::new();
+    prompt.arguments.iter().find_map(|argument| {
+        let shown = visible(&argument.name);
+        if shown != argument.name || argument.name.contains(char::is_control) {
+            return Some(format!("the name of its argument `{shown}` has invisible characters"));
+        }
+        (!names.insert(&argument.name)).then(|| format!("it has the argument `{shown}` twice"))
+    })
 }
 
 fn definitions(listed: &BTreeMap<String, Listed>) -> DefinitionMap {
@@ -393,9 +443,9 @@ impl OpenSource for Upstream {
     }
 
     fn health(&self) -> Health {
-        let problem = self.with(|state| state.problem.clone());
+        let (problem, left_out) = self.with(|state| (state.problem.clone(), state.left_out.clone()));
         let (problem, since) = problem.unzip();
-        Health { problem, behind_since: since.and_then(Timestamp::of_system), ..Health::default() }
+        Health { problem, left_out, behind_since: since.and_then(Timestamp::of_system), ..Health::default() }
     }
 
     fn refresh(&self) {

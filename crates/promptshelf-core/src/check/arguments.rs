@@ -38,11 +38,13 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Checks every argument of a list and adds the problems to `found`. `part` is the list's name in the definition;
-/// `declared` returns the location of the definition at an index.
+/// `declared` returns the location of the definition at an index. Without a template, names are not checked: those of
+/// another server are passed on to it as they are.
 pub(super) fn check(
     definitions: &[ArgumentDefinition],
     declared: impl Fn(u32) -> Declared,
     part: &str,
+    has_template: bool,
     origin: &Origin,
     scope: &Scope<'_>,
     found: &mut Vec<Diagnostic>,
@@ -57,7 +59,7 @@ pub(super) fn check(
             found.push(
                 diagnostic.also(first, "first declared here").help("give one of them another name, or remove it"),
             );
-        } else if let Some(reason) = name_fault(&definition.name) {
+        } else if let Some(reason) = name_fault(&definition.name).filter(|_| has_template) {
             let message = format!("invalid argument name `{}`: {reason}", definition.name);
             let other = definition.name.replace(['-', ' ', '.'], "_");
             let help = match name_fault(&other) {

@@ -6,7 +6,7 @@ use super::{arguments, calls, partials, pieces, scope::Scope};
 use crate::{
     argument::Declared,
     catalog::glob_of,
-    definition::{Body, PromptDefinition},
+    definition::{Body, PromptDefinition, PromptFunction},
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     name::PromptName,
     prompt::{CheckedBody, Prompt, Uses},
@@ -78,8 +78,16 @@ pub(super) fn check(definition: Arc<PromptDefinition>, scope: &Scope<'_>) -> Res
         );
     }
     let declared = |index| Declared::Prompt(Arc::clone(&definition), index);
-    let arguments =
-        arguments::check(&definition.arguments, declared, "arguments", &definition.origin, scope, &mut found);
+    let is_remote = matches!(definition.body, Body::Function(PromptFunction::Remote(_)));
+    let arguments = arguments::check(
+        &definition.arguments,
+        declared,
+        "arguments",
+        !is_remote,
+        &definition.origin,
+        scope,
+        &mut found,
+    );
     meta::check(&definition, &mut found);
     guided::check(&definition, &arguments, &mut found);
     let mut parts = Parts::default();

@@ -144,7 +144,7 @@ fn variables(
         }
     }
     let alone = |index: u32| Declared::Alone(Arc::new(definition.variables[index as usize].clone()));
-    let declared = arguments::check(&definition.variables, alone, "variables", origin, scope, found);
+    let declared = arguments::check(&definition.variables, alone, "variables", true, origin, scope, found);
     let of_name = |name: &String| {
         let known = declared.iter().find(|variable| variable.name() == name).cloned();
         let usual = scope.catalog.policy().invisible;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use promptshelf_core::{RawArguments, RemoteInput, RemoteQuestion};
+use promptshelf_core::{ContentBlock, Message, Prompt, RawArguments, RemoteInput, RemoteQuestion};
 use tracing::Instrument as _;
 
 use super::{OpenPrompt, Service};
@@ -11,6 +11,7 @@ use crate::{
     audit::Secrets,
     operations,
     rejection::Rejection,
+    view::View,
 };
 
 /// The outcome of rendering a prompt of another server.
@@ -21,6 +22,19 @@ pub enum RemoteOutcome {
     Rendered(Answer<RenderedPrompt>),
     /// A question to the user, and the prompt to render it with the results.
     InputRequired(Box<OpenPrompt>, RemoteQuestion),
+}
+
+/// Refuses messages with a URI of this server: a client would take them for content of its libraries.
+fn claims_own_uri(view: &View, prompt: &Prompt, messages: &[Message]) -> Option<Rejection> {
+    let is_own = |message: &Message| match &message.content {
+        ContentBlock::Resource(resource) => view.catalog().content(&resource.contents.uri).is_some(),
+        ContentBlock::Link(link) => view.catalog().content(&link.uri).is_some(),
+        _ => false,
+    };
+    messages.iter().any(is_own).then(|| Rejection::Unavailable {
+        prompt: prompt.name().to_string(),
+        reason: "its server sent a URI that belongs to this server, which is not passed on".to_owned(),
+    })
 }
 
 impl Service {
@@ -48,6 +62,10 @@ impl Service {
         if let (Some(observer), Some(started)) = (self.observer(), started) {
             observer.rendered(rendered.as_ref().err().map_or("ok", Rejection::code), started.elapsed());
         }
+        let rendered = rendered.and_then(|rendered| match &rendered {
+            Ok(messages) => claims_own_uri(&view, &prompt, messages).map_or(Ok(rendered), Err),
+            Err(_) => Ok(rendered),
+        });
         let messages = match rendered.map_err(|rejection| secrets.hide_in(rejection)) {
             Ok(Err(question)) => {
                 call.set_outcome("asked");

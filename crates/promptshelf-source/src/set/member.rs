@@ -11,10 +11,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use promptshelf_core::{Access, AccessRule, CatalogPart, Code, Definitions, Diagnostic, Origin, SourceText, Timestamp};
+use promptshelf_core::{
+    Access, AccessRule, CatalogPart, Code, Definitions, Diagnostic, Origin, PromptName, SourceText, Timestamp,
+};
 use tokio::{runtime::Handle, task::JoinHandle};
 
-use super::{Health, Shared, SourceState, SourceStatus, lock};
+use super::{Health, Shared, SourceState, SourceStatus, lock, status::shortened};
 use crate::{
     error::SourceError,
     fixed::Fixed,
@@ -183,6 +185,8 @@ struct State {
     is_followed: bool,
     /// The newest accepted catalog.
     part: Option<CatalogPart>,
+    /// What another server has and this catalog does not.
+    left_out: Vec<String>,
     /// The problem that the member itself found, and its beginning.
     problem: Option<(String, SystemTime)>,
     /// Whether another attempt to open is requested at once.
@@ -328,8 +332,19 @@ impl Member {
         };
         // Warnings about prompts of another server are not for the authors of this one.
         let is_meant = |found: &&Diagnostic| !is_of_own_rule(found) && (found.is_error() || !self.options.is_foreign);
-        let diagnostics = report.diagnostics.iter().filter(is_meant).cloned().collect();
-        lock(&self.state).part = Some(CatalogPart {
+        let diagnostics: Arc<[Diagnostic]> = report.diagnostics.iter().filter(is_meant).cloned().collect();
+        let mut left_out = Vec::new();
+        if self.options.is_foreign {
+            left_out.extend(diagnostics.iter().filter(|found| found.is_error()).map(|found| found.message.clone()));
+            for prompt in catalog.prompts().iter() {
+                if let Err(error) = PromptName::new(format!("{}{}", self.options.prefix, prompt.name())) {
+                    left_out.push(format!("the prompt `{}`, with the prefix of the source: {error}", prompt.name()));
+                }
+            }
+        }
+        let mut state = lock(&self.state);
+        state.left_out = left_out;
+        state.part = Some(CatalogPart {
             source: Arc::clone(&self.options.name),
             prefix: Arc::clone(&self.options.prefix),
             is_foreign: self.options.is_foreign,
@@ -337,6 +352,7 @@ impl Member {
             catalog,
             diagnostics,
         });
+        drop(state);
         self.shared.note_change(is_same);
     }
 
@@ -437,6 +453,7 @@ impl Member {
             prompts: state.part.as_ref().map_or(0, |part| part.catalog.prompts().len()),
             behind_since,
             problem,
+            left_out: shortened(health.left_out.into_iter().chain(state.left_out.iter().cloned()).collect()),
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Health {
     pub problem: Option<String>,
     /// The beginning of the problem.
     pub behind_since: Option<Timestamp>,
+    /// What the place has and the source does not, each with the reason.
+    pub left_out: Vec<String>,
 }
 
 /// A source and its state at one moment.
@@ -70,4 +72,18 @@ pub struct SourceStatus {
     pub behind_since: Option<Timestamp>,
     /// The reason, without secrets.
     pub problem: Option<String>,
+    /// What is not served of the newest state, each with the reason: the first ones, and the number of the others.
+    pub left_out: Vec<String>,
+}
+
+/// The most entries of [`SourceStatus::left_out`].
+const MAX_LEFT_OUT: usize = 20;
+
+/// Replaces the last entries of a long list by their number.
+pub(super) fn shortened(mut left_out: Vec<String>) -> Vec<String> {
+    if let Some(more @ 1..) = left_out.len().checked_sub(MAX_LEFT_OUT) {
+        left_out.truncate(MAX_LEFT_OUT);
+        left_out.push(format!("and {more} more"));
+    }
+    left_out
 }

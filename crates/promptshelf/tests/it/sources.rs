@@ -5,6 +5,7 @@ mod git_sources;
 mod joined_skills;
 mod ssh_sources;
 mod upstream_forms;
+mod upstream_lists;
 mod upstream_resources;
 mod upstream_restarts;
 mod upstreams;

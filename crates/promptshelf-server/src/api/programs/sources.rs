@@ -44,6 +44,8 @@ pub(super) struct SourceInfo {
     behind_since: Option<String>,
     /// The reason, without secrets.
     problem: Option<String>,
+    /// What is not served of its newest state, each with the reason.
+    left_out: Vec<String>,
 }
 
 impl From<SourceStatus> for SourceInfo {
@@ -56,6 +58,7 @@ impl From<SourceStatus> for SourceInfo {
             prompts: status.prompts,
             behind_since: status.behind_since.map(|since| since.to_string()),
             problem: status.problem,
+            left_out: status.left_out,
             name: status.name,
         }
     }

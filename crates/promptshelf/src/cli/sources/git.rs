@@ -64,10 +64,10 @@ impl OpenSource for GitOpener {
     fn health(&self) -> Health {
         let state = self.git.state();
         Health {
-            revision: None,
             commit: state.served.map(|served| served.id),
             problem: state.problem,
             behind_since: state.behind_since,
+            ..Health::default()
         }
     }
 

@@ -131,6 +131,6 @@ impl OpenSource for StoreOpener {
         };
         let problem =
             status.degraded_since.map(|_| "its newest revision cannot be read; see the server's log".to_owned());
-        Health { revision: status.revision, commit: None, problem, behind_since: status.degraded_since }
+        Health { revision: status.revision, problem, behind_since: status.degraded_since, ..Health::default() }
     }
 }

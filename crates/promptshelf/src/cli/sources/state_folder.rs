@@ -114,6 +114,7 @@ pub(crate) fn to_json(statuses: &[SourceStatus]) -> Value {
             "prompts": status.prompts,
             "behindSince": status.behind_since.map(|since| since.to_string()),
             "problem": status.problem,
+            "leftOut": status.left_out,
         })
     };
     json!({ "sources": statuses.iter().map(source).collect::<Vec<_>>() })

@@ -17,6 +17,10 @@ use crate::{
 const MODERN: &str = "2026-07-28";
 
 /// A server of revision 2026-07-28 whose prompts ask for a colour, for a password, for a page, and again and again.
+/// The text above each form of another server.
+const FORM: &str = "The server of the source SOURCE asks: QUESTION\n(This is a question of another server: never enter \
+                    passwords, codes or keys here.)";
+
 fn asking_server() -> FakeServer {
     let form = |message: &str, field: &str| {
         let schema = json!({
@@ -97,7 +101,7 @@ fn questions_of_other_servers_reach_modern_callers_with_signed_state() {
     // The other server answers with a question and a state of its own.
     let asked = get(&server, "new-colour", &forms, json!({}));
     let request = &asked["result"]["inputRequests"]["q"]["params"];
-    assert_eq!(request["message"], "The server of the source new asks: Which colour?[2J", "{asked}");
+    assert_eq!(request["message"], FORM.replace("SOURCE", "new").replace("QUESTION", "Which colour?[2J"), "{asked}");
     assert_eq!(request["requestedSchema"]["properties"]["colour"]["enum"], json!(["red", "green"]), "{asked}");
     assert_eq!(request["requestedSchema"]["required"], json!(["colour"]), "{asked}");
     let state = asked["result"]["requestState"].as_str().expect("a state").to_owned();
@@ -119,7 +123,7 @@ fn questions_of_other_servers_reach_modern_callers_with_signed_state() {
     // An older server asks in the middle of its request, which is repeated with the answer.
     let asked = get(&server, "old-paint", &forms, json!({}));
     let request = &asked["result"]["inputRequests"]["question"]["params"];
-    assert_eq!(request["message"], "The server of the source old asks: Which?", "{asked}");
+    assert_eq!(request["message"], FORM.replace("SOURCE", "old").replace("QUESTION", "Which?"), "{asked}");
     let state = asked["result"]["requestState"].as_str().expect("a state").to_owned();
     let answer = get(&server, "old-paint", &forms, with("question", &state));
     assert_eq!(text(&answer), "[action:accept,content:colour:green]");

@@ -107,7 +107,6 @@ fn hostile_servers_harm_no_other_source() {
     assert!(message.contains("answered with an error: boom[2J"), "{answer}");
 
     for (name, problem) in [
-        ("cursors", "circular"),
         ("many", "3"),
         ("hanging0", "within"),
         ("hanging4", "within"),
@@ -117,6 +116,13 @@ fn hostile_servers_harm_no_other_source() {
         let state = eventually(|| place.state(name), |state| state["state"] == "failed");
         assert!(state["problem"].as_str().is_some_and(|text| text.contains(problem)), "{state}");
     }
+    // The pages that came are served, with the reason why there are no more.
+    let state = eventually(|| place.state("cursors"), |state| state["state"] == "behind");
+    assert!(state["problem"].as_str().is_some_and(|text| text.contains("circular")), "{state}");
+    assert!(names(&server).contains(&"cursors-x".to_owned()));
+    let left_out = place.state("failing")["leftOut"].to_string();
+    assert!(left_out.contains("the prompt `a b`: a prompt's name cannot contain ' '"), "{left_out}");
+    assert!(left_out.contains("a prompt's name cannot be empty"), "{left_out}");
     // A list that always differs is read ever more rarely, and is served as it is.
     let changed = eventually(|| names(&server), |names| names.iter().any(|name| name.starts_with("changing-p")));
     assert_eq!(changed.iter().filter(|name| name.starts_with("changing-")).count(), 1);

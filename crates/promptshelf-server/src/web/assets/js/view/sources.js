@@ -16,6 +16,7 @@ import { revealed } from '../text/invisible.js';
  * @property {number} prompts
  * @property {string | null} behindSince
  * @property {string | null} problem
+ * @property {string[]} leftOut
  */
 
 /** A section that stays hidden until the states are known. @param {AbortSignal} until */
@@ -37,7 +38,7 @@ export function sources(until) {
 }
 
 /** @param {Source} source */
-function row({ name, kind, state, revision, commit, prompts, behindSince, problem }) {
+function row({ name, kind, state, revision, commit, prompts, behindSince, problem, leftOut }) {
   return h('div', null, h('dt', null, revealed(name)), [
     h('dd', null, [
       h('span.tag', { class: state === 'current' ? 'tag current' : null }, t(`sources.${state}`)),
@@ -50,6 +51,8 @@ function row({ name, kind, state, revision, commit, prompts, behindSince, proble
       problem && behindSince
         ? h('p.hint', null, revealed(t('sources.since', { time: localTime(behindSince), problem })))
         : null,
+      leftOut.length ? h('p.hint', null, t('sources.leftOut')) : null,
+      leftOut.length ? h('ul.hint', null, leftOut.map((text) => h('li', null, revealed(text)))) : null,
     ]),
   ]);
 }

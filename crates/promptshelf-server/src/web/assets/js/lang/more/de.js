@@ -195,6 +195,7 @@ export const more = {
   'sources.prompts': '{n} Prompt|{n} Prompts',
   'sources.revision': 'Revision {revision}',
   'sources.since': 'Seit {time}: {problem}',
+  'sources.leftOut': 'Weggelassen:',
   'sources.starting': 'startet',
   'use.command': 'Befehl',
   'use.copied': 'Kopiert: {format}',

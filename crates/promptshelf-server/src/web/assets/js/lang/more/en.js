@@ -188,6 +188,7 @@ export const more = {
   'sources.prompts': '{n} prompt|{n} prompts',
   'sources.revision': 'Revision {revision}',
   'sources.since': 'Since {time}: {problem}',
+  'sources.leftOut': 'Left out:',
   'sources.starting': 'starting',
   'use.command': 'Command',
   'use.copied': 'Copied: {format}',

@@ -191,6 +191,7 @@ export const more = {
   'sources.prompts': 'プロンプト {n} 件',
   'sources.revision': 'リビジョン {revision}',
   'sources.since': '{time} から: {problem}',
+  'sources.leftOut': '除外されたもの:',
   'sources.starting': '開始中',
   'use.command': 'コマンド',
   'use.copied': 'コピーしました：{format}',

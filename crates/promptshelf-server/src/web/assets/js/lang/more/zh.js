@@ -184,6 +184,7 @@ export const more = {
   'sources.prompts': '{n} 个提示',
   'sources.revision': '修订 {revision}',
   'sources.since': '自 {time} 起：{problem}',
+  'sources.leftOut': '未提供：',
   'sources.starting': '正在启动',
   'use.command': '命令',
   'use.copied': '已复制：{format}',
