@@ -71,6 +71,50 @@ impl Evidence {
     }
 }
 
+/// The number of callers in a [`FailingCallers`].
+pub const FAILING_CALLERS: usize = 8;
+
+/// The callers of the candidate that failed most, by hash, with their failures. A caller that is not among them has failed
+/// at most as often as each of them (Metwally, Agrawal and El Abbadi, *Efficient Computation of Frequent and Top-k
+/// Elements in Data Streams*, 2005).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FailingCallers(pub [(u64, u64); FAILING_CALLERS]);
+
+impl FailingCallers {
+    /// Adds failures of a caller.
+    pub fn add(&mut self, caller: u64, failures: u64) {
+        let known = self.0.iter().position(|(known, count)| *count > 0 && *known == caller);
+        let least = || (0..FAILING_CALLERS).min_by_key(|at| self.0[*at].1).unwrap_or_default();
+        let at = known.unwrap_or_else(least);
+        self.0[at] = (caller, self.0[at].1.saturating_add(failures));
+    }
+
+    /// Adds other callers.
+    pub fn merge(&mut self, other: FailingCallers) {
+        other.0.into_iter().filter(|(_, failures)| *failures > 0).for_each(|(caller, failures)| self.add(caller, failures));
+    }
+
+    /// Returns the most failures of one caller.
+    #[must_use]
+    pub fn most(&self) -> u64 {
+        self.0.iter().map(|(_, failures)| *failures).max().unwrap_or_default()
+    }
+}
+
+impl Evidence {
+    /// Returns the evidence that is left without some failures of the candidate, over calls of both groups: without those
+    /// of the caller that failed most, so that one caller alone proves nothing.
+    #[must_use]
+    pub fn without(mut self, bound: f64, failures: u64, candidate: u64, stable: u64) -> Evidence {
+        let (candidate, stable) = (candidate.max(1) as f64, stable as f64);
+        let share = |ratio: f64| ratio * candidate / (ratio * candidate + stable);
+        for (log_ratio, alternative) in self.log_ratios.iter_mut().zip(ALTERNATIVES) {
+            *log_ratio -= failures as f64 * (share(bound * alternative) / share(bound)).ln();
+        }
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +221,80 @@ mod tests {
         let shares = [20, 100, 500].map(|callers| simulate_callers(callers, 200));
         println!("callers 20, 100, 500: {shares:?}");
         assert!(shares[0] > shares[2] && shares[2] <= 0.03, "{shares:?}");
+    }
+
+    /// The behaviour of one dishonest caller.
+    #[derive(Clone, Copy, Debug)]
+    enum Dishonest {
+        Nobody,
+        /// Fails in each minute, with the new version.
+        Fails,
+        /// Succeeds in each minute, with the new version.
+        Succeeds,
+        /// Fails in each minute, with the old version.
+        FailsElsewhere,
+    }
+
+    /// Rollouts of ten hours, in which each caller is observed at most once a minute, with a call in a fifth of the
+    /// minutes. The first callers have the new version. Returns the share that is stopped, and the median minute.
+    fn simulate_dishonest(dishonest: Dishonest, of_candidate: usize, rates: [f64; 2], runs: u64) -> (f64, usize) {
+        const CALLERS: usize = 40;
+        let seed = of_candidate as u64 * 1_000_003 + (rates[1] * 1e4) as u64 + dishonest as u64;
+        let mut random = Random(seed);
+        let mut minutes = Vec::new();
+        for _ in 0..runs {
+            let (mut evidence, mut failing) = (Evidence::default(), FailingCallers::default());
+            let mut all = [Trials::default(); 2];
+            for minute in 0..600 {
+                let mut groups = [Trials::default(); 2];
+                for caller in 0..CALLERS {
+                    let group = usize::from(caller < of_candidate);
+                    let has_failed = match (dishonest, caller) {
+                        (Dishonest::Fails, 0) => true,
+                        (Dishonest::FailsElsewhere, _) if caller + 1 == CALLERS => true,
+                        (Dishonest::Succeeds, 0) => false,
+                        _ if random.next() > 0.2 => continue,
+                        _ => random.next() < rates[group],
+                    };
+                    groups[group].merge(Trials { count: 1, failures: u64::from(has_failed) });
+                    if has_failed && group == 1 {
+                        failing.add(caller as u64, 1);
+                    }
+                }
+                evidence.add(2.0, groups[1], groups[0]);
+                all[0].merge(groups[0]);
+                all[1].merge(groups[1]);
+                let left = evidence.without(2.0, failing.most(), all[1].count, all[0].count);
+                if evidence.value() >= THRESHOLD && left.value() >= THRESHOLD {
+                    minutes.push(minute);
+                    break;
+                }
+            }
+        }
+        minutes.sort_unstable();
+        (minutes.len() as f64 / runs as f64, minutes.get(minutes.len() / 2).copied().unwrap_or_default())
+    }
+
+    /// The second table of `docs/design/rollout.md`.
+    // req: S-268
+    #[test]
+    fn one_dishonest_caller_stops_and_hides_nothing() {
+        println!("| dishonest caller | callers of 40 with the new version | failures now, then | stopped | median minute |");
+        let row = |dishonest, of_candidate, rates: [f64; 2]| {
+            let (stopped, minute) = simulate_dishonest(dishonest, of_candidate, rates, 100);
+            println!("| {dishonest:?} | {of_candidate} | {}, {} | {:.0} % | {minute} |", rates[0], rates[1], stopped * 100.0);
+            (stopped, minute)
+        };
+        for of_candidate in [4, 20] {
+            for rate in [0.0, 0.01, 0.05] {
+                let (stopped, _) = row(Dishonest::Fails, of_candidate, [rate, rate]);
+                assert!(stopped <= 0.03, "{of_candidate} callers at {rate}: {stopped}");
+            }
+            for dishonest in [Dishonest::Nobody, Dishonest::Succeeds, Dishonest::FailsElsewhere] {
+                let (stopped, minute) = row(dishonest, of_candidate, [0.01, 0.5]);
+                assert!(stopped > 0.95 && minute <= 120, "{dishonest:?}, {of_candidate} callers: {stopped}, {minute}");
+            }
+        }
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl RolloutTask {
 
     async fn exchange(&mut self) -> Result<(), StoreError> {
         let (stable, candidate) = self.rollout.take();
-        let counts = RolloutCounts::new(counts(stable), counts(candidate));
+        let failing = [candidate.failing, candidate.declining, candidate.slowed];
+        let counts = RolloutCounts::new(counts(stable), counts(candidate)).failing(failing);
         let store = self.store.get().await?;
         if !self.is_begun {
             store.begin_rollout(&self.channel, &self.target, &self.plan).await?;

@@ -5,6 +5,7 @@
 //! the exchange with the store (`promptshelf-server`).
 
 use std::{
+    collections::HashSet,
     fmt,
     hash::Hasher as _,
     sync::{
@@ -14,17 +15,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use promptshelf_core::{Access, usage::Latencies};
+use promptshelf_core::{Access, rollout::FailingCallers, usage::Latencies};
 use siphasher::sip::SipHasher13;
 
 use crate::{caller::Caller, usage::FormReaction};
 
-/// The number of slots that bound the weight of one caller.
-const SLOTS: usize = 1_024;
+/// The time in which one call and one form of each caller are counted: the evidence is about callers, and a program that
+/// repeats a call in a loop does not decide.
+const PERIOD: Duration = Duration::from_secs(60);
 
-/// The most calls of one slot that are counted between two drains, so that a program that repeats a call in a loop does
-/// not decide.
-const CALLS_PER_SLOT: u8 = 10;
+/// The most callers that are counted in a period.
+const MAX_CALLERS: usize = 100_000;
 
 /// The calls after which the usual latency is known.
 const CALLS_FOR_LATENCY: u64 = 100;
@@ -73,12 +74,20 @@ pub struct GroupCalls {
     pub forms: u64,
     /// Those that were declined or cancelled.
     pub declined: u64,
+    /// The callers with errors.
+    pub failing: FailingCallers,
+    /// The callers with slow calls.
+    pub slowed: FailingCallers,
+    /// The callers with forms that were declined or cancelled.
+    pub declining: FailingCallers,
 }
 
 struct Counters {
     stable: GroupCalls,
     candidate: GroupCalls,
-    slots: Box<[u8; SLOTS]>,
+    /// What was counted since `since`.
+    counted: HashSet<(u64, Counted)>,
+    since: Instant,
     /// The latencies of the stable group.
     usual: Latencies,
     usual_count: u64,
@@ -86,12 +95,19 @@ struct Counters {
     slow: Option<Duration>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Counted {
+    Call,
+    Form,
+}
+
 impl Default for Counters {
     fn default() -> Counters {
         Counters {
             stable: GroupCalls::default(),
             candidate: GroupCalls::default(),
-            slots: Box::new([0; SLOTS]),
+            counted: HashSet::new(),
+            since: Instant::now(),
             usual: Latencies::default(),
             usual_count: 0,
             slow: None,
@@ -103,7 +119,8 @@ impl Default for Counters {
 pub(crate) struct RolloutCall {
     rollout: Rollout,
     group: RolloutGroup,
-    slot: usize,
+    /// The hash of the caller.
+    hash: u64,
     started: Instant,
     pub(crate) outcome: &'static str,
 }
@@ -170,7 +187,6 @@ impl Rollout {
     #[must_use]
     pub fn take(&self) -> (GroupCalls, GroupCalls) {
         let mut counters = self.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        counters.slots.fill(0);
         if counters.usual_count >= CALLS_FOR_LATENCY {
             counters.slow = counters.usual.quantile(0.95).map(|usual| usual.max(NEVER_SLOW));
         }
@@ -201,9 +217,8 @@ impl Rollout {
     }
 
     pub(crate) fn begin(&self, caller: &Caller, group: RolloutGroup) -> RolloutCall {
-        // The low bits choose the group.
-        let slot = (self.hash(caller).unwrap_or_default() >> 32) as usize % SLOTS;
-        RolloutCall { rollout: self.clone(), group, slot, started: Instant::now(), outcome: "cancelled" }
+        let hash = self.hash(caller).unwrap_or_default();
+        RolloutCall { rollout: self.clone(), group, hash, started: Instant::now(), outcome: "cancelled" }
     }
 }
 
@@ -214,14 +229,29 @@ impl Counters {
             RolloutGroup::Candidate => &mut self.candidate,
         }
     }
+
+    /// Returns whether something of a caller counts, the first time in a period.
+    fn counts(&mut self, caller: u64, what: Counted) -> bool {
+        if self.since.elapsed() >= PERIOD {
+            self.counted.clear();
+            self.since = Instant::now();
+        }
+        self.counted.len() < MAX_CALLERS && self.counted.insert((caller, what))
+    }
 }
 
 impl RolloutCall {
     pub(crate) fn note_form(&self, reaction: FormReaction) {
         let mut counters = self.rollout.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        if !counters.counts(self.hash, Counted::Form) {
+            return;
+        }
         let counts = counters.group(self.group);
         counts.forms += 1;
-        counts.declined += u64::from(reaction != FormReaction::Accepted);
+        if reaction != FormReaction::Accepted {
+            counts.declined += 1;
+            counts.declining.add(self.hash, 1);
+        }
     }
 }
 
@@ -233,21 +263,25 @@ impl Drop for RolloutCall {
         }
         let latency = self.started.elapsed();
         let mut counters = self.rollout.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = &mut counters.slots[self.slot];
-        if *slot >= CALLS_PER_SLOT {
+        if !counters.counts(self.hash, Counted::Call) {
             return;
         }
-        *slot += 1;
         let is_ok = self.outcome == "ok";
         let slow = counters.slow;
         let counts = counters.group(self.group);
         counts.calls += 1;
-        counts.errors += u64::from(!is_ok);
+        if !is_ok {
+            counts.errors += 1;
+            counts.failing.add(self.hash, 1);
+        }
         let Some(factor) = self.rollout.0.latency.filter(|_| is_ok) else { return };
         if let Some(slow) = slow {
             let bound = if self.group == RolloutGroup::Candidate { slow.mul_f64(factor) } else { slow };
             counts.timed += 1;
-            counts.slow += u64::from(latency > bound);
+            if latency > bound {
+                counts.slow += 1;
+                counts.slowed.add(self.hash, 1);
+            }
         }
         if self.group == RolloutGroup::Stable {
             counters.usual.add(latency);

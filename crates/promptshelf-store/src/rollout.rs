@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use promptshelf_core::rollout::{Evidence, RATIOS, Trials};
+use promptshelf_core::rollout::{Evidence, FAILING_CALLERS, FailingCallers, RATIOS, Trials};
 use serde::{Deserialize, Serialize};
 
 use crate::address::ChannelName;
@@ -119,13 +119,25 @@ pub struct RolloutCounts {
     pub stable: GroupCounts,
     /// Callers that are served the new version.
     pub candidate: GroupCounts,
+    /// The callers of the new version with errors, declined forms and slow calls. Not for readers.
+    #[serde(skip)]
+    failing: [FailingCallers; TESTS],
 }
+
+/// The number of tests: errors, declined forms and slow calls.
+const TESTS: usize = 3;
 
 impl RolloutCounts {
     /// Creates the counts of both groups.
     #[must_use]
     pub fn new(stable: GroupCounts, candidate: GroupCounts) -> RolloutCounts {
-        RolloutCounts { stable, candidate }
+        RolloutCounts { stable, candidate, ..RolloutCounts::default() }
+    }
+
+    /// Adds the callers of the new version with errors, with declined forms, and with slow calls.
+    #[must_use]
+    pub fn failing(self, failing: [FailingCallers; TESTS]) -> RolloutCounts {
+        RolloutCounts { failing, ..self }
     }
 
     /// Whether nothing was counted.
@@ -157,6 +169,8 @@ pub struct RolloutProgress {
     errors: [f64; RATIOS],
     declined: [f64; RATIOS],
     slow: [f64; RATIOS],
+    /// The callers of the new version that failed most, for each test.
+    failing: [[(u64, u64); FAILING_CALLERS]; TESTS],
 }
 
 /// A rollout at one moment.
@@ -254,9 +268,14 @@ impl RolloutProgress {
 
     fn add(&mut self, plan: &RolloutPlan, counts: RolloutCounts) {
         self.counts.merge(counts);
+        for (known, new) in self.failing.iter_mut().zip(counts.failing) {
+            let mut merged = FailingCallers(*known);
+            merged.merge(new);
+            *known = merged.0;
+        }
         self.calls_since_step = self.calls_since_step.saturating_add(counts.candidate.calls);
         self.waiting.merge(counts);
-        let RolloutCounts { stable, candidate } = &mut self.waiting;
+        let RolloutCounts { stable, candidate, .. } = &mut self.waiting;
         // Groups are compared over the same time, so that a busy hour weighs on both.
         let calls = ((&mut candidate.calls, &mut candidate.errors), (&mut stable.calls, &mut stable.errors));
         compare(&mut self.errors, plan.errors, calls.0, calls.1);
@@ -268,21 +287,30 @@ impl RolloutProgress {
     }
 
     fn reason_to_stop(&self, plan: &RolloutPlan) -> Option<String> {
-        let RolloutCounts { stable, candidate } = &self.counts;
+        let RolloutCounts { stable, candidate, .. } = &self.counts;
         let describe = |what: &str, of: [u64; 4]| {
             format!("{what}: {} of {} with the new version, {} of {} without", of[0], of[1], of[2], of[3])
         };
-        let reaches = |log_ratios: [f64; RATIOS]| Evidence { log_ratios }.value() >= STOP;
-        if plan.errors.is_some() && reaches(self.errors) {
+        // The caller that failed most may be at fault itself, or want to stop the rollout.
+        let reaches = |log_ratios: [f64; RATIOS], test: usize, bound: f64, calls: [u64; 2]| {
+            let evidence = Evidence { log_ratios };
+            let most = FailingCallers(self.failing[test]).most();
+            evidence.value() >= STOP && evidence.without(bound, most, calls[0], calls[1]).value() >= STOP
+        };
+        if let Some(bound) = plan.errors
+            && reaches(self.errors, 0, bound, [candidate.calls, stable.calls])
+        {
             return Some(describe("errors", [candidate.errors, candidate.calls, stable.errors, stable.calls]));
         }
-        if plan.declined.is_some() && reaches(self.declined) {
+        if let Some(bound) = plan.declined
+            && reaches(self.declined, 1, bound, [candidate.forms, stable.forms])
+        {
             return Some(describe(
                 "declined forms",
                 [candidate.declined, candidate.forms, stable.declined, stable.forms],
             ));
         }
-        (plan.latency.is_some() && reaches(self.slow))
+        (plan.latency.is_some() && reaches(self.slow, 2, 1.0, [candidate.timed, stable.timed]))
             .then(|| describe("slow calls", [candidate.slow, candidate.timed, stable.slow, stable.timed]))
     }
 }
@@ -353,7 +381,28 @@ mod tests {
 
     fn calls(stable: u64, candidate: u64, errors: u64) -> RolloutCounts {
         let group = |calls, errors| GroupCounts { calls, errors, ..GroupCounts::default() };
-        RolloutCounts { stable: group(stable, 0), candidate: group(candidate, errors) }
+        RolloutCounts::new(group(stable, 0), group(candidate, errors))
+    }
+
+    // req: S-268
+    #[test]
+    fn one_caller_stops_nothing_and_two_do() {
+        let mut state = state();
+        let of = |caller: u64| {
+            let mut failing = FailingCallers::default();
+            failing.add(caller, 1);
+            calls(9, 1, 1).failing([failing, FailingCallers::default(), FailingCallers::default()])
+        };
+        for _ in 0..10_000 {
+            state.advance(&plan(), of(7), 10 * HOUR, Some(1));
+        }
+        assert!(!state.is_stopped, "{state:?}");
+        let stored = serde_json::to_string(&state.progress).expect("JSON");
+        state.progress = serde_json::from_str(&stored).expect("JSON");
+        for _ in 0..20 {
+            state.advance(&plan(), of(8), 10 * HOUR, Some(1));
+        }
+        assert!(state.is_stopped, "{state:?}");
     }
 
     fn plan() -> RolloutPlan {

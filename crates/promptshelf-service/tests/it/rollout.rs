@@ -120,6 +120,7 @@ async fn share_is_served_the_target_and_is_in_audit_usage_and_changes() {
 }
 
 // req: S-202
+// req: S-268
 #[tokio::test]
 async fn one_caller_has_a_bounded_weight_and_questions_do_not_count() {
     let (stable, _) = service("hello", "Old.");
@@ -132,13 +133,18 @@ async fn one_caller_has_a_bounded_weight_and_questions_do_not_count() {
         stable.get(&caller(1), "missing", &RawArguments::new()).await.expect_err("unknown");
     }
     let (_, candidate) = rollout.take();
-    assert_eq!((candidate.calls, candidate.errors), (10, 10));
+    assert_eq!((candidate.calls, candidate.errors, candidate.failing.most()), (1, 1, 1));
+    // Nor in the seconds after.
+    stable.get(&caller(1), "missing", &RawArguments::new()).await.expect_err("unknown");
+    stable.get(&caller(2), "missing", &RawArguments::new()).await.expect_err("unknown");
+    let (_, candidate) = rollout.take();
+    assert_eq!((candidate.calls, candidate.errors), (1, 1));
     let open = stable.open(&caller(1), "hello").expect("it exists");
-    for reaction in [FormReaction::Accepted, FormReaction::Declined, FormReaction::Cancelled] {
+    for reaction in [FormReaction::Declined, FormReaction::Accepted, FormReaction::Cancelled] {
         open.note_form(reaction);
     }
     drop(open);
     let (_, candidate) = rollout.take();
-    assert_eq!((candidate.calls, candidate.forms, candidate.declined), (0, 3, 2));
+    assert_eq!((candidate.calls, candidate.forms, candidate.declined), (0, 1, 1));
     assert_eq!(rollout.take(), (GroupCalls::default(), GroupCalls::default()));
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{Author, prompt, promptshelf, serve, sqlite, until};
 use crate::program::{Server, shown};
 
-/// The number of callers: all are in one group with a probability of 2 in a million.
-const CALLERS: usize = 20;
+/// The number of callers: all are in one group with a probability of 2 in a trillion. Each counts once a minute.
+const CALLERS: usize = 40;
 
 /// A prompt that fails for callers of the one before.
 const BROKEN: &str = "---\ndescription: Says\narguments:\n  - name: what\n    required: true\n---\n{{ what }}\n";
