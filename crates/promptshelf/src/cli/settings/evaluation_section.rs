@@ -24,6 +24,10 @@ pub(super) struct EvaluationSection {
     /// The program and its arguments. It runs in the folder of this file, and a path of the program is relative to it. It
     /// reads cases as JSON from stdin, and prints scores as JSON.
     pub(super) program: Vec<String>,
+    /// The names of variables of the environment that the program gets, such as `OPENAI_API_KEY`. Otherwise it has those of
+    /// every program only: `PATH`, `HOME`, `TMPDIR`, the language and the like.
+    #[serde(default)]
+    pub(super) environment: Vec<String>,
     /// The time for one prompt, such as `60s` or `5m`; the program and all that it started are killed afterwards.
     /// Default: 60s.
     #[serde(default)]

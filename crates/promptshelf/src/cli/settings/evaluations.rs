@@ -21,6 +21,8 @@ pub(crate) struct ConfiguredEvaluation {
     pub(crate) arguments: Vec<String>,
     /// The folder in which it runs: that of `server.toml`.
     pub(crate) folder: PathBuf,
+    /// The names of variables that it gets.
+    pub(crate) environment: Vec<String>,
     /// The time for one prompt.
     pub(crate) timeout: Duration,
     /// The least score that passes, by name.
@@ -61,6 +63,11 @@ pub(super) fn resolve(file: &mut ServerFile, sections: &[EvaluationSection]) -> 
             let message = format!("expected a number of at least 0, got `{}`", section.tolerance);
             file.evaluation_error(index, "tolerance", message);
         }
+        if let Some(name) = section.environment.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            let message = format!("expected the name of a variable such as `OPENAI_API_KEY`, got `{name}`");
+            file.evaluation_error(index, "environment", message).help =
+                Some("write the value into the environment of `promptshelf evaluate`".to_owned());
+        }
         let Some((program, arguments)) = section.program.split_first().filter(|(program, _)| !program.is_empty())
         else {
             let message = "expected a program and its arguments, got none";
@@ -77,6 +84,7 @@ pub(super) fn resolve(file: &mut ServerFile, sections: &[EvaluationSection]) -> 
             program,
             arguments: arguments.to_vec(),
             folder,
+            environment: section.environment.clone(),
             timeout: section.timeout.map_or(TIMEOUT, |timeout| timeout.0),
             thresholds: section.thresholds.clone(),
             tolerance: section.tolerance,

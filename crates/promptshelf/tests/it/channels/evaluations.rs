@@ -7,8 +7,8 @@ use promptshelf_testkit::folder::repository;
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 
-use super::{BYE, HELLO, Team};
-use crate::program::PATIENCE;
+use super::{BYE, HELLO, Ran, Team};
+use crate::program::{PATIENCE, shown};
 
 /// A prompt with a test that makes a case, one that expects an error, and one that only completes.
 const TESTED: &str = "---\ndescription: Greets\narguments:\n  - name: name\n    required: true\ntests:\n  - name: Ada\n    arguments: { name: Ada }\n    contains: [Ada]\n  - name: nobody\n    error: name\n---\nSay hello to {{ name }}.\n";
@@ -98,7 +98,29 @@ fn gate_holds_a_proposal_until_its_evaluations_pass() {
     gate_journey(&Team::without_store());
 }
 
+// req: S-269
+#[test]
+fn program_gets_named_variables_only() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.write("ops", &[("quality.sh", "env > environment\necho '{\"scores\":{\"score\":1}}'\n")]);
+    settings(&team, &[("quality", "60s")]);
+    let file = team.read("ops/server.toml");
+    team.write("ops", &[("server.toml", &format!("{file}environment = [\"MODEL_KEY\", \"ABSENT\"]\n").replace("thresholds = { score = 0.8 }\n", ""))]);
+    let mut command = team.command(&["evaluate", "--config", "ops/server.toml"]);
+    for name in ["PROMPTSHELF_TOKEN", "PROMPTSHELF_STATE_KEY", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "MODEL_KEY"] {
+        command.env(name, format!("value of {name}"));
+    }
+    let ran = Ran::of(&shown(command, ""));
+    assert_eq!(ran.code, "0", "{}{}", ran.stdout, ran.stderr);
+    let environment = team.read("ops/environment");
+    assert!(environment.contains("MODEL_KEY=value of MODEL_KEY\n") && environment.contains("PATH="), "{environment}");
+    for secret in ["PROMPTSHELF_", "PGPASSWORD", "AWS_", "ABSENT"] {
+        assert!(!environment.contains(secret), "{environment}");
+    }
+}
+
 // req: S-196
+// req: S-269
 #[tokio::test]
 async fn failing_program_stores_nothing_and_leaves_no_process() {
     let team = Team::with(&[("hello.md", HELLO)]);
@@ -107,6 +129,7 @@ async fn failing_program_stores_nothing_and_leaves_no_process() {
         ("hangs", "sleep 600 & echo $! > hangs.pid\nwait\n".to_owned(), "did not end within 1s"),
         ("lingers", format!("sleep 600 & echo $! > lingers.pid\n{good}"), "held its output open"),
         ("leaves", format!("sleep 600 >&- 2>&- & echo $! > leaves.pid\nexit 7\n{good}"), "exit status: 7"),
+        ("escapes", format!("setsid sh -c 'setsid sleep 600 & echo $! > escapes.pid; exit' >&- 2>&-\nsleep 0\n{good}exit 5\n"), "exit status: 5"),
         ("floods", "yes '{\"scores\":'\n".to_owned(), "more than 1048576 bytes"),
         ("explains", format!("{good}echo 'no key \u{1b}[2J' >&2\nexit 3\n"), "no key \\u{1b}[2J"),
         ("crashes", format!("{good}kill -9 $$\n"), "signal: 9"),
@@ -132,13 +155,13 @@ async fn failing_program_stores_nothing_and_leaves_no_process() {
         let message = rest.split("\nerror  ").next().expect("a message");
         assert!(message.contains(expected), "{name}: {message}");
     }
-    assert!(ran.stdout.ends_with("0 results stored, 10 evaluations without a result\n"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("0 results stored, 11 evaluations without a result\n"), "{}", ran.stdout);
     let store = format!("sqlite:{}", team.path("team.db").display());
     let mut store = sqlx::SqliteConnection::connect(&store).await.expect("a connection");
     let count: (i64,) =
         sqlx::query_as("SELECT COUNT(*) FROM ps_evaluation").fetch_one(&mut store).await.expect("a row");
     assert_eq!(count.0, 0);
-    for name in ["hangs", "lingers", "leaves"] {
+    for name in ["hangs", "lingers", "leaves"].into_iter().chain(cfg!(target_os = "linux").then_some("escapes")) {
         let id: i32 = team.read(&format!("ops/{name}.pid")).trim().parse().expect("an id");
         let id = rustix::process::Pid::from_raw(id).expect("an id");
         let started = Instant::now();

@@ -1,4 +1,8 @@
-//! Runs the program of an evaluation: bounded in time and output, and with all processes that it starts.
+//! Runs the program of an evaluation: bounded in time and output, without secrets of this command, and with all processes
+//! that it starts.
+
+#[cfg(target_os = "linux")]
+mod descendants;
 
 use std::{
     fmt, io,
@@ -72,8 +76,15 @@ impl fmt::Display for ProgramError {
     }
 }
 
-/// Runs the program of an evaluation with an input. All its processes are killed at the end, unless they left its process
-/// group.
+/// The variables of every program. Others can be secrets, such as tokens and passwords of databases.
+const ENVIRONMENT: [&str; 24] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM",
+    "SystemRoot", "SystemDrive", "windir", "ComSpec", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
+    "ProgramData", "ProgramFiles",
+];
+
+/// Runs the program of an evaluation with an input. All its processes are killed at the end; outside of Linux, those that
+/// left its process group are not.
 pub(super) async fn run(evaluation: &ConfiguredEvaluation, input: &[u8]) -> Result<Ran, ProgramError> {
     let started = Instant::now();
     let mut running = Running::start(evaluation, input.to_vec())?;
@@ -115,6 +126,8 @@ struct Running {
     child: Child,
     #[cfg(unix)]
     group: Option<rustix::process::Pid>,
+    #[cfg(target_os = "linux")]
+    before: descendants::Before,
     writer: JoinHandle<()>,
     stderr: JoinHandle<Vec<u8>>,
 }
@@ -122,7 +135,14 @@ struct Running {
 impl Running {
     fn start(evaluation: &ConfiguredEvaluation, input: Vec<u8>) -> Result<Running, ProgramError> {
         let mut command = Command::new(&evaluation.program);
-        command.args(&evaluation.arguments).current_dir(&evaluation.folder).kill_on_drop(true);
+        command.args(&evaluation.arguments).current_dir(&evaluation.folder).kill_on_drop(true).env_clear();
+        for name in ENVIRONMENT.into_iter().chain(evaluation.environment.iter().map(String::as_str)) {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        #[cfg(target_os = "linux")]
+        let before = descendants::Before::now();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         command.process_group(0);
@@ -147,6 +167,8 @@ impl Running {
         Ok(Running {
             #[cfg(unix)]
             group: child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())),
+            #[cfg(target_os = "linux")]
+            before,
             child,
             writer,
             stderr,
@@ -186,6 +208,8 @@ impl Running {
             rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
         }
         self.child.kill().await.ok();
+        #[cfg(target_os = "linux")]
+        self.before.kill_new();
         self.writer.abort();
     }
 
