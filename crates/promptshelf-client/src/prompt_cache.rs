@@ -120,12 +120,12 @@ impl PromptCache {
         let known = self.blocking(query, Folder::read).await.flatten();
         // A stored answer that no longer parses is requested as a whole.
         let known = known.and_then(|entry| Some((parse(&entry.body, query).ok()?, entry)));
-        let etag = known.as_ref().and_then(|(_, entry)| entry.etag.as_deref());
+        let etag = known.as_ref().map(|(_, entry)| entry.etag());
         let requested = SystemTime::now();
-        let response = self.api.send(&query.request(etag)).await;
+        let response = self.api.send(&query.request(etag.as_deref())).await;
         let reason = match response.and_then(|response| read(response, query, etag.is_some())) {
-            Ok(Answer::Present { prompt, etag, body }) => {
-                let write = move |folder: &Folder, query: &_| folder.write(query, etag, &body, requested);
+            Ok(Answer::Present { prompt, body }) => {
+                let write = move |folder: &Folder, query: &_| folder.write(query, &body, requested);
                 let written = self.blocking(query, write).await;
                 let cache_error = written.and_then(Result::err);
                 return Ok(CachedPrompt { cache_error, ..*prompt });
@@ -169,7 +169,7 @@ fn stale(prompt: CachedPrompt, entry: &Entry, reason: ClientError) -> CachedProm
 /// An answer of the API.
 enum Answer {
     /// The stored prompt.
-    Present { prompt: Box<CachedPrompt>, etag: Option<String>, body: Vec<u8> },
+    Present { prompt: Box<CachedPrompt>, body: Vec<u8> },
     /// A prompt that must not be stored.
     Unsaved(Box<CachedPrompt>),
     /// The stored answer is the present one.
@@ -189,11 +189,10 @@ fn read(response: ApiResponse, query: &PromptQuery, has_condition: bool) -> Resu
     let header = |name| response.headers.get(name).and_then(|value| value.to_str().ok());
     match response.status {
         200 => {
-            let etag = header(header::ETAG).map(str::to_owned);
             let prompt = Box::new(parse(&response.body, query)?);
             // RFC 9111, section 5.2.2.5.
             let is_private = header(header::CACHE_CONTROL).is_some_and(|value| value.contains("no-store"));
-            Ok(if is_private { Answer::Unsaved(prompt) } else { Answer::Present { prompt, etag, body: response.body } })
+            Ok(if is_private { Answer::Unsaved(prompt) } else { Answer::Present { prompt, body: response.body } })
         }
         304 if has_condition => Ok(Answer::Unchanged),
         status => Err(refused(status, header(header::CONTENT_TYPE), &response.body)),

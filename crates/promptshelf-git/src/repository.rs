@@ -10,6 +10,7 @@ use std::{
 };
 
 use promptshelf_core::Timestamp;
+use promptshelf_source::create_private_folder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -123,7 +124,7 @@ impl Repository {
 
     /// Waits until no other process uses the repository.
     pub(crate) async fn lock(&self) -> Result<Locked, GitError> {
-        create_private(&self.folder).map_err(|error| cache(&self.folder, error))?;
+        create_private_folder(&self.folder).map_err(|error| cache(&self.folder, error))?;
         let path = self.folder.join("lock");
         let file = File::create(&path).map_err(|error| cache(&path, error))?;
         for _ in 0..MAX_ATTEMPTS {
@@ -180,7 +181,7 @@ impl Repository {
     }
 
     async fn list_remote(&self, options: &[&str], patterns: &[String]) -> Result<Vec<(String, String)>, GitError> {
-        create_private(&self.cache).map_err(|error| cache(&self.cache, error))?;
+        create_private_folder(&self.cache).map_err(|error| cache(&self.cache, error))?;
         let call = self.program.outside(&self.cache, "ls-remote").arguments(["--quiet"]).arguments(options);
         let call = call.arguments(["--", self.address.repository()]).arguments(patterns);
         let output = self.program.sign_in(call)?.run().await?;
@@ -345,8 +346,8 @@ impl Repository {
             fs::remove_dir_all(&self.path).map_err(failed)?;
         }
         let create = || {
-            create_private(&self.path.join("objects/pack"))?;
-            create_private(&self.path.join("refs"))?;
+            create_private_folder(&self.path.join("objects/pack"))?;
+            create_private_folder(&self.path.join("refs"))?;
             fs::write(self.path.join("HEAD"), "ref: refs/heads/none\n")?;
             // Last: without it, the repository counts as absent.
             fs::write(&path, &config)
@@ -424,13 +425,4 @@ fn digest(text: &str) -> String {
 
 fn cache(path: &Path, error: io::Error) -> GitError {
     GitError::Cache { path: path.to_owned(), source: Arc::new(error) }
-}
-
-/// Creates a folder that only this user can read: the contents may be restricted to some callers.
-fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

@@ -41,6 +41,7 @@ mod memory_dir;
 mod memory_tree;
 mod pipeline;
 mod places;
+mod private_folder;
 mod resource;
 mod root_grants;
 mod set;
@@ -62,6 +63,7 @@ pub use listing::{is_foreign_file, is_prompt_path, prompt_files};
 pub use loader::{LoadReport, Loader, ReloadTask};
 pub use mark::{Mark, SKILL_RECORD};
 pub use memory_tree::{FileFault, MemoryFile, MemoryTree};
+pub use private_folder::{check_private_folder, create_private_folder};
 pub use set::{
     Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus, wait_for,
 };

@@ -71,3 +71,6 @@ ALTER TABLE ps_revision ADD COLUMN digest {BYTES};
 -- The digest of a revision, and its number: an earlier release that publishes changes neither.
 ALTER TABLE ps_channel ADD COLUMN digest {BYTES};
 ALTER TABLE ps_channel ADD COLUMN chained BIGINT;
+
+-- The seconds by which the revision before is later, if the clock was wrong then.
+ALTER TABLE ps_revision ADD COLUMN clock_ahead BIGINT;

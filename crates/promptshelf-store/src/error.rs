@@ -76,7 +76,14 @@ pub enum StoreError {
         /// Which content.
         what: String,
     },
-    /// The database refused a statement: no permission, no space, read-only.
+    /// The disk of the database is full.
+    Full {
+        /// What happened.
+        reason: String,
+        /// The error of the driver.
+        source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    },
+    /// The database refused a statement: no permission, read-only.
     Database {
         /// What happened.
         reason: String,
@@ -127,6 +134,10 @@ impl fmt::Display for StoreError {
                 write!(f, "the store has schema {found}, and this release knows {known} at most: use a newer release")
             }
             StoreError::Corrupt { what } => write!(f, "{what} is corrupt: its content does not fit its digest"),
+            StoreError::Full { reason, .. } => write!(
+                f,
+                "the disk of the store is full ({reason}): make space, or remove old revisions with `promptshelf store prune`"
+            ),
             StoreError::Database { reason, .. } => write!(f, "the database refused the operation: {reason}"),
         }
     }
@@ -135,7 +146,9 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            StoreError::Unreachable { source, .. } | StoreError::Database { source, .. } => {
+            StoreError::Unreachable { source, .. }
+            | StoreError::Full { source, .. }
+            | StoreError::Database { source, .. } => {
                 source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
             }
             _ => None,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use promptshelf_core::invisible::is_invisible;
+use promptshelf_core::invisible::{hidden, is_invisible};
 use promptshelf_source::check_file_path;
 use unicode_normalization::UnicodeNormalization;
 
@@ -204,6 +204,13 @@ pub(crate) fn note(what: &str, text: &str) -> Result<(), StoreError> {
     if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
         return Err(StoreError::invalid(format!("{what} contains control characters")));
     }
+    // Notes reach chats and e-mails, where such a character would show another text than was written.
+    if let Some((_, c)) = hidden(text).next() {
+        let number = u32::from(c);
+        return Err(StoreError::invalid(format!(
+            "{what} contains the invisible character U+{number:04X}: remove it"
+        )));
+    }
     Ok(())
 }
 
@@ -226,5 +233,21 @@ pub(crate) fn folded(text: &str) -> String {
         text.to_ascii_lowercase()
     } else {
         text.nfc().collect::<String>().to_lowercase().nfc().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-271
+    #[test]
+    fn notes_with_invisible_characters_are_refused() {
+        for text in ["Fine\u{202e}lavorppa", "a\u{200b}b", "\u{2066}x", "tag\u{e0041}", "soft\u{ad}hyphen"] {
+            assert!(matches!(note("the note", text), Err(StoreError::InvalidInput { .. })), "{text:?}");
+        }
+        for text in ["Fine.\n\tTwo lines", "👩\u{200d}💻 #️⃣", "می\u{200c}خواهم", ""] {
+            assert!(note("the note", text).is_ok(), "{text:?}");
+        }
     }
 }

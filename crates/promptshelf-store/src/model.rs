@@ -211,6 +211,10 @@ pub struct Revision {
     /// The policy that it met, or passed over in an emergency; `None` for revisions of earlier releases.
     #[serde(default)]
     pub policy: Option<Policy>,
+    /// The seconds by which the time of the revision before is later than this one, because the clock of the database was
+    /// wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ahead: Option<u64>,
     /// The prompts that it added, changed and removed.
     pub prompts: Vec<PromptChange>,
 }

@@ -36,7 +36,6 @@ struct Head {
     format: u32,
     server: String,
     query: PromptQuery,
-    etag: Option<String>,
     /// The SHA-256 of the body, which finds damaged files.
     digest: String,
 }
@@ -44,13 +43,19 @@ struct Head {
 /// A stored answer.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) etag: Option<String>,
     pub(super) body: Vec<u8>,
+    digest: String,
     confirmed: Option<SystemTime>,
     file: File,
 }
 
 impl Entry {
+    /// Returns the entity tag that the server gives this body: its SHA-256. It is not read from the file, so that the server
+    /// confirms what would be used.
+    pub(super) fn etag(&self) -> String {
+        format!("\"{}\"", self.digest)
+    }
+
     /// The time since the last confirmation; `None` if the clock was set back since.
     pub(super) fn age(&self) -> Option<Duration> {
         SystemTime::now().duration_since(self.confirmed?).ok()
@@ -83,7 +88,7 @@ impl Folder {
     /// Reads the answer to a query. Blocks. A missing, unreadable or damaged file, and one of another query, are `None`.
     pub(super) fn read(&self, query: &PromptQuery) -> Option<Entry> {
         let path = self.file(query);
-        match self.try_read(&path, query) {
+        match check_private(&self.path).and_then(|()| self.try_read(&path, query)) {
             Ok(entry) => Some(entry),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
@@ -109,26 +114,25 @@ impl Folder {
         if head.digest != hex(&body) {
             return Err(damaged("its content is damaged"));
         }
-        if head != self.head(query, head.etag.clone(), head.digest.clone()) {
+        if head != self.head(query, head.digest.clone()) {
             return Err(damaged("it is the answer to another request"));
         }
-        Ok(Entry { etag: head.etag, body, confirmed: file.metadata()?.modified().ok(), file })
+        Ok(Entry { digest: head.digest, body, confirmed: file.metadata()?.modified().ok(), file })
     }
 
-    fn head(&self, query: &PromptQuery, etag: Option<String>, digest: String) -> Head {
-        Head { format: 1, server: self.server.clone(), query: query.clone(), etag, digest }
+    fn head(&self, query: &PromptQuery, digest: String) -> Head {
+        Head { format: 1, server: self.server.clone(), query: query.clone(), digest }
     }
 
     /// Replaces the answer to a query, which was requested at a time. Blocks. The answer to a later request stays.
     pub(super) fn write(
         &self,
         query: &PromptQuery,
-        etag: Option<String>,
         body: &[u8],
         requested: SystemTime,
     ) -> io::Result<()> {
         let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "the prompt is too large for the cache");
-        let mut head = serde_json::to_vec(&self.head(query, etag, hex(body)))?;
+        let mut head = serde_json::to_vec(&self.head(query, hex(body)))?;
         head.push(b'\n');
         if body.len() > MAX_BODY || head.len() > MAX_HEAD {
             return Err(too_large());
@@ -189,7 +193,18 @@ fn create_private(path: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder.create(path)?;
+    check_private(path)
+}
+
+/// Checks that no other user can write a folder: a file that was put there would be used.
+fn check_private(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::mode(&fs::metadata(path)?) & 0o022 != 0 {
+        let reason = format!("other users can write the folder {}: take the permission from them", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    fs::metadata(path).map(drop)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -214,7 +229,7 @@ mod tests {
     fn damaged_and_foreign_files_are_ignored_and_replaced() {
         let (folder, place) = folder();
         let [query, other] = ["hello", "other"].map(PromptQuery::new);
-        let write = |query| folder.write(query, Some("\"a\"".to_owned()), b"{}", SystemTime::now()).expect("written");
+        let write = |query| folder.write(query, b"{}", SystemTime::now()).expect("written");
         write(&query);
         let file = folder.file(&query);
         let whole = fs::read(&file).expect("a file");
@@ -245,14 +260,14 @@ mod tests {
         let (folder, _place) = folder();
         let query = PromptQuery::new("hello");
         let (now, minute) = (SystemTime::now(), Duration::from_secs(60));
-        folder.write(&query, None, b"new", now).expect("written");
-        folder.write(&query, None, b"old", now - minute).expect("written");
+        folder.write(&query, b"new", now).expect("written");
+        folder.write(&query, b"old", now - minute).expect("written");
         assert_eq!(body(&folder, &query).as_deref(), Some(&b"new"[..]));
         folder.read(&query).expect("an entry").confirm(now + 60 * minute).expect("confirmed");
         assert_eq!(folder.read(&query).expect("an entry").age(), None, "it is of the future");
-        folder.write(&query, None, b"present", now).expect("written");
+        folder.write(&query, b"present", now).expect("written");
         assert_eq!(body(&folder, &query).as_deref(), Some(&b"present"[..]));
-        assert!(folder.write(&query, None, &vec![b'x'; MAX_BODY + 1], now).is_err());
+        assert!(folder.write(&query, &vec![b'x'; MAX_BODY + 1], now).is_err());
         assert_eq!(body(&folder, &query).as_deref(), Some(&b"present"[..]));
     }
 
@@ -269,7 +284,7 @@ mod tests {
         let leftover = folder.path.join(format!("{TEMPORARY}x"));
         File::create(&leftover).and_then(|file| file.set_modified(old)).expect("a file");
         let query = PromptQuery::new("hello");
-        folder.write(&query, None, b"{}", SystemTime::now()).expect("written");
+        folder.write(&query, b"{}", SystemTime::now()).expect("written");
         assert_eq!(fs::read_dir(&folder.path).expect("a folder").count(), MAX_FILES);
         assert!(!leftover.exists() && !folder.path.join("0005.prompt").exists() && body(&folder, &query).is_some());
     }
@@ -281,11 +296,29 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let (folder, _place) = folder();
         let query = PromptQuery::new("hello");
-        folder.write(&query, None, b"{}", SystemTime::now()).expect("written");
+        folder.write(&query, b"{}", SystemTime::now()).expect("written");
         for path in [&folder.path, &folder.file(&query)] {
             let mode = fs::metadata(path).expect("it exists").permissions().mode();
             assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
         }
+    }
+
+    // req: S-273
+    #[cfg(unix)]
+    #[test]
+    fn planted_files_are_not_used() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (folder, _place) = folder();
+        let query = PromptQuery::new("hello");
+        folder.write(&query, b"{}", SystemTime::now()).expect("written");
+        // The condition is that of the body, whatever a file says.
+        let entry = folder.read(&query).expect("an entry");
+        assert_eq!(entry.etag(), format!("\"{}\"", hex(b"{}")));
+        let mode = |mode| fs::set_permissions(&folder.path, fs::Permissions::from_mode(mode)).expect("permissions");
+        mode(0o777);
+        assert!(folder.read(&query).is_none() && folder.write(&query, b"{}", SystemTime::now()).is_err());
+        mode(0o755);
+        assert!(folder.read(&query).is_some());
     }
 
     #[test]
@@ -297,7 +330,7 @@ mod tests {
                 let (folder, query) = (&folder, &query);
                 scope.spawn(move || {
                     for _ in 0..8 {
-                        folder.write(query, None, &vec![letter; 50_000], SystemTime::now()).expect("written");
+                        folder.write(query, &vec![letter; 50_000], SystemTime::now()).expect("written");
                         let body = body(folder, query).expect("a whole file");
                         assert!(body.len() == 50_000 && body.iter().all(|byte| *byte == body[0]));
                     }

@@ -237,6 +237,12 @@ impl From<StoreError> for Problem {
                 problem.extra.retry_after = Some(5);
                 problem
             }
+            StoreError::Full { .. } => failed(
+                StatusCode::INSUFFICIENT_STORAGE,
+                "store-full",
+                "The disk of the store is full",
+                "Nothing was changed; an operator has to make space on the disk of the store",
+            ),
             StoreError::NewerSchema { .. } => {
                 failed(StatusCode::SERVICE_UNAVAILABLE, "store-newer", "The store was made by a newer release", &detail)
             }

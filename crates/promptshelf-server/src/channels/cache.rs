@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use promptshelf_source::MemoryFile;
+use promptshelf_source::{MemoryFile, check_private_folder, create_private_folder};
 use promptshelf_store::{ChannelName, Digest, Head, StoreUrl};
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,9 @@ impl DiskCache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(CacheError::Io(path, error)),
         };
+        check_private_folder(&self.folder)
+            .and_then(|()| check_private_folder(&self.folder.join(BLOBS)))
+            .map_err(|error| CacheError::Io(self.folder.clone(), error))?;
         let manifest = parse(&text).ok_or(CacheError::Corrupt(path))?;
         if (manifest.format, &manifest.store, &manifest.channel) != (FORMAT, &self.store, &self.channel) {
             return Ok(None);
@@ -105,7 +108,9 @@ impl DiskCache {
 
     /// Replaces the copy: contents first, then the manifest, then contents that no manifest refers to are removed.
     pub(super) fn write(&self, copy: &ChannelCopy) -> Result<(), CacheError> {
-        create_private(&self.folder.join(BLOBS)).map_err(|error| CacheError::Io(self.folder.clone(), error))?;
+        create_private_folder(&self.folder)
+            .and_then(|()| create_private_folder(&self.folder.join(BLOBS)))
+            .map_err(|error| CacheError::Io(self.folder.clone(), error))?;
         let lock = self.folder.join("lock");
         let held = fs::File::create(&lock).and_then(|file| file.lock().map(|()| file));
         let _held = held.map_err(|error| CacheError::Io(lock, error))?;
@@ -182,15 +187,6 @@ fn parse(text: &[u8]) -> Option<Manifest> {
     (Digest::parse(digest)? == Digest::of(json.as_bytes())).then(|| serde_json::from_str(json).ok())?
 }
 
-/// Creates a folder that only this user can read: the contents may be restricted to some callers.
-fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 #[cfg(test)]
 mod tests {
     use promptshelf_store::{Delta, FileEntry};
@@ -235,6 +231,24 @@ mod tests {
         assert_eq!((read.head, read.tree, read.digests), (first.head, first.tree, first.digests));
         assert_eq!(blobs(&folder), 3, "equal contents are stored once, and paths are not used as paths");
         assert!(cache(&folder, "sqlite:team.db", "staging").read().expect("no manifest").is_none());
+    }
+
+    // req: S-273
+    #[cfg(unix)]
+    #[test]
+    fn folder_that_others_can_write_is_neither_read_nor_written() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let production = cache(folder.path(), "sqlite:team.db", "production");
+        let first = copy(1, &[("a.md", "text")]);
+        production.write(&first).expect("written");
+        for place in [folder.path().to_owned(), folder.path().join(BLOBS)] {
+            let mode = |mode| fs::set_permissions(&place, fs::Permissions::from_mode(mode)).expect("permissions");
+            mode(0o777);
+            assert!(matches!(production.read(), Err(CacheError::Io(..))) && production.write(&first).is_err());
+            mode(0o700);
+            assert!(production.read().expect("readable").is_some());
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) fn failure(error: sqlx::Error) -> StoreError {
                 Class::Unreachable => unreachable(reason, error),
                 Class::Busy => unreachable(format!("another process holds a lock for too long ({reason})"), error),
                 Class::Missing => StoreError::NotFound { what: missing(&reason) },
-                Class::Full => refused(format!("no space is left ({reason})"), error),
+                Class::Full => StoreError::Full { reason, source: Some(Arc::new(error)) },
                 Class::Refused => refused(reason, error),
             }
         }

@@ -1,6 +1,6 @@
 //! Pools of connections.
 
-use std::{fs::OpenOptions, path::Path, sync::Arc, time::Duration};
+use std::{fs::OpenOptions, io, path::Path, sync::Arc, time::Duration};
 
 use sqlx::{
     ConnectOptions, Connection as _, PgPool, SqlitePool,
@@ -78,6 +78,10 @@ impl Database {
                     create_private(path)?;
                 }
                 let file = Arc::new(OpenFile::new(path));
+                if let Some(options) = read_only(path) {
+                    let pool = || SqlitePoolOptions::new().max_connections(READERS).connect_lazy_with(options.clone());
+                    return Ok(Database::Sqlite { readers: pool(), writer: pool(), file });
+                }
                 let options = SqliteConnectOptions::new()
                     .filename(path)
                     .busy_timeout(BUSY)
@@ -171,6 +175,20 @@ impl Database {
 /// As for [`Mode::Read`], but temporary views are made first, which a read-only transaction could not do.
 const POSTGRES_READ_OLDER: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '8s'; \
                                    SET LOCAL statement_timeout = '60s'";
+
+/// Returns the options for a file that cannot be written, such as one on a medium that is read-only. Without a log nothing
+/// changes in it, so that no lock is needed, for which SQLite would write.
+fn read_only(path: &Path) -> Option<SqliteConnectOptions> {
+    let opened = std::fs::File::options().write(true).open(path);
+    let is_read_only = opened.is_err_and(|error| {
+        matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    });
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(!has_log);
+    is_read_only.then(|| options.foreign_keys(true).disable_statement_logging())
+}
 
 /// Returns a pool of its own for a listener: it holds a connection as long as it listens, and compares two at the start.
 pub(crate) fn listener_pool(pool: &PgPool) -> PgPool {

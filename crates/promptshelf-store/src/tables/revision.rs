@@ -14,7 +14,7 @@ const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1_000;
 
 const SELECT: &str = "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks, policy, \
-     digest FROM ps_revision";
+     digest, clock_ahead FROM ps_revision";
 
 /// A revision to insert.
 #[derive(Debug)]
@@ -35,7 +35,12 @@ pub(crate) struct NewRevision<'a> {
     pub(crate) policy: &'a Policy,
 }
 
-/// Inserts a revision. Its time is never before that of the revision before it, even if the clock was set back.
+/// The most by which the clock may be behind the last revision, in microseconds. Beyond it the clock was wrong then: it
+/// must not set the times of all later revisions.
+const MAX_AHEAD: i64 = 10 * 60 * 1_000_000;
+
+/// Inserts a revision. Its time is not before that of the revision before it, even if the clock was set back by minutes. If
+/// that one is further ahead, its time is not taken over, and the difference is noted.
 pub(crate) async fn add(transaction: &mut Transaction, new: &NewRevision<'_>) -> Result<(), StoreError> {
     let NewRevision { channel, number, proposal, approved_by, emergency, checks, policy } = *new;
     let now = transaction.now();
@@ -44,8 +49,10 @@ pub(crate) async fn add(transaction: &mut Transaction, new: &NewRevision<'_>) ->
     let last = last.map_or(Ok(0), |row| row.int(0))?;
     let sql = format!(
         "INSERT INTO ps_revision \
-         (channel, number, kind, author, message, proposal, approved_by, emergency, checks, policy, at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, CASE WHEN {now} > $11 THEN {now} ELSE $11 END)"
+         (channel, number, kind, author, message, proposal, approved_by, emergency, checks, policy, at, \
+         clock_ahead) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
+         CASE WHEN $11 > {now} AND $11 - {now} <= {MAX_AHEAD} THEN $11 ELSE {now} END, \
+         CASE WHEN $11 - {now} > {MAX_AHEAD} THEN ($11 - {now}) / 1000000 ELSE NULL END)"
     );
     let values = vec![
         channel.into(),
@@ -134,6 +141,7 @@ fn revision(row: &Row) -> Result<Revision, StoreError> {
         checks: row.json(8)?,
         policy: row.optional_json(9)?,
         digest: row.optional_digest(10)?,
+        clock_ahead: row.optional_number(11)?,
         prompts: Vec::new(),
     })
 }

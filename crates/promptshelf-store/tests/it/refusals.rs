@@ -308,7 +308,7 @@ async fn growing() {
         let (path, text) = (format!("{number}.txt"), format!("{number}").repeat(100_000));
         match publish(&store, "big", 0, &[(&path, "", &text)]).await {
             Ok(_) => {}
-            Err(StoreError::Database { reason, .. }) => return println!("\nrefused: {reason}"),
+            Err(StoreError::Full { reason, .. }) => return println!("\nrefused: {reason}"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -337,14 +337,57 @@ async fn assert_usable(store: &Store) {
 }
 
 // req: S-84
+// req: S-272
 #[tokio::test(flavor = "multi_thread")]
 async fn full_disk_leaves_the_store_as_it_was() {
     let place = sqlite::store().await;
     publish(&place.store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
     // Files end at 4 MiB, as they would on a full disk; the signal for it is ignored.
     let printed = grow(&place.url(), "trap '' XFSZ; ulimit -f 8192; exec");
-    assert!(printed.contains("refused: no space is left"), "{printed}");
+    assert!(printed.contains("refused: database or disk is full"), "{printed}");
     assert_usable(&place.store).await;
+}
+
+/// A file system that is read-only from now on; `None` if this user cannot make one.
+struct ReadOnly(tempfile::TempDir);
+
+impl ReadOnly {
+    fn with(file: &Path) -> Option<ReadOnly> {
+        let place = ReadOnly(tempfile::tempdir().unwrap());
+        let mount = |options: &[&str]| {
+            let mut command = Command::new("mount");
+            command.args(options).arg(place.0.path()).output().is_ok_and(|output| output.status.success())
+        };
+        if !mount(&["-t", "tmpfs", "tmpfs"]) {
+            return None;
+        }
+        fs::copy(file, place.0.path().join("team.db")).unwrap();
+        mount(&["-o", "remount,ro"]).then_some(place)
+    }
+}
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        Command::new("umount").arg(self.0.path()).output().ok();
+    }
+}
+
+// req: S-272
+#[tokio::test(flavor = "multi_thread")]
+async fn store_on_a_read_only_medium_can_be_read() {
+    let place = sqlite::store().await;
+    publish(&place.store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    let url = place.url();
+    place.store.close().await;
+    let Some(medium) = ReadOnly::with(Path::new(url.trim_start_matches("sqlite:"))) else {
+        return println!("not tested: this user cannot mount file systems");
+    };
+    let url = format!("sqlite:{}", medium.0.path().join("team.db").display());
+    let store = Store::open(&url.parse().unwrap()).await.unwrap();
+    assert_eq!(texts(&store, "c", None).await, [("a.md".to_owned(), "A".to_owned())]);
+    let error = publish(&store, "c", 1, &[("b.md", "", "B")]).await.unwrap_err();
+    assert!(matches!(error, StoreError::Database { .. }), "{error}");
+    store.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use promptshelf_store::{HistoryQuery, PolicyGuard, PromptStanding, StandingQuery, Store, StoreError, Verdict};
 
-use crate::sample::{actor, channel, checker, policy, prompts, publish, texts};
+use crate::sample::{actor, channel, checker, policy, prompts, publish, tamper, texts};
 
 pub(crate) async fn equal_digest_has_an_equal_version_in_every_channel(store: Store) {
     publish(&store, "one", 0, &[("a.md", "", "A")]).await.unwrap();
@@ -40,6 +40,26 @@ pub(crate) async fn history_tells_what_was_served_at_a_time(store: Store) {
     assert!(store.history(&c, &query).await.unwrap().is_empty());
     let of_a = HistoryQuery { at: Some(all[0].at), prompt: Some("a".to_owned()), ..HistoryQuery::default() };
     assert_eq!(store.history(&c, &of_a).await.unwrap()[0].number, 2);
+}
+
+// req: S-270
+pub(crate) async fn clock_that_was_ahead_once_does_not_set_later_times(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    let url = store.url().to_string();
+    let years = "UPDATE ps_revision SET at = at + 315360000000000";
+    let minutes = "UPDATE ps_revision SET at = at + 300000000 WHERE number = 2";
+    tamper(&url, years).await;
+    publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap();
+    tamper(&url, minutes).await;
+    publish(&store, "c", 2, &[("a.md", "A2", "A3")]).await.unwrap();
+    let all = store.history(&channel("c"), &HistoryQuery::default()).await.unwrap();
+    let now = jiff::Timestamp::now();
+    let [third, second, first] = all.as_slice() else { panic!("{all:?}") };
+    assert!(first.at > now + jiff::SignedDuration::from_hours(24 * 3_000), "{first:?}");
+    assert!(second.at < now + jiff::SignedDuration::from_mins(6), "{second:?}");
+    assert!(second.clock_ahead.is_some_and(|seconds| seconds > 300_000_000), "{second:?}");
+    // A clock that was set back by minutes sets no time back.
+    assert_eq!((third.at, third.clock_ahead, first.clock_ahead), (second.at, None, None));
 }
 
 pub(crate) async fn history_of_a_prompt_has_its_revisions_only(store: Store) {

@@ -65,7 +65,7 @@ fn nothing(arguments: &HistoryArguments, place: &Place) -> Failure {
         .help(place.command(&format!("history --channel {channel}")) + " lists all revisions")
 }
 
-/// The JSON that scripts rely on. `approvedBy` and `emergency` are there for revisions with approvals or a reason.
+/// The JSON that scripts rely on. `approvedBy`, `emergency` and `clockAhead` are there for the revisions that they concern.
 fn to_json(revision: &Revision) -> Value {
     let mut json = json!({
         "number": revision.number,
@@ -78,6 +78,9 @@ fn to_json(revision: &Revision) -> Value {
     });
     if !revision.approved_by.is_empty() {
         json["approvedBy"] = json!(revision.approved_by);
+    }
+    if let Some(seconds) = revision.clock_ahead {
+        json["clockAhead"] = json!(seconds);
     }
     if let Some(reason) = &revision.emergency {
         json["emergency"] = json!(reason);
@@ -95,6 +98,10 @@ fn row<W: Write>(revision: &Revision, output: &Output<W>) -> Vec<String> {
     };
     if !revision.approved_by.is_empty() {
         message.push_str(&format!(" (approved by {})", revision.approved_by.join(", ")));
+    }
+    if let Some(seconds) = revision.clock_ahead {
+        let hours = seconds / 3_600;
+        message.push_str(&format!(" (the revision before has a wrong time: the clock was {hours} hours ahead)"));
     }
     let kind = match revision.kind {
         RevisionKind::Publish => "publish",
