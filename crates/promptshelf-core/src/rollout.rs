@@ -71,12 +71,12 @@ impl Evidence {
     }
 }
 
-/// The number of callers in a [`FailingCallers`].
+/// The number of callers in a [`FailingCallers`] and a [`CallerEvidence`].
 pub const FAILING_CALLERS: usize = 8;
 
-/// The callers of the candidate that failed most, by hash, with their failures. A caller that is not among them has failed
-/// at most as often as each of them (Metwally, Agrawal and El Abbadi, *Efficient Computation of Frequent and Top-k
-/// Elements in Data Streams*, 2005).
+/// The callers of the candidate that failed in a batch, by hash, with their failures. If there are more, the rarest ones
+/// share a place (Metwally, Agrawal and El Abbadi, *Efficient Computation of Frequent and Top-k Elements in Data Streams*,
+/// 2005).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FailingCallers(pub [(u64, u64); FAILING_CALLERS]);
 
@@ -93,25 +93,42 @@ impl FailingCallers {
     pub fn merge(&mut self, other: FailingCallers) {
         other.0.into_iter().filter(|(_, failures)| *failures > 0).for_each(|(caller, failures)| self.add(caller, failures));
     }
-
-    /// Returns the most failures of one caller.
-    #[must_use]
-    pub fn most(&self) -> u64 {
-        self.0.iter().map(|(_, failures)| *failures).max().unwrap_or_default()
-    }
 }
 
-impl Evidence {
-    /// Returns the evidence that is left without some failures of the candidate, over calls of both groups: without those
-    /// of the caller that failed most, so that one caller alone proves nothing.
-    #[must_use]
-    pub fn without(mut self, bound: f64, failures: u64, candidate: u64, stable: u64) -> Evidence {
-        let (candidate, stable) = (candidate.max(1) as f64, stable as f64);
-        let share = |ratio: f64| ratio * candidate / (ratio * candidate + stable);
-        for (log_ratio, alternative) in self.log_ratios.iter_mut().zip(ALTERNATIVES) {
-            *log_ratio -= failures as f64 * (share(bound * alternative) / share(bound)).ln();
+/// The part of the evidence that rests on each of the callers that failed most, as the logarithms of likelihood ratios.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CallerEvidence(pub [(u64, [f64; RATIOS]); FAILING_CALLERS]);
+
+impl CallerEvidence {
+    /// Adds the failing callers of a batch, of which both groups have this number of calls.
+    pub fn add(&mut self, bound: f64, failing: FailingCallers, candidate: u64, stable: u64) {
+        if candidate == 0 || stable == 0 {
+            return;
         }
-        self
+        let (candidate, stable) = (candidate as f64, stable as f64);
+        let share = |ratio: f64| ratio * candidate / (ratio * candidate + stable);
+        let weight = |(_, log_ratios): &(u64, [f64; RATIOS])| log_ratios[RATIOS - 1];
+        for (caller, failures) in failing.0.into_iter().filter(|(_, failures)| *failures > 0) {
+            let known = self.0.iter().position(|known| weight(known) > 0.0 && known.0 == caller);
+            let order = |a: &usize, b: &usize| weight(&self.0[*a]).total_cmp(&weight(&self.0[*b]));
+            let at = known.or_else(|| (0..FAILING_CALLERS).min_by(order)).unwrap_or_default();
+            let (known, log_ratios) = &mut self.0[at];
+            *known = caller;
+            for (log_ratio, alternative) in log_ratios.iter_mut().zip(ALTERNATIVES) {
+                *log_ratio += failures as f64 * (share(bound * alternative) / share(bound)).ln();
+            }
+        }
+    }
+
+    /// Returns the evidence that is left without the failures of any one caller: one alone proves nothing.
+    #[must_use]
+    pub fn left_without_one(&self, evidence: &Evidence) -> f64 {
+        let without = |(_, own): &(u64, [f64; RATIOS])| {
+            let mut left = *evidence;
+            left.log_ratios.iter_mut().zip(own).for_each(|(log_ratio, own)| *log_ratio -= own);
+            left.value()
+        };
+        self.0.iter().map(without).fold(evidence.value(), f64::min)
     }
 }
 
@@ -243,10 +260,9 @@ mod tests {
         let mut random = Random(seed);
         let mut minutes = Vec::new();
         for _ in 0..runs {
-            let (mut evidence, mut failing) = (Evidence::default(), FailingCallers::default());
-            let mut all = [Trials::default(); 2];
+            let (mut evidence, mut callers) = (Evidence::default(), CallerEvidence::default());
             for minute in 0..600 {
-                let mut groups = [Trials::default(); 2];
+                let (mut groups, mut failing) = ([Trials::default(); 2], FailingCallers::default());
                 for caller in 0..CALLERS {
                     let group = usize::from(caller < of_candidate);
                     let has_failed = match (dishonest, caller) {
@@ -262,10 +278,8 @@ mod tests {
                     }
                 }
                 evidence.add(2.0, groups[1], groups[0]);
-                all[0].merge(groups[0]);
-                all[1].merge(groups[1]);
-                let left = evidence.without(2.0, failing.most(), all[1].count, all[0].count);
-                if evidence.value() >= THRESHOLD && left.value() >= THRESHOLD {
+                callers.add(2.0, failing, groups[1].count, groups[0].count);
+                if callers.left_without_one(&evidence) >= THRESHOLD {
                     minutes.push(minute);
                     break;
                 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use promptshelf_core::rollout::{Evidence, FAILING_CALLERS, FailingCallers, RATIOS, Trials};
+use promptshelf_core::rollout::{CallerEvidence, Evidence, FAILING_CALLERS, FailingCallers, RATIOS, Trials};
 use serde::{Deserialize, Serialize};
 
 use crate::address::ChannelName;
@@ -169,8 +169,10 @@ pub struct RolloutProgress {
     errors: [f64; RATIOS],
     declined: [f64; RATIOS],
     slow: [f64; RATIOS],
-    /// The callers of the new version that failed most, for each test.
+    /// The callers of the new version that failed in the counts that wait, for each test.
     failing: [[(u64, u64); FAILING_CALLERS]; TESTS],
+    /// The evidence that rests on single callers, for each test.
+    callers: [[(u64, [f64; RATIOS]); FAILING_CALLERS]; TESTS],
 }
 
 /// A rollout at one moment.
@@ -278,12 +280,14 @@ impl RolloutProgress {
         let RolloutCounts { stable, candidate, .. } = &mut self.waiting;
         // Groups are compared over the same time, so that a busy hour weighs on both.
         let calls = ((&mut candidate.calls, &mut candidate.errors), (&mut stable.calls, &mut stable.errors));
-        compare(&mut self.errors, plan.errors, calls.0, calls.1);
+        let [errors, declined, slow] = &mut self.callers;
+        let [failing, declining, slowed] = &mut self.failing;
+        compare(&mut self.errors, (errors, failing), plan.errors, calls.0, calls.1);
         let forms = ((&mut candidate.forms, &mut candidate.declined), (&mut stable.forms, &mut stable.declined));
-        compare(&mut self.declined, plan.declined, forms.0, forms.1);
+        compare(&mut self.declined, (declined, declining), plan.declined, forms.0, forms.1);
         let timed = ((&mut candidate.timed, &mut candidate.slow), (&mut stable.timed, &mut stable.slow));
         // The bound of latency decides which calls are counted as slow.
-        compare(&mut self.slow, plan.latency.map(|_| 1.0), timed.0, timed.1);
+        compare(&mut self.slow, (slow, slowed), plan.latency.map(|_| 1.0), timed.0, timed.1);
     }
 
     fn reason_to_stop(&self, plan: &RolloutPlan) -> Option<String> {
@@ -292,25 +296,19 @@ impl RolloutProgress {
             format!("{what}: {} of {} with the new version, {} of {} without", of[0], of[1], of[2], of[3])
         };
         // The caller that failed most may be at fault itself, or want to stop the rollout.
-        let reaches = |log_ratios: [f64; RATIOS], test: usize, bound: f64, calls: [u64; 2]| {
-            let evidence = Evidence { log_ratios };
-            let most = FailingCallers(self.failing[test]).most();
-            evidence.value() >= STOP && evidence.without(bound, most, calls[0], calls[1]).value() >= STOP
+        let reaches = |log_ratios: [f64; RATIOS], test: usize| {
+            CallerEvidence(self.callers[test]).left_without_one(&Evidence { log_ratios }) >= STOP
         };
-        if let Some(bound) = plan.errors
-            && reaches(self.errors, 0, bound, [candidate.calls, stable.calls])
-        {
+        if plan.errors.is_some() && reaches(self.errors, 0) {
             return Some(describe("errors", [candidate.errors, candidate.calls, stable.errors, stable.calls]));
         }
-        if let Some(bound) = plan.declined
-            && reaches(self.declined, 1, bound, [candidate.forms, stable.forms])
-        {
+        if plan.declined.is_some() && reaches(self.declined, 1) {
             return Some(describe(
                 "declined forms",
                 [candidate.declined, candidate.forms, stable.declined, stable.forms],
             ));
         }
-        (plan.latency.is_some() && reaches(self.slow, 2, 1.0, [candidate.timed, stable.timed]))
+        (plan.latency.is_some() && reaches(self.slow, 2))
             .then(|| describe("slow calls", [candidate.slow, candidate.timed, stable.slow, stable.timed]))
     }
 }
@@ -318,6 +316,7 @@ impl RolloutProgress {
 /// Adds waiting counts to evidence, once both groups have some. Each group is its calls and those that failed.
 fn compare(
     log_ratios: &mut [f64; RATIOS],
+    (callers, failing): (&mut [(u64, [f64; RATIOS]); FAILING_CALLERS], &mut [(u64, u64); FAILING_CALLERS]),
     bound: Option<f64>,
     candidate: (&mut u64, &mut u64),
     stable: (&mut u64, &mut u64),
@@ -330,10 +329,14 @@ fn compare(
         failures: std::mem::take(failures),
     };
     let (candidate, stable) = (take(candidate), take(stable));
+    let failing = FailingCallers(std::mem::take(failing));
     if let Some(bound) = bound {
         let mut evidence = Evidence { log_ratios: *log_ratios };
         evidence.add(bound, candidate, stable);
         *log_ratios = evidence.log_ratios;
+        let mut evidence = CallerEvidence(*callers);
+        evidence.add(bound, failing, candidate.count, stable.count);
+        *callers = evidence.0;
     }
 }
 

@@ -197,7 +197,7 @@ impl Upstream {
         });
         if let (true, Some(first)) = (is_new_fault, left_out.first()) {
             let (source, count) = (self.0.connection.name(), left_out.len());
-            tracing::warn!(source, "{count} entries of its list are left out, such as {first}");
+            tracing::warn!(source, "its list has entries that are left out ({count}), such as {first}");
         }
         let is_new = self.with(|state| {
             let before = std::mem::replace(&mut state.listed, listed);

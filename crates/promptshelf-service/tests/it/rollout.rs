@@ -97,13 +97,13 @@ async fn share_is_served_the_target_and_is_in_audit_usage_and_changes() {
     assert!(change.prompts && change.tools && change.contents);
     stable.set_rollout_percent(100);
     assert!(changes.try_recv().is_err(), "the same share moves no caller");
-    assert!(text(&stable, &caller(1)).await.expect("it renders").contains("New."));
+    assert!(text(&stable, &caller(2)).await.expect("it renders").contains("New."));
     assert!(text(&stable, &Caller::anonymous()).await.expect("it renders").contains("Old."));
     let list = stable.list(&caller(1), ListKind::Prompts, None).expect("a list");
     assert_eq!(list.view().cache_scope(), CacheScope::Private, "lists differ by caller");
     handle.replace(check(prompts([PromptDefinition::template("other", "x")]), None).catalog);
     assert!(changes.try_recv().expect("a change of the target").prompts);
-    text(&stable, &caller(1)).await.expect_err("the target has no such prompt now");
+    text(&stable, &caller(3)).await.expect_err("the target has no such prompt now");
 
     let channels: Vec<(String, u64)> =
         usage.drain().into_iter().map(|(key, figures)| (key.channel, figures.count)).collect();
@@ -133,7 +133,7 @@ async fn one_caller_has_a_bounded_weight_and_questions_do_not_count() {
         stable.get(&caller(1), "missing", &RawArguments::new()).await.expect_err("unknown");
     }
     let (_, candidate) = rollout.take();
-    assert_eq!((candidate.calls, candidate.errors, candidate.failing.most()), (1, 1, 1));
+    assert_eq!((candidate.calls, candidate.errors, candidate.failing.0[0].1), (1, 1, 1));
     // Nor in the seconds after.
     stable.get(&caller(1), "missing", &RawArguments::new()).await.expect_err("unknown");
     stable.get(&caller(2), "missing", &RawArguments::new()).await.expect_err("unknown");
