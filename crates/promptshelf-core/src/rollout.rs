@@ -244,16 +244,16 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     enum Dishonest {
         Nobody,
-        /// Fails in each minute, with the new version.
+        /// Fails in each period, with the new version.
         Fails,
-        /// Succeeds in each minute, with the new version.
+        /// Succeeds in each period, with the new version.
         Succeeds,
-        /// Fails in each minute, with the old version.
+        /// Fails in each period, with the old version.
         FailsElsewhere,
     }
 
-    /// Rollouts of ten hours, in which each caller is observed at most once a minute, with a call in a fifth of the
-    /// minutes. The first callers have the new version. Returns the share that is stopped, and the median minute.
+    /// Rollouts of ten hours, in which each caller is observed at most once in a period of five minutes, and calls in two
+    /// thirds of them. The first callers have the new version. Returns the share that is stopped, and the median minute.
     fn simulate_dishonest(dishonest: Dishonest, of_candidate: usize, rates: [f64; 2], runs: u64) -> (f64, usize) {
         const CALLERS: usize = 40;
         let seed = of_candidate as u64 * 1_000_003 + (rates[1] * 1e4) as u64 + dishonest as u64;
@@ -261,7 +261,7 @@ mod tests {
         let mut minutes = Vec::new();
         for _ in 0..runs {
             let (mut evidence, mut callers) = (Evidence::default(), CallerEvidence::default());
-            for minute in 0..600 {
+            for minute in (0..600).step_by(5) {
                 let (mut groups, mut failing) = ([Trials::default(); 2], FailingCallers::default());
                 for caller in 0..CALLERS {
                     let group = usize::from(caller < of_candidate);
@@ -269,7 +269,7 @@ mod tests {
                         (Dishonest::Fails, 0) => true,
                         (Dishonest::FailsElsewhere, _) if caller + 1 == CALLERS => true,
                         (Dishonest::Succeeds, 0) => false,
-                        _ if random.next() > 0.2 => continue,
+                        _ if random.next() > 0.67 => continue,
                         _ => random.next() < rates[group],
                     };
                     groups[group].merge(Trials { count: 1, failures: u64::from(has_failed) });

@@ -21,8 +21,8 @@ use siphasher::sip::SipHasher13;
 use crate::{caller::Caller, usage::FormReaction};
 
 /// The time in which one call and one form of each caller are counted: the evidence is about callers, and a program that
-/// repeats a call in a loop does not decide.
-const PERIOD: Duration = Duration::from_secs(60);
+/// repeats a call in a loop does not decide. Long enough that people who call now and then have the weight of a program.
+const PERIOD: Duration = Duration::from_secs(5 * 60);
 
 /// The most callers that are counted in a period.
 const MAX_CALLERS: usize = 100_000;

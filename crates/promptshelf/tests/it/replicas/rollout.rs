@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Author, prompt, promptshelf, serve, sqlite, until};
 use crate::program::{Server, shown};
 
-/// The number of callers: all are in one group with a probability of 2 in a trillion. Each counts once a minute.
+/// The number of callers: all are in one group with a probability of 2 in a trillion. Each counts once in five minutes.
 const CALLERS: usize = 40;
 
 /// A prompt that fails for callers of the one before.
