@@ -225,7 +225,8 @@ fn secret_in(text: &str) -> Option<&'static str> {
     let folded: String = letters.chars().map(look_alike).collect();
     let found = SECRETS.iter().find(|(word, _)| letters.contains(word) || folded.contains(word));
     let lower = text.to_lowercase();
-    let mut words = lower.split(|c: char| !c.is_alphanumeric()).flat_map(|word| WORDS.iter().filter(move |it| it.0 == word));
+    let mut words =
+        lower.split(|c: char| !c.is_alphanumeric()).flat_map(|word| WORDS.iter().filter(move |it| it.0 == word));
     found.or_else(|| words.next()).map(|(_, what)| *what)
 }
 

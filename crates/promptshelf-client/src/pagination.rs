@@ -149,7 +149,8 @@ impl Client {
         let request = |cursor: Option<PaginatedRequestParams>| {
             let received = &received;
             async move {
-                let request = || async { page_of_prompts(self.peer().send_request(list_request(cursor.clone())).await?) };
+                let request =
+                    || async { page_of_prompts(self.peer().send_request(list_request(cursor.clone())).await?) };
                 let page = self.request(request).await?;
                 received.fetch_add(page.0.len(), Ordering::Relaxed);
                 Ok(page)
@@ -171,8 +172,8 @@ impl Client {
             }
         };
         listing.is_too_long = received.load(Ordering::Relaxed) > limit;
-        let is_without_prompts = ended.is_unknown_method()
-            || matches!(ended, ClientError::InvalidResponse { .. }) && !self.has_prompts();
+        let is_without_prompts =
+            ended.is_unknown_method() || matches!(ended, ClientError::InvalidResponse { .. }) && !self.has_prompts();
         if is_without_prompts && listing.prompts.is_empty() { Ok(()) } else { Err(ended) }
     }
 }

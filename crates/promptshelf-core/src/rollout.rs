@@ -91,7 +91,11 @@ impl FailingCallers {
 
     /// Adds other callers.
     pub fn merge(&mut self, other: FailingCallers) {
-        other.0.into_iter().filter(|(_, failures)| *failures > 0).for_each(|(caller, failures)| self.add(caller, failures));
+        other
+            .0
+            .into_iter()
+            .filter(|(_, failures)| *failures > 0)
+            .for_each(|(caller, failures)| self.add(caller, failures));
     }
 }
 
@@ -293,10 +297,17 @@ mod tests {
     // req: S-268
     #[test]
     fn one_dishonest_caller_stops_and_hides_nothing() {
-        println!("| dishonest caller | callers of 40 with the new version | failures now, then | stopped | median minute |");
+        println!(
+            "| dishonest caller | callers of 40 with the new version | failures now, then | stopped | median minute |"
+        );
         let row = |dishonest, of_candidate, rates: [f64; 2]| {
             let (stopped, minute) = simulate_dishonest(dishonest, of_candidate, rates, 100);
-            println!("| {dishonest:?} | {of_candidate} | {}, {} | {:.0} % | {minute} |", rates[0], rates[1], stopped * 100.0);
+            println!(
+                "| {dishonest:?} | {of_candidate} | {}, {} | {:.0} % | {minute} |",
+                rates[0],
+                rates[1],
+                stopped * 100.0
+            );
             (stopped, minute)
         };
         for of_candidate in [4, 20] {

@@ -207,9 +207,7 @@ pub(crate) fn note(what: &str, text: &str) -> Result<(), StoreError> {
     // Notes reach chats and e-mails, where such a character would show another text than was written.
     if let Some((_, c)) = hidden(text).next() {
         let number = u32::from(c);
-        return Err(StoreError::invalid(format!(
-            "{what} contains the invisible character U+{number:04X}: remove it"
-        )));
+        return Err(StoreError::invalid(format!("{what} contains the invisible character U+{number:04X}: remove it")));
     }
     Ok(())
 }

@@ -120,9 +120,7 @@ impl Connection {
         let listed = listed.unwrap_or_else(|_| Err(format!("its list did not end within {} s", most.as_secs())));
         let problem = listed.err();
         match (connected, problem) {
-            (Some(client), problem)
-                if problem.is_none() || !listing.prompts.is_empty() && !listing.is_too_long =>
-            {
+            (Some(client), problem) if problem.is_none() || !listing.prompts.is_empty() && !listing.is_too_long => {
                 self.set_client(Some(client.clone()));
                 self.breaker.succeed();
                 let problem = problem.map(|problem| {

@@ -16,8 +16,26 @@ use crate::definition::visible;
 /// Schemes that a client could run, open from its own disk, or take for content of this server, whatever the other server
 /// lists.
 const REFUSED_SCHEMES: [&str; 20] = [
-    "about", "blob", "chrome", "command", "cursor", "data", "file", "intent", "javascript", "jar", "library", "search-ms",
-    "shell", "skill", "ui", "vbscript", "view-source", "vscode", "vscode-insiders", "windsurf",
+    "about",
+    "blob",
+    "chrome",
+    "command",
+    "cursor",
+    "data",
+    "file",
+    "intent",
+    "javascript",
+    "jar",
+    "library",
+    "search-ms",
+    "shell",
+    "skill",
+    "ui",
+    "vbscript",
+    "view-source",
+    "vscode",
+    "vscode-insiders",
+    "windsurf",
 ];
 
 /// The beginning of schemes that start programs of Windows.
@@ -32,9 +50,8 @@ pub(crate) type Schemes = BTreeSet<String>;
 ///
 /// The reason, as the end of a sentence, if a block cannot be passed on.
 pub(crate) fn messages(messages: Vec<client::Message>, listed: &Schemes) -> Result<Vec<Message>, Refused> {
-    let convert = |message: client::Message| {
-        Ok(Message { role: role(message.role), content: block(message.content, listed)? })
-    };
+    let convert =
+        |message: client::Message| Ok(Message { role: role(message.role), content: block(message.content, listed)? });
     messages.into_iter().map(convert).collect()
 }
 

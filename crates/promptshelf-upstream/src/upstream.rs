@@ -157,9 +157,8 @@ impl Upstream {
     fn refresh(&self) -> BoxFuture<'_, Result<(bool, Client), String>> {
         Box::pin(async {
             let listed = self.0.connection.list().await;
-            let mirrored = listed.and_then(|Received { client, listing, problem }| {
-                Ok((self.mirror(listing, problem)?, client))
-            });
+            let mirrored =
+                listed.and_then(|Received { client, listing, problem }| Ok((self.mirror(listing, problem)?, client)));
             if let Err(problem) = &mirrored {
                 self.set_problem(Some(problem.clone()));
             }

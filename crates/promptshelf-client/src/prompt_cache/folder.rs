@@ -125,12 +125,7 @@ impl Folder {
     }
 
     /// Replaces the answer to a query, which was requested at a time. Blocks. The answer to a later request stays.
-    pub(super) fn write(
-        &self,
-        query: &PromptQuery,
-        body: &[u8],
-        requested: SystemTime,
-    ) -> io::Result<()> {
+    pub(super) fn write(&self, query: &PromptQuery, body: &[u8], requested: SystemTime) -> io::Result<()> {
         let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "the prompt is too large for the cache");
         let mut head = serde_json::to_vec(&self.head(query, hex(body)))?;
         head.push(b'\n');

@@ -80,7 +80,7 @@ impl Database {
                 let file = Arc::new(OpenFile::new(path));
                 if let Some(options) = read_only(path) {
                     let pool = || SqlitePoolOptions::new().max_connections(READERS).connect_lazy_with(options.clone());
-                    return Ok(Database::Sqlite { readers: pool(), writer: pool(), file });
+                    return Ok(Database::Sqlite { readers: pool(), writer: pool(), file, older: None });
                 }
                 let options = SqliteConnectOptions::new()
                     .filename(path)

@@ -105,7 +105,13 @@ fn program_gets_named_variables_only() {
     team.write("ops", &[("quality.sh", "env > environment\necho '{\"scores\":{\"score\":1}}'\n")]);
     settings(&team, &[("quality", "60s")]);
     let file = team.read("ops/server.toml");
-    team.write("ops", &[("server.toml", &format!("{file}environment = [\"MODEL_KEY\", \"ABSENT\"]\n").replace("thresholds = { score = 0.8 }\n", ""))]);
+    team.write(
+        "ops",
+        &[(
+            "server.toml",
+            &format!("{file}environment = [\"MODEL_KEY\", \"ABSENT\"]\n").replace("thresholds = { score = 0.8 }\n", ""),
+        )],
+    );
     let mut command = team.command(&["evaluate", "--config", "ops/server.toml"]);
     for name in ["PROMPTSHELF_TOKEN", "PROMPTSHELF_STATE_KEY", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "MODEL_KEY"] {
         command.env(name, format!("value of {name}"));
@@ -129,7 +135,11 @@ async fn failing_program_stores_nothing_and_leaves_no_process() {
         ("hangs", "sleep 600 & echo $! > hangs.pid\nwait\n".to_owned(), "did not end within 1s"),
         ("lingers", format!("sleep 600 & echo $! > lingers.pid\n{good}"), "held its output open"),
         ("leaves", format!("sleep 600 >&- 2>&- & echo $! > leaves.pid\nexit 7\n{good}"), "exit status: 7"),
-        ("escapes", format!("setsid sh -c 'setsid sleep 600 & echo $! > escapes.pid; exit' >&- 2>&-\nsleep 0\n{good}exit 5\n"), "exit status: 5"),
+        (
+            "escapes",
+            format!("setsid sh -c 'setsid sleep 600 & echo $! > escapes.pid; exit' >&- 2>&-\nsleep 0\n{good}exit 5\n"),
+            "exit status: 5",
+        ),
         ("floods", "yes '{\"scores\":'\n".to_owned(), "more than 1048576 bytes"),
         ("explains", format!("{good}echo 'no key \u{1b}[2J' >&2\nexit 3\n"), "no key \\u{1b}[2J"),
         ("crashes", format!("{good}kill -9 $$\n"), "signal: 9"),

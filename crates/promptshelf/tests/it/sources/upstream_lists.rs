@@ -11,7 +11,8 @@ use super::{HELLO, Workplace, eventually, get, names, prompts};
 use crate::fake_server::FakeServer;
 
 /// Names of arguments that no template could have.
-const NAMES: [&str; 9] = ["project-id", "user.name", "1st", "名前", "items[]", "not", "two words", "LONG", "a\"b'c<d>&{{e}}"];
+const NAMES: [&str; 9] =
+    ["project-id", "user.name", "1st", "名前", "items[]", "not", "two words", "LONG", "a\"b'c<d>&{{e}}"];
 
 fn name(short: &str) -> String {
     if short == "LONG" { "x".repeat(200) } else { short.to_owned() }
@@ -26,9 +27,7 @@ fn source(url: &str) -> String {
 fn names_of_arguments_are_passed_on_as_they_are() {
     let fake = FakeServer::start(|method, params| match method {
         "prompts/list" => {
-            let prompt = |(number, short): (usize, &&str)| {
-                json!({ "name": format!("p{number}"), "arguments": [{ "name": name(short), "required": true }] })
-            };
+            let prompt = |(number, short): (usize, &&str)| json!({ "name": format!("p{number}"), "arguments": [{ "name": name(short), "required": true }] });
             Some(json!({ "prompts": NAMES.iter().enumerate().map(prompt).collect::<Vec<_>>() }))
         }
         "prompts/get" => {
@@ -85,7 +84,8 @@ fn entry_that_cannot_be_used_costs_only_itself() {
     let place = Workplace::new(&[("prompts/hello.md", HELLO)], &source(&fake.url));
     let server = place.serve();
     eventually(|| names(&server), |names| *names == ["up-good", "up-other"]);
-    let state = eventually(|| place.state("up"), |state| state["leftOut"].as_array().is_some_and(|all| all.len() == 11));
+    let state =
+        eventually(|| place.state("up"), |state| state["leftOut"].as_array().is_some_and(|all| all.len() == 11));
     assert_eq!((&state["state"], &state["problem"]), (&json!("current"), &Value::Null));
     let left_out = state["leftOut"].to_string();
     for part in [
@@ -119,9 +119,7 @@ fn list_that_breaks_off_loses_nothing_that_came() {
             None => page("one", "2"),
             Some("2") => page("two", "3"),
             // The third page came once.
-            Some(_) if counted.fetch_add(1, Ordering::SeqCst) == 0 => {
-                Some(json!({ "prompts": [{ "name": "three" }] }))
-            }
+            Some(_) if counted.fetch_add(1, Ordering::SeqCst) == 0 => Some(json!({ "prompts": [{ "name": "three" }] })),
             Some(_) => Some(json!({ "rpc-error": { "code": -32603, "message": "boom" } })),
         }
     });
@@ -140,7 +138,8 @@ fn list_that_breaks_off_loses_nothing_that_came() {
 // req: S-267
 #[test]
 fn own_uris_and_unlisted_schemes_are_not_passed_on() {
-    let uris = ["docs://guide", "skill://team/pdf/SKILL.md", "vscode:extension/evil", "memo://x", "notes://a", "notes://b"];
+    let uris =
+        ["docs://guide", "skill://team/pdf/SKILL.md", "vscode:extension/evil", "memo://x", "notes://a", "notes://b"];
     let fake = FakeServer::start(move |method, params| match method {
         "prompts/list" => {
             let prompts = (0..uris.len()).map(|number| json!({ "name": format!("p{number}") }));
