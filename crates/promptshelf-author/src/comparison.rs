@@ -201,6 +201,40 @@ pub fn differences(before: &Catalog, after: &Catalog) -> Vec<Difference> {
     found
 }
 
+/// Files that more callers may read than before, all by the same change of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenedFiles {
+    /// The paths, sorted.
+    pub paths: Vec<String>,
+    /// The change, without the paths.
+    pub text: String,
+}
+
+/// Returns the files that access rules close less than before: pairs of a path before, and the path of the same file now.
+/// Rules apply to files, whether a prompt attaches them or not.
+#[must_use]
+pub fn opened_files<'p>(
+    before: &Catalog,
+    after: &Catalog,
+    paths: impl IntoIterator<Item = (&'p str, &'p str)>,
+) -> Vec<OpenedFiles> {
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (known, path) in paths {
+        let (old, new) = (before.path_access(known).rules, after.path_access(path).rules);
+        if access::opens(&old, &new) {
+            let (old, new) = (access::described(&old), access::described(&new));
+            let text = format!("open to {new} now, before to {old}");
+            groups.entry(text).or_default().push(path.to_owned());
+        }
+    }
+    let group = |(text, mut paths): (String, Vec<String>)| {
+        paths.sort_unstable();
+        OpenedFiles { paths, text }
+    };
+    groups.into_iter().map(group).collect()
+}
+
 /// Collects the differences of one subject.
 struct Notes<'a> {
     subject: Subject,
@@ -325,6 +359,10 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
                 None => notes.add(Impact::Breaking, "prompt-gone", "is gone: callers will fail"),
             };
             lost.affecting(AffectedCalls::All);
+            if let Some(renamed) = added_by_path.get(old.source().path.as_str()) {
+                let (old, new) = (of_prompt(before, name), of_prompt(after, renamed.name().as_str()));
+                access::compare(&mut notes, access::Part::Subject, &old, &new);
+            }
             continue;
         };
         notes.text("title", old.title(), new.title());

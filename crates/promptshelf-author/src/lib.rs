@@ -29,7 +29,7 @@ pub mod schema;
 mod starter;
 pub mod testing;
 
-pub use comparison::{AffectedCalls, Difference, Impact, Subject, differences};
+pub use comparison::{AffectedCalls, Difference, Impact, OpenedFiles, Subject, differences, opened_files};
 pub use exchange::{
     ActiveKind, ActivePart, ExportFormat, Exported, ImportFormat, Imported, ImportedFile, Loss, active_parts,
     active_parts_of_skill, export, import,

@@ -7,7 +7,7 @@ use crate::{
     address::ChannelName,
     check::CheckReport,
     database::Transaction,
-    model::{PromptChange, Proposal, RevisionKind},
+    model::{PolicyChange, PromptChange, Proposal, RevisionKind},
     tables::{
         channel,
         webhook::{self, NewDelivery},
@@ -27,7 +27,7 @@ pub(crate) async fn published(
 ) -> Result<(), StoreError> {
     let event = match proposal.kind {
         RevisionKind::Rollback => WebhookEvent::RolledBack,
-        RevisionKind::Publish | RevisionKind::Promote => WebhookEvent::Published,
+        RevisionKind::Publish | RevisionKind::Promote | RevisionKind::Policy => WebhookEvent::Published,
     };
     let of_revision = Change { approved_by, emergency, ..Change::of(proposal) };
     announce(transaction, event, &proposal.channel, proposal.at, Change { prompts, ..of_revision }).await?;
@@ -52,6 +52,12 @@ pub(crate) async fn reviewed(transaction: &mut Transaction, proposal: &Proposal)
     let Some(review) = proposal.reviews.last() else { return Ok(()) };
     let change = Change { review: Some(review), lacks: &proposal.lacks, ..Change::of(proposal) };
     announce(transaction, WebhookEvent::Reviewed, &proposal.channel, review.at, change).await
+}
+
+/// Announces a change of a policy.
+pub(crate) async fn policy_changed(transaction: &mut Transaction, change: &PolicyChange) -> Result<(), StoreError> {
+    let of_policy = Change { approved_by: &change.approved_by, ..Change::of_policy(change) };
+    announce(transaction, WebhookEvent::PolicyChanged, &change.channel, change.at, of_policy).await
 }
 
 async fn announce(

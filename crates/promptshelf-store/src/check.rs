@@ -3,12 +3,16 @@
 use promptshelf_source::MemoryTree;
 use serde::{Deserialize, Serialize};
 
-use crate::model::Digest;
+use crate::{effect::Effect, model::Digest};
 
 /// Checks a tree and runs its tests. Implemented by the crate that serves libraries.
 pub trait Checker: Send + Sync {
     /// Checks a tree. May block for seconds: it is called on a thread for blocking work.
     fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport;
+
+    /// Returns what a tree breaks and opens for the callers of the one that it replaces, the openings first. May block like
+    /// [`check`](Checker::check).
+    fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect>;
 }
 
 /// The result of a [`Checker`].

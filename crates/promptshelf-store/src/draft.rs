@@ -5,7 +5,11 @@ use crate::{
     address::ChannelName,
     database::Transaction,
     model::{Digest, Proposal, ProposalState, RevisionKind},
-    tables::{blob::Contents, entry::Replacement, proposal},
+    tables::{
+        blob::Contents,
+        entry::Replacement,
+        proposal::{self, Source},
+    },
 };
 
 /// Changes that are to become a proposal or a revision.
@@ -23,6 +27,8 @@ pub(crate) struct Draft {
     pub(crate) author: String,
     /// Whether the proposal is published as soon as the policy is met.
     pub(crate) may_publish: bool,
+    /// Whether openings need no confirmation, where the policy demands no approvals.
+    pub(crate) may_administer: bool,
     /// Where the changes are stored.
     pub(crate) target: Target,
     /// The digest of the changes that a replaced proposal must have.
@@ -33,6 +39,8 @@ pub(crate) struct Draft {
     pub(crate) changes: Vec<Replacement>,
     /// New contents. Others are in the store.
     pub(crate) contents: Contents,
+    /// What a promotion copies.
+    pub(crate) source: Option<Source>,
     /// Whether nothing is stored.
     pub(crate) dry_run: bool,
 }
@@ -63,11 +71,13 @@ pub(crate) async fn of_proposal(
         message: proposal.message,
         author: proposal.author,
         may_publish: false,
+        may_administer: false,
         target: Target::Existing(id),
         expected: None,
         emergency,
         changes: proposal::changes(transaction, id).await?,
         contents: Contents::new(),
+        source: None,
         dry_run: false,
     })
 }

@@ -40,6 +40,11 @@ pub enum StoreError {
         /// The revision that stands now.
         revision: u64,
     },
+    /// Nothing has to be changed.
+    Unchanged {
+        /// The reason.
+        reason: String,
+    },
     /// A proposal or a policy is not the one that the operation was meant for: it has changed since it was read.
     Changed {
         /// The changed object, with its name.
@@ -113,9 +118,10 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StoreError::InvalidUrl { reason } | StoreError::InvalidInput { reason } | StoreError::State { reason } => {
-                f.write_str(reason)
-            }
+            StoreError::InvalidUrl { reason }
+            | StoreError::InvalidInput { reason }
+            | StoreError::State { reason }
+            | StoreError::Unchanged { reason } => f.write_str(reason),
             StoreError::InvalidChannel { name } => write!(
                 f,
                 "`{name}` is not the name of a channel: expected 1 to 64 lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit"

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use promptshelf_core::invisible::{hidden, is_invisible};
 use promptshelf_source::check_file_path;
+use unicase::UniCase;
 use unicode_normalization::UnicodeNormalization;
+use unicode_security::{MixedScript as _, skeleton};
 
 use crate::{
     StoreError,
@@ -220,9 +222,30 @@ pub(crate) fn text(what: &str, text: &str) -> Result<(), StoreError> {
     note(what, text)
 }
 
-/// Whether two names are meant for the same person: differences in case and in Unicode's forms do not count.
+/// Whether two names are meant for the same person: differences in case and in Unicode's compatible forms do not count.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
-    folded(one) == folded(other)
+    identity(one) == identity(other)
+}
+
+/// Returns a name as identities are compared: case folding and NFKC until neither changes it (`toNFKC_Casefold`;
+/// invisible characters are refused before).
+fn identity(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    let fold = |text: &str| UniCase::unicode(text).to_folded_case();
+    let once: String = fold(&name.nfd().collect::<String>()).nfkc().collect();
+    fold(&once).nfkc().collect()
+}
+
+/// Whether a name looks like another one, without being meant for the same person.
+pub(crate) fn looks_like(one: &str, other: &str) -> bool {
+    !same_name(one, other) && skeleton(&identity(one)).eq(skeleton(&identity(other)))
+}
+
+/// Whether letters of several scripts are in one word of a name, such as Latin and Cyrillic ones.
+pub(crate) fn has_mixed_scripts(name: &str) -> bool {
+    name.split(|c: char| !c.is_alphanumeric()).any(|word| !word.is_single_script())
 }
 
 /// Returns a text in the form in which systems that ignore case compare it.

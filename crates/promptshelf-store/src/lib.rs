@@ -18,6 +18,7 @@ mod commenting;
 mod database;
 mod digest;
 mod draft;
+mod effect;
 mod error;
 mod evaluating;
 mod evaluation;
@@ -27,6 +28,7 @@ mod input;
 mod model;
 mod outbox;
 mod policy;
+mod policy_change;
 mod promote;
 mod publish;
 mod read;
@@ -52,6 +54,7 @@ mod webhook_body;
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
 pub use check::{CheckReport, CheckSummary, Checker, PromptFile};
 pub use comment::{Comment, CommentLine, CommentSide, NewComment};
+pub use effect::{BrokenCalls, Effect, EffectImpact};
 pub use error::StoreError;
 pub use evaluation::{
     CaseChange, CaseResult, Evaluation, EvaluationQuery, EvaluationsOfPrompt, NewEvaluation, ProposalEvaluations,
@@ -59,11 +62,13 @@ pub use evaluation::{
 };
 pub use hints::ChangeHints;
 pub use model::{
-    Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, Policy,
-    PolicyGuard, PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalQuery, ProposalState, Publish,
-    Published, Review, Revision, RevisionKind, Served, Verdict,
+    Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, NewReview,
+    Policy, PolicyChange, PolicyGuard, PolicyOutcome, PolicyRoles, Promotion, PromptChange, PromptChangeKind, Proposal,
+    ProposalQuery, ProposalSource, ProposalState, ProposedPolicy, Publish, Published, Review, Revision, RevisionKind,
+    Served, Verdict,
 };
 pub use outbox::DeliveryLock;
+pub use policy::loosened;
 pub use reason::Reason;
 pub use rollout::{GroupCounts, RolloutCounts, RolloutPlan, RolloutProgress, RolloutState};
 pub use rollout_report::{RolloutChange, RolloutChangeKind, RolloutReport, RolloutStep};

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use crate::digest::Digest;
-use crate::{address::ChannelName, check::CheckSummary, reason::Reason};
+use crate::{address::ChannelName, check::CheckSummary, effect::Effect, input::same_name, reason::Reason};
 
 /// Identifies one life of a store: a restored backup gets a new epoch, and replicas then read everything again. A random
 /// UUID as text.
@@ -80,6 +80,8 @@ pub struct Policy {
     pub evaluations: Vec<String>,
     /// Whether these results also must not be worse than those of the versions that the channel serves.
     pub no_regression: bool,
+    /// Whether changes that break calls need an approval that confirms each by name.
+    pub no_breaking: bool,
     /// The roles of the callers that use the channel through a server.
     pub roles: PolicyRoles,
 }
@@ -98,6 +100,69 @@ pub struct PolicyRoles {
     pub publish: Vec<String>,
     /// For the policy itself, and for emergencies.
     pub administer: Vec<String>,
+}
+
+/// A change of the policy of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyChange {
+    /// Its number, unique in the store.
+    pub number: u64,
+    /// The channel.
+    pub channel: ChannelName,
+    /// The time.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub at: Timestamp,
+    /// Who changed it.
+    pub actor: String,
+    /// The policy before; `None` if the change made the channel.
+    pub before: Option<Policy>,
+    /// The policy from then on.
+    pub after: Policy,
+    /// The description.
+    pub message: String,
+    /// The proposal that was approved; `None` for a change that needed none.
+    pub proposal: Option<u64>,
+    /// The reviewers who approved it.
+    pub approved_by: Vec<String>,
+    /// The reason for which approvals were passed over, if they were.
+    pub emergency: Option<String>,
+    /// Whether an account of the database itself made it, without a server.
+    pub by_operator: bool,
+}
+
+/// The outcome of a change of a policy by a caller of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyOutcome {
+    /// The policy is changed.
+    Changed(ChannelInfo),
+    /// The change loosens the policy and waits for the approvals that the present one demands.
+    Proposed(Box<Proposal>),
+}
+
+/// A policy that a proposal asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProposedPolicy {
+    /// The policy that it replaces.
+    pub before: Policy,
+    /// The new policy.
+    pub after: Policy,
+}
+
+/// The state of a channel that a promotion copies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalSource {
+    /// The channel.
+    pub channel: ChannelName,
+    /// The revision.
+    pub revision: u64,
+    /// Whether everything is copied, and not only some prompts.
+    pub is_whole: bool,
 }
 
 /// The policy that a channel must have for a change of the policy to apply.
@@ -159,6 +224,8 @@ pub enum RevisionKind {
     Promote,
     /// A return to an earlier state.
     Rollback,
+    /// Another policy. It makes no revision.
+    Policy,
 }
 
 impl RevisionKind {
@@ -169,6 +236,7 @@ impl RevisionKind {
             RevisionKind::Publish => "publish",
             RevisionKind::Promote => "promote",
             RevisionKind::Rollback => "rollback",
+            RevisionKind::Policy => "policy",
         }
     }
 
@@ -177,6 +245,7 @@ impl RevisionKind {
             "publish" => Some(RevisionKind::Publish),
             "promote" => Some(RevisionKind::Promote),
             "rollback" => Some(RevisionKind::Rollback),
+            "policy" => Some(RevisionKind::Policy),
             _ => None,
         }
     }
@@ -229,6 +298,9 @@ pub struct PromptChange {
     /// The version number from this revision on; of the removed version for a removed prompt. Equal digests have equal
     /// numbers in every channel. 0 for a version that gets its number when it is published.
     pub version: u64,
+    /// The version number before; `None` for an added prompt.
+    #[serde(default)]
+    pub previous: Option<u64>,
     /// The effect.
     pub change: PromptChangeKind,
 }
@@ -330,6 +402,18 @@ pub struct Proposal {
     pub reviews: Vec<Review>,
     /// The counts of the check for these changes.
     pub checks: CheckSummary,
+    /// What the changes break and open for callers, the openings first.
+    #[serde(default)]
+    pub effects: Vec<Effect>,
+    /// The policy that it asks for; `None` for a proposal of files.
+    #[serde(default)]
+    pub policy: Option<ProposedPolicy>,
+    /// What it promotes; `None` for other kinds.
+    #[serde(default)]
+    pub source: Option<ProposalSource>,
+    /// What a reviewer should know about the names of the author and the reviewers.
+    #[serde(default)]
+    pub warnings: Vec<Reason>,
     /// The revision that it became.
     pub revision: Option<u64>,
     /// The missing conditions, one sentence each. Empty if it can be published.
@@ -340,6 +424,12 @@ pub struct Proposal {
 }
 
 impl Proposal {
+    /// Returns whether a name is that of the author: case and Unicode's compatible forms do not count.
+    #[must_use]
+    pub fn is_by(&self, name: &str) -> bool {
+        same_name(&self.author, name)
+    }
+
     /// Replaces the missing conditions.
     pub(crate) fn set_reasons(&mut self, reasons: Vec<Reason>) {
         self.lacks = Reason::texts(&reasons);
@@ -390,6 +480,9 @@ pub struct Review {
     pub digest: Digest,
     /// The reviewer's words.
     pub note: String,
+    /// The names of the effects that an approval confirms.
+    #[serde(default)]
+    pub confirmed: Vec<String>,
     /// The time of the review.
     pub at: Timestamp,
 }
@@ -402,6 +495,38 @@ pub struct Actor {
     /// Whether a proposal is published as soon as it meets the policy. Otherwise it stays open, until an actor with the
     /// permission publishes it.
     pub may_publish: bool,
+    /// Whether changes that open something need no confirmation, where the policy demands no approvals.
+    pub may_administer: bool,
+}
+
+/// A review of a proposal, to store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewReview {
+    /// The judgement.
+    pub verdict: Verdict,
+    /// The digest of the changes that the reviewer has read.
+    pub digest: Digest,
+    /// The reviewer's words.
+    pub note: String,
+    /// The names of the effects that an approval confirms.
+    pub confirmed: Vec<String>,
+}
+
+/// A promotion of files from one channel to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promotion {
+    /// The channel to copy from.
+    pub from: ChannelName,
+    /// The channel to copy to. It is created if it does not exist.
+    pub to: ChannelName,
+    /// Only these prompts, with all that they bring in; everything if it is empty.
+    pub prompts: Vec<String>,
+    /// Whether the changes of the target itself are undone.
+    pub all: bool,
+    /// The description; an empty one is replaced by one that names the channel.
+    pub message: String,
+    /// Whether to stop after the check: nothing is stored.
+    pub dry_run: bool,
 }
 
 /// Changes to propose, and to publish at once if the policy is met.
@@ -437,6 +562,8 @@ pub struct Published {
     /// The findings of the check, as in [`CheckReport::findings`](crate::CheckReport::findings). Empty where the check
     /// did not run.
     pub findings: Vec<String>,
+    /// After a promotion: the prompts that stay different from those of the source, or that it does not have.
+    pub kept: Vec<String>,
 }
 
 /// Selects proposals.

@@ -1,14 +1,26 @@
-//! The decision whether a proposal can be published.
+//! The decision whether a proposal can be published, from values alone.
+
+use std::collections::HashSet;
 
 use crate::{
     StoreError,
     check::{CheckReport, CheckSummary},
     draft::{Draft, must_be_open},
-    input::same_name,
-    model::{CheckLevel, Policy, Proposal, ProposalState, Verdict},
+    effect::{Effect, EffectImpact},
+    input::{has_mixed_scripts, looks_like, same_name},
+    model::{Actor, CheckLevel, NewReview, Policy, Proposal, ProposalState, Review, Verdict},
     publish::changed,
     reason::Reason,
 };
+
+/// The code of a reason: an opening that nobody has confirmed.
+pub(crate) const OPENING: &str = "opening";
+
+/// The code of a reason: a breaking change that nobody has confirmed.
+const BREAKING: &str = "breaking";
+
+/// The largest number of effects to confirm that are listed.
+const MAX_EFFECTS: usize = 20;
 
 /// The largest number of paths that a sentence names.
 const MAX_PATHS: usize = 5;
@@ -18,6 +30,8 @@ const MAX_PATHS: usize = 5;
 pub(crate) struct Act<'a> {
     /// Whether a proposal that meets the policy is published.
     pub(crate) may_publish: bool,
+    /// Whether openings need no confirmation, where the policy demands no approvals.
+    pub(crate) may_administer: bool,
     /// The reason to pass over the policy.
     pub(crate) emergency: Option<&'a str>,
 }
@@ -43,7 +57,7 @@ pub(crate) fn decide<'a>(
     act: &Act<'a>,
     report: &CheckReport,
 ) -> Result<Decision<'a>, StoreError> {
-    let is_met = proposal.reasons.is_empty();
+    let is_met = unmet(policy, &proposal.reasons, act).next().is_none();
     if !act.may_publish || !(is_met || act.emergency.is_some()) {
         return Ok(Decision::Wait);
     }
@@ -57,10 +71,90 @@ pub(crate) fn decide<'a>(
     Ok(Decision::Publish { approved_by: approvers(policy, proposal), emergency })
 }
 
+/// Returns the missing conditions that hold for an actor.
+pub(crate) fn unmet<'r>(policy: &Policy, reasons: &'r [Reason], act: &Act<'_>) -> impl Iterator<Item = &'r Reason> {
+    let is_trusted = act.may_administer && !asks_for_approvals(policy);
+    reasons.iter().filter(move |reason| !(is_trusted && reason.code == OPENING))
+}
+
+/// Returns whether a policy asks for approvals.
+pub(crate) fn asks_for_approvals(policy: &Policy) -> bool {
+    policy.approvals > 0 || policy.four_eyes
+}
+
+/// Returns the conditions that a policy loosens, such as `approvals`, by their options of `promptshelf policy`.
+#[must_use]
+pub fn loosened(before: &Policy, after: &Policy) -> Vec<&'static str> {
+    let level = |policy: &Policy| match policy.checks {
+        CheckLevel::Off => 0,
+        CheckLevel::Errors => 1,
+        CheckLevel::Warnings => 2,
+    };
+    // An empty list permits every role.
+    let is_widened = |before: &[String], after: &[String]| {
+        !before.is_empty() && (after.is_empty() || after.iter().any(|role| !before.contains(role)))
+    };
+    let (old, new) = (&before.roles, &after.roles);
+    let conditions = [
+        ("approvals", after.approvals < before.approvals),
+        ("four-eyes", before.four_eyes && !after.four_eyes),
+        ("checks", level(after) < level(before)),
+        ("tests", before.tests && !after.tests),
+        ("evaluation", before.evaluations.iter().any(|name| !after.evaluations.contains(name))),
+        ("no-regression", before.no_regression && !after.no_regression),
+        ("breaking", before.no_breaking && !after.no_breaking),
+        (
+            "roles",
+            is_widened(&old.propose, &new.propose)
+                || is_widened(&old.review, &new.review)
+                || is_widened(&old.publish, &new.publish)
+                || is_widened(&old.administer, &new.administer),
+        ),
+    ];
+    conditions.into_iter().filter(|(_, is_loosened)| *is_loosened).map(|(name, _)| name).collect()
+}
+
+/// Fails unless an actor may give a review.
+pub(crate) fn may_review(
+    policy: &Policy,
+    proposal: &Proposal,
+    new: &NewReview,
+    actor: &Actor,
+) -> Result<(), StoreError> {
+    if new.verdict == Verdict::Reject {
+        return Ok(());
+    }
+    let is_own = proposal.is_by(&actor.name);
+    if is_own && policy.four_eyes {
+        let reason = Reason::new("own-proposal", "authors cannot approve their own proposals");
+        return Err(StoreError::policy(vec![reason]));
+    }
+    for name in &new.confirmed {
+        let Some(effect) = proposal.effects.iter().find(|effect| effect.name == *name) else {
+            let id = proposal.id;
+            let names: Vec<String> = proposal.effects.iter().map(|effect| format!("`{}`", effect.name)).collect();
+            let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+            return Err(StoreError::invalid(format!(
+                "proposal {id} does not have the effect `{name}`: it has {known}"
+            )));
+        };
+        if effect.impact == EffectImpact::Opening && is_own && !actor.may_administer {
+            let text = format!("`{name}` opens something: someone else has to confirm it, or an administrator");
+            return Err(StoreError::policy(vec![Reason::new("own-opening", text).with("name", name)]));
+        }
+    }
+    Ok(())
+}
+
 /// Fails unless a draft may take the place of the changes of a proposal.
 pub(crate) fn may_replace(present: &Proposal, draft: &Draft) -> Result<(), StoreError> {
     must_be_open(present)?;
     let Proposal { id, channel, author, .. } = present;
+    if present.policy.is_some() {
+        return Err(StoreError::state(format!(
+            "proposal {id} is about the policy: withdraw it, and propose another one"
+        )));
+    }
     if *channel != draft.channel {
         return Err(StoreError::state(format!("proposal {id} is one of the channel `{channel}`")));
     }
@@ -84,7 +178,14 @@ pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -
         let text = format!("the channel has changed {paths} since: propose again, based on its newest revision");
         lacks.push(Reason::new("changed-since", text).with("paths", paths));
     }
-    lacks.extend(checks(policy, &proposal.checks));
+    match &proposal.policy {
+        Some(proposed) if proposed.before != *policy => {
+            let text = "the policy has changed since: propose the change again";
+            lacks.push(Reason::new("policy-changed-since", text));
+        }
+        Some(_) => {}
+        None => lacks.extend(checks(policy, &proposal.checks)),
+    }
     let needed =
         (policy.approvals.max(u32::from(policy.four_eyes)) as usize).saturating_sub(approvers(policy, proposal).len());
     if needed > 0 {
@@ -94,21 +195,88 @@ pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -
         let reason = Reason::new(if policy.four_eyes { "approvals-by-others" } else { "approvals" }, text);
         lacks.push(reason.with("n", needed).with("author", &proposal.author));
     }
+    lacks.extend(unconfirmed(policy, proposal));
     lacks
+}
+
+/// Returns the effects that an approval has to confirm by name, and that none has confirmed.
+fn unconfirmed(policy: &Policy, proposal: &Proposal) -> Vec<Reason> {
+    let confirmed: HashSet<&str> =
+        counting(policy, proposal).flat_map(|review| &review.confirmed).map(String::as_str).collect();
+    let is_missing = |effect: &&Effect| must_be_confirmed(policy, effect) && !confirmed.contains(effect.name.as_str());
+    let missing: Vec<&Effect> = proposal.effects.iter().filter(is_missing).collect();
+    let mut reasons: Vec<Reason> =
+        missing.iter().take(MAX_EFFECTS).map(|effect| confirmation(proposal, effect)).collect();
+    let more = missing.len() - reasons.len();
+    if more > 0 {
+        let code = if missing[MAX_EFFECTS].impact == EffectImpact::Opening { OPENING } else { BREAKING };
+        let text = format!("{more} more effects have to be confirmed by name");
+        reasons.push(Reason::new(code, text).with("n", more));
+    }
+    reasons
+}
+
+/// Returns whether an approval has to name an effect.
+pub(crate) fn must_be_confirmed(policy: &Policy, effect: &Effect) -> bool {
+    effect.impact == EffectImpact::Opening || policy.no_breaking
+}
+
+fn confirmation(proposal: &Proposal, effect: &Effect) -> Reason {
+    let Effect { impact, name, text, .. } = effect;
+    let (code, who) = match impact {
+        EffectImpact::Opening => (OPENING, "someone else who reviews it, or who may administer the channel,"),
+        EffectImpact::Breaking => (BREAKING, "a reviewer"),
+    };
+    let how = match proposal.id {
+        // The proposal of a dry run has no number.
+        0 => String::new(),
+        id => format!(": `promptshelf approve {id} --confirm {name}`"),
+    };
+    let sentence = format!("{text}; {who} has to confirm `{name}`{how}");
+    Reason::new(code, sentence).with("name", name).with("effect", text)
+}
+
+/// Returns warnings about the names of a proposal's author and reviewers.
+pub(crate) fn warnings(proposal: &Proposal) -> Vec<Reason> {
+    let mut names: Vec<&str> = vec![&proposal.author];
+    for review in proposal.reviews.iter().filter(|review| review.digest == proposal.digest) {
+        if !names.contains(&review.reviewer.as_str()) {
+            names.push(&review.reviewer);
+        }
+    }
+    let mixed = names.iter().filter(|name| has_mixed_scripts(name)).map(|name| {
+        let text = format!("the name `{name}` mixes letters of several scripts: is it the person that it seems to be?");
+        Reason::new("mixed-scripts", text).with("name", name)
+    });
+    let mut warnings: Vec<Reason> = mixed.collect();
+    for (index, one) in names.iter().enumerate() {
+        for other in names[index + 1..].iter().filter(|other| looks_like(one, other)) {
+            let text = format!("`{one}` and `{other}` are different names that look alike: are they two people?");
+            warnings.push(Reason::new("similar-names", text).with("name", one).with("other", other));
+        }
+    }
+    warnings
 }
 
 /// Returns the reviewers whose approvals of the present changes count, in the order of their reviews.
 pub(crate) fn approvers(policy: &Policy, proposal: &Proposal) -> Vec<String> {
     let mut approvers: Vec<String> = Vec::new();
-    for review in &proposal.reviews {
-        let counts = review.verdict == Verdict::Approve
-            && review.digest == proposal.digest
-            && !(policy.four_eyes && same_name(&review.reviewer, &proposal.author));
-        if counts && !approvers.iter().any(|name| same_name(name, &review.reviewer)) {
+    for review in counting(policy, proposal) {
+        if !approvers.iter().any(|name| same_name(name, &review.reviewer)) {
             approvers.push(review.reviewer.clone());
         }
     }
     approvers
+}
+
+/// Returns the approvals of the present changes that count.
+fn counting<'p>(policy: &Policy, proposal: &'p Proposal) -> impl Iterator<Item = &'p Review> {
+    let four_eyes = policy.four_eyes;
+    proposal.reviews.iter().filter(move |review| {
+        review.verdict == Verdict::Approve
+            && review.digest == proposal.digest
+            && !(four_eyes && same_name(&review.reviewer, &proposal.author))
+    })
 }
 
 fn checks(policy: &Policy, found: &CheckSummary) -> Vec<Reason> {
@@ -140,3 +308,6 @@ fn paths(paths: &[String]) -> String {
         more => format!("{} and {more} more files", named.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests;

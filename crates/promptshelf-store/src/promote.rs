@@ -1,6 +1,9 @@
 //! Promotion and rollback: proposals whose files come from another channel or an earlier revision.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use promptshelf_source::MemoryTree;
 
@@ -11,15 +14,17 @@ use crate::{
     database::{Mode, Transaction},
     draft::{Draft, Target},
     input,
-    model::{Actor, FileEntry, Head, Published, RevisionKind},
+    model::{Actor, Digest, FileEntry, Head, Promotion, ProposalSource, Published, RevisionKind},
     publish::run_check,
     read::files,
     snapshot,
     store::Store,
     tables::{
         blob::Contents,
-        channel,
-        entry::{Files, Replacement},
+        channel::{self, Channel},
+        entry::{self, Files, Replacement},
+        prompt,
+        proposal::{self, Source},
     },
 };
 
@@ -28,44 +33,91 @@ struct Side {
     /// The name of the state, for errors.
     name: String,
     head: Option<Head>,
+    /// The channel; `None` if it does not exist.
+    channel: Option<Channel>,
     files: Files,
     /// The contents, read only if prompts are chosen.
     tree: Option<MemoryTree>,
 }
 
 impl Store {
-    /// Proposes the state of another channel: all of it, or the named prompts with all they bring in. It is published if
-    /// the policy of the target is met. The target is created if it does not exist. Without a message, the proposal gets
-    /// one that names the channel.
+    /// Proposes what another channel has changed since its last promotion: all of it, or the named prompts with all they
+    /// bring in. It is published if the policy of the target is met. The target is created if it does not exist.
     ///
-    /// Shared files can change other prompts of the target too; [`Published::prompts`] lists all of them.
+    /// What only the target has or has changed stays, and [`Published::kept`] names the prompts; with `all`, the target becomes
+    /// equal to the source. Shared files can change other prompts of the target too; [`Published::prompts`] lists all of them.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`] if the channel or a prompt does not exist, [`StoreError::State`] if a file that a prompt
-    /// brings in is missing or if there is nothing to change, and the errors of [`Store::publish`].
-    #[expect(clippy::too_many_arguments, reason = "each is a field of the request, and all have different types")]
+    /// [`StoreError::Conflict`] if the target has changed files too that are to be promoted, [`StoreError::Unchanged`] if there
+    /// is nothing to promote, [`StoreError::NotFound`] if the channel or a prompt does not exist, [`StoreError::State`] if a
+    /// file that a prompt brings in is missing, and the errors of [`Store::publish`].
     pub async fn promote(
         &self,
-        from: &ChannelName,
-        to: &ChannelName,
-        prompts: &[String],
-        message: &str,
-        dry_run: bool,
+        promotion: &Promotion,
         actor: &Actor,
         checker: Arc<dyn Checker>,
     ) -> Result<Published, StoreError> {
+        let Promotion { from, to, prompts, all, .. } = promotion;
         if from == to {
             return Err(StoreError::invalid(format!("the channel `{from}` cannot be promoted to itself")));
         }
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = sides(&mut transaction, (from, None), to, !prompts.is_empty()).await;
-        let (source, target) = transaction.finish(result).await?;
+        let result = async {
+            let (source, target) = sides(&mut transaction, (from, None), to, !prompts.is_empty()).await?;
+            let history = History::read(&mut transaction, from, to, (&source.files, &target.files)).await?;
+            let key = channel::get(&mut transaction, from).await?.id;
+            Ok((source, target, history, key))
+        }
+        .await;
+        let (source, target, history, key) = transaction.finish(result).await?;
+        let wanted = match prompts.as_slice() {
+            [] => whole(&source, &target),
+            prompts => chosen(&source, &target, prompts, &checker).await?,
+        };
+        let changes = match all {
+            true => wanted,
+            false => history.merge(wanted, prompts.is_empty()).map_err(|paths| {
+                let revision = target.head.as_ref().map_or(0, |head| head.revision);
+                StoreError::Conflict { paths, revision }
+            })?,
+        };
+        if changes.is_empty() {
+            let reason = format!("nothing to promote: `{from}` has changed nothing since its last promotion to `{to}`");
+            return Err(StoreError::Unchanged { reason });
+        }
         let revision = source.head.as_ref().map_or(0, |head| head.revision);
         let fallback = format!("Promote {} from {from}, revision {revision}", listed(prompts));
-        let prompts = (!prompts.is_empty()).then_some(prompts);
-        let copy = Copy { channel: to, kind: RevisionKind::Promote, message, fallback, dry_run };
-        self.copy(&source, &target, prompts, copy, actor, &checker).await
+        let copy = Copy {
+            channel: to,
+            kind: RevisionKind::Promote,
+            message: &promotion.message,
+            fallback,
+            source: Some(Source { channel: key, revision, is_whole: prompts.is_empty() }),
+            dry_run: promotion.dry_run,
+        };
+        let mut published = self.copy(&target, changes, copy, actor, &checker).await?;
+        let is_whole = prompts.is_empty();
+        published.proposal.source = Some(ProposalSource { channel: from.clone(), revision, is_whole });
+        published.kept = self.kept(&source, &target, &published).await?;
+        Ok(published)
+    }
+
+    /// Returns the prompts of the target that are not those of the source after a promotion.
+    async fn kept(&self, source: &Side, target: &Side, published: &Published) -> Result<Vec<String>, StoreError> {
+        let (Some(from), Some(to)) = (&source.channel, &target.channel) else { return Ok(Vec::new()) };
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = async {
+            let from = prompt::newest(&mut transaction, from.id).await?;
+            Ok((from, prompt::newest(&mut transaction, to.id).await?))
+        }
+        .await;
+        let (from, to) = transaction.finish(result).await?;
+        let changed: HashSet<&str> = published.prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+        let differs = |name: &String, version: u64| from.get(name).is_none_or(|(number, _)| *number != version);
+        let kept =
+            to.into_iter().filter(|(name, (version, _))| !changed.contains(name.as_str()) && differs(name, *version));
+        Ok(kept.map(|(name, _)| name).collect())
     }
 
     /// Proposes the state of an earlier revision: all of it, or of one prompt with all it brings in. It is published if
@@ -94,15 +146,18 @@ impl Store {
         let (source, target) = transaction.finish(result).await?;
         let prompts: Option<Vec<String>> = prompt.map(|prompt| vec![prompt.to_owned()]);
         let fallback = format!("Roll back {} to revision {to}", listed(prompts.as_deref().unwrap_or_default()));
-        let copy = Copy { channel, kind: RevisionKind::Rollback, message, fallback, dry_run };
-        self.copy(&source, &target, prompts.as_deref(), copy, actor, &checker).await
+        let changes = match prompts.as_deref() {
+            None => whole(&source, &target),
+            Some(prompts) => chosen(&source, &target, prompts, &checker).await?,
+        };
+        let copy = Copy { channel, kind: RevisionKind::Rollback, message, fallback, source: None, dry_run };
+        self.copy(&target, changes, copy, actor, &checker).await
     }
 
     async fn copy(
         &self,
-        source: &Side,
         target: &Side,
-        prompts: Option<&[String]>,
+        changes: Vec<Replacement>,
         copy: Copy<'_>,
         actor: &Actor,
         checker: &Arc<dyn Checker>,
@@ -110,10 +165,6 @@ impl Store {
         input::actor(actor)?;
         input::note("the message", copy.message)?;
         let message = if copy.message.trim().is_empty() { copy.fallback } else { copy.message.to_owned() };
-        let changes = match prompts {
-            None => whole(source, target),
-            Some(prompts) => chosen(source, target, prompts, checker).await?,
-        };
         let draft = Draft {
             channel: copy.channel.clone(),
             base: target.head.as_ref().map_or(0, |head| head.revision),
@@ -121,11 +172,13 @@ impl Store {
             message,
             author: actor.name.clone(),
             may_publish: actor.may_publish,
+            may_administer: actor.may_administer,
             target: Target::New,
             expected: None,
             emergency: None,
             changes,
             contents: Contents::new(),
+            source: copy.source,
             dry_run: copy.dry_run,
         };
         self.submit(&draft, checker).await
@@ -138,7 +191,112 @@ struct Copy<'a> {
     kind: RevisionKind,
     message: &'a str,
     fallback: String,
+    source: Option<Source>,
     dry_run: bool,
+}
+
+/// What two channels have had, as far as it decides which of them has changed a file.
+#[derive(Debug, Default)]
+struct History {
+    /// The contents of the source when it was last promoted, by path; `None` if it never was, or if they were pruned.
+    base: Option<HashMap<String, Digest>>,
+    /// Paths and contents of the source at any time.
+    source: HashSet<(String, Digest)>,
+    /// Paths and contents of the target at any time.
+    target: HashSet<(String, Digest)>,
+}
+
+/// What a promotion does with a file that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    /// The target gets the content of the source.
+    Take,
+    /// The source has not changed it: the target keeps its content.
+    Keep,
+    /// Both have changed it.
+    Conflict,
+}
+
+impl History {
+    async fn read(
+        transaction: &mut Transaction,
+        from: &ChannelName,
+        to: &ChannelName,
+        (source, target): (&Files, &Files),
+    ) -> Result<History, StoreError> {
+        let Some(to) = channel::find(transaction, to).await? else { return Ok(History::default()) };
+        let from = channel::get(transaction, from).await?;
+        let paths: BTreeSet<&String> = source.keys().chain(target.keys()).collect();
+        let digest = |files: &Files, path: &String| files.get(path).map(|file| file.digest);
+        let differs = |path: &&String| digest(source, path) != digest(target, path);
+        let paths: Vec<&str> = paths.into_iter().filter(differs).map(String::as_str).collect();
+        let base = match proposal::last_promotion(transaction, to.id, from.id).await? {
+            Some((revision, later)) if revision >= from.oldest => {
+                let files = entry::at(transaction, from.id, revision).await?;
+                let mut base: HashMap<String, Digest> =
+                    files.into_iter().map(|(path, file)| (path, file.digest)).collect();
+                for change in later {
+                    match change.after {
+                        Some((digest, _)) => base.insert(change.path, digest),
+                        None => base.remove(&change.path),
+                    };
+                }
+                Some(base)
+            }
+            _ => None,
+        };
+        let source = entry::contents_of(transaction, from.id, &paths).await?;
+        let target = entry::contents_of(transaction, to.id, &paths).await?;
+        Ok(History { base, source, target })
+    }
+
+    /// Decides about a file that differs: its content in the source and in the target.
+    fn choose(&self, path: &str, source: Option<Digest>, target: Option<Digest>) -> Choice {
+        let had = |side: &HashSet<(String, Digest)>, digest: Option<Digest>| {
+            digest.is_some_and(|digest| side.contains(&(path.to_owned(), digest)))
+        };
+        let knew = |side: &HashSet<(String, Digest)>| side.iter().any(|(known, _)| known == path);
+        if let Some(base) = &self.base {
+            let base = base.get(path).copied();
+            return match () {
+                () if source == base => Choice::Keep,
+                () if target == base => Choice::Take,
+                // After a rollback of the target, it has nothing of its own.
+                () if had(&self.source, target) => Choice::Take,
+                () => Choice::Conflict,
+            };
+        }
+        match target {
+            None if !knew(&self.target) => Choice::Take,
+            Some(_) if had(&self.source, target) => Choice::Take,
+            _ if had(&self.target, source) => Choice::Keep,
+            // Only the target ever had it.
+            Some(_) if source.is_none() && !knew(&self.source) => Choice::Keep,
+            _ => Choice::Conflict,
+        }
+    }
+
+    /// Leaves out what the target keeps. Whoever names prompts wants all of their files: a change of the target to one of them
+    /// is a conflict, too.
+    ///
+    /// # Errors
+    ///
+    /// The paths of conflicts.
+    fn merge(&self, wanted: Vec<Replacement>, is_whole: bool) -> Result<Vec<Replacement>, Vec<String>> {
+        let (mut taken, mut conflicts) = (Vec::new(), Vec::new());
+        for change in wanted {
+            let after = change.after.map(|(digest, _)| digest);
+            if after == change.before {
+                continue;
+            }
+            match self.choose(&change.path, after, change.before) {
+                Choice::Take => taken.push(change),
+                Choice::Keep if is_whole => {}
+                Choice::Keep | Choice::Conflict => conflicts.push(change.path),
+            }
+        }
+        if conflicts.is_empty() { Ok(taken) } else { Err(conflicts) }
+    }
 }
 
 fn listed(prompts: &[String]) -> String {
@@ -163,8 +321,10 @@ async fn sides(
         }
         None => (None, Files::new()),
     };
-    let mut source = Side { name, head: Some(head), files: source, tree: None };
-    let mut target = Side { name: format!("the channel `{to}`"), head: target_head, files: target, tree: None };
+    let (from, of) = (channel::find(transaction, from.0).await?, channel::find(transaction, to).await?);
+    let mut source = Side { name, head: Some(head), channel: from, files: source, tree: None };
+    let name = format!("the channel `{to}`");
+    let mut target = Side { name, head: target_head, channel: of, files: target, tree: None };
     if with_contents {
         source.tree = Some(snapshot::tree(transaction, &source.files).await?);
         target.tree = Some(snapshot::tree(transaction, &target.files).await?);
@@ -237,3 +397,6 @@ fn missing(name: &str, side: &Side, report: &CheckReport) -> StoreError {
     };
     StoreError::not_found(format!("the prompt `{name}` in {}{reason}", side.name))
 }
+
+#[cfg(test)]
+mod tests;

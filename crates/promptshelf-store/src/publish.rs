@@ -9,6 +9,7 @@ use crate::{
     check::{CheckReport, Checker},
     database::{Mode, Transaction},
     draft::{self, Draft, Target},
+    effect::Effect,
     evaluation::EvaluatedPrompt,
     gate, input,
     model::{Actor, Digest, Head, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
@@ -60,6 +61,7 @@ impl Basis {
 struct Checked {
     report: CheckReport,
     prompts: Vec<PromptDifference>,
+    effects: Vec<Effect>,
 }
 
 impl Checked {
@@ -127,11 +129,13 @@ impl Store {
             message: publish.message,
             author: actor.name.clone(),
             may_publish: actor.may_publish,
+            may_administer: actor.may_administer,
             target: publish.proposal.map_or(Target::New, Target::Replace),
             expected: publish.expected,
             emergency: publish.emergency,
             changes: changes.into_values().collect(),
             contents,
+            source: None,
             dry_run: publish.dry_run,
         };
         self.submit(&draft, &checker).await
@@ -182,7 +186,7 @@ impl Store {
         .await;
         let (draft, basis) = transaction.finish(result).await?;
         let report = run_check(&basis.tree, false, checker).await?;
-        let evaluated = checked(&basis, report).evaluated(&basis.snapshot.live);
+        let evaluated = checked(&basis, report, Vec::new()).evaluated(&basis.snapshot.live);
         let mut transaction = self.database().begin(Mode::Write).await?;
         let result = async {
             let present = proposal::lock(&mut transaction, id).await?;
@@ -214,7 +218,7 @@ impl Store {
         let basis = transaction.finish(result).await?;
         let checked = check(&basis, checker).await?;
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let mut proposal = proposed(draft, &basis.changes, &checked.report);
+        let mut proposal = proposed(draft, &basis.changes, &checked);
         let mut reasons = policy::lacks(&basis.policy, &proposal, &[]);
         let result = async {
             let evaluated = checked.evaluated(&basis.snapshot.live);
@@ -225,8 +229,10 @@ impl Store {
         .await;
         let (prompts, lacks) = transaction.finish(result).await?;
         reasons.extend(lacks);
-        proposal.set_reasons(reasons);
-        Ok(Published { proposal, prompts, findings: checked.report.findings })
+        let act = act(draft);
+        let unmet = policy::unmet(&basis.policy, &reasons, &act).cloned().collect();
+        proposal.set_reasons(unmet);
+        Ok(Published { proposal, prompts, findings: checked.report.findings, kept: Vec::new() })
     }
 
     /// Compares a draft with the present files, and builds the resulting tree.
@@ -296,13 +302,14 @@ fn effective(draft: &Draft, snapshot: &Snapshot, revision: u64) -> Result<Vec<Re
     }
     if changes.is_empty() {
         let channel = &draft.channel;
-        return Err(StoreError::state(format!("nothing to publish: the channel `{channel}` has these files already")));
+        let reason = format!("nothing to publish: the channel `{channel}` has these files already");
+        return Err(StoreError::Unchanged { reason });
     }
     Ok(changes)
 }
 
 /// Returns a new proposal, before the store has given it a number and a time.
-fn proposed(draft: &Draft, changes: &[Replacement], report: &CheckReport) -> Proposal {
+fn proposed(draft: &Draft, changes: &[Replacement], checked: &Checked) -> Proposal {
     Proposal {
         id: 0,
         channel: draft.channel.clone(),
@@ -315,7 +322,11 @@ fn proposed(draft: &Draft, changes: &[Replacement], report: &CheckReport) -> Pro
         at: jiff::Timestamp::now(),
         changes: changes.iter().map(Replacement::file_change).collect(),
         reviews: Vec::new(),
-        checks: report.summary,
+        checks: checked.report.summary,
+        effects: checked.effects.clone(),
+        policy: None,
+        source: None,
+        warnings: Vec::new(),
         revision: None,
         lacks: Vec::new(),
         reasons: Vec::new(),
@@ -323,13 +334,22 @@ fn proposed(draft: &Draft, changes: &[Replacement], report: &CheckReport) -> Pro
 }
 
 async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, StoreError> {
-    Ok(checked(basis, run_check(&basis.tree, basis.policy.tests, checker).await?))
+    let report = run_check(&basis.tree, basis.policy.tests, checker).await?;
+    // Nobody calls an empty channel.
+    let effects = match basis.revision {
+        0 => Vec::new(),
+        _ => {
+            let (before, after, checker) = (basis.snapshot.tree.clone(), basis.tree.clone(), Arc::clone(checker));
+            blocking(move || checker.effects(&before, &after)).await?
+        }
+    };
+    Ok(checked(basis, report, effects))
 }
 
-fn checked(basis: &Basis, report: CheckReport) -> Checked {
+fn checked(basis: &Basis, report: CheckReport, effects: Vec<Effect>) -> Checked {
     let found = report.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.digest)).collect();
     let prompts = prompt::compare(&basis.snapshot.live, &found);
-    Checked { report, prompts }
+    Checked { report, prompts, effects }
 }
 
 /// Runs a check on a thread for blocking work.
@@ -339,8 +359,17 @@ pub(crate) async fn run_check(
     checker: &Arc<dyn Checker>,
 ) -> Result<CheckReport, StoreError> {
     let (tree, checker) = (tree.clone(), Arc::clone(checker));
-    let report = tokio::task::spawn_blocking(move || checker.check(&tree, run_tests)).await;
-    report.map_err(|error| StoreError::state(format!("the check of the files has failed: {error}")))
+    blocking(move || checker.check(&tree, run_tests)).await
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StoreError::state(format!("the check of the files has failed: {error}")))
+}
+
+fn act(draft: &Draft) -> Act<'_> {
+    let Draft { may_publish, may_administer, .. } = *draft;
+    Act { may_publish, may_administer, emergency: draft.emergency.as_deref() }
 }
 
 /// Stores a checked draft, unless the channel has moved since the check.
@@ -371,7 +400,7 @@ async fn store(
 ) -> Result<(Published, Option<Digest>), StoreError> {
     blob::write(transaction, &draft.contents).await?;
     let mut proposal = write_proposal(transaction, channel, draft, basis, checked).await?;
-    let act = Act { may_publish: draft.may_publish, emergency: draft.emergency.as_deref() };
+    let act = act(draft);
     let decision = policy::decide(&channel.policy, &proposal, &act, &checked.report)?;
     let is_published = decision != Decision::Wait;
     let digest = match &decision {
@@ -390,7 +419,8 @@ async fn store(
     } else if !matches!(draft.target, Target::Existing(_)) {
         announce::proposed(transaction, &proposal, &prompts).await?;
     }
-    Ok((Published { proposal, prompts, findings: checked.report.findings.clone() }, digest))
+    let published = Published { proposal, prompts, findings: checked.report.findings.clone(), kept: Vec::new() };
+    Ok((published, digest))
 }
 
 /// Writes the proposal of a draft, and returns it with the conditions that it lacks.
@@ -408,16 +438,19 @@ async fn write_proposal(
         message: &draft.message,
         author: &draft.author,
         checks: &checked.report.summary,
+        effects: &checked.effects,
+        source: draft.source,
         changes: &basis.changes,
     };
     let evaluated = checked.evaluated(&basis.snapshot.live);
     match draft.target {
         Target::New => {
             let (id, at) = proposal::open(transaction, &new).await?;
-            let mut proposal = Proposal { id, at, ..proposed(draft, &basis.changes, &checked.report) };
+            let mut proposal = Proposal { id, at, ..proposed(draft, &basis.changes, checked) };
             let mut reasons = policy::lacks(&channel.policy, &proposal, &[]);
             reasons.extend(gate::lacks(transaction, &channel.policy, &proposal, &evaluated).await?);
             proposal.set_reasons(reasons);
+            proposal.warnings = policy::warnings(&proposal);
             // A proposal that is published at once waits for no results.
             if !proposal.lacks.is_empty() || !draft.may_publish {
                 evaluation::set_prompts(transaction, id, &evaluated).await?;
@@ -437,7 +470,7 @@ async fn write_proposal(
             if present.digest != proposal::digest(&draft.changes) {
                 return Err(changed(id));
             }
-            proposal::set_checks(transaction, id, new.checks).await?;
+            proposal::set_checks(transaction, id, new.checks, new.effects).await?;
             evaluation::set_prompts(transaction, id, &evaluated).await?;
             proposal::get(transaction, id).await
         }

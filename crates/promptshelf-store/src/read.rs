@@ -8,10 +8,7 @@ use crate::{
     StoreError,
     address::ChannelName,
     database::{Mode, Transaction},
-    input,
-    model::{
-        Actor, ChannelInfo, Delta, Digest, Epoch, FileEntry, Head, HistoryQuery, Policy, PolicyGuard, Revision, Served,
-    },
+    model::{ChannelInfo, Delta, Digest, Epoch, FileEntry, Head, HistoryQuery, Revision, Served},
     snapshot,
     store::Store,
     tables::{
@@ -65,26 +62,6 @@ impl Store {
     /// As [`Store::channel`].
     pub async fn head(&self, channel: &ChannelName) -> Result<Head, StoreError> {
         self.channel(channel).await.map(|channel| channel.head)
-    }
-
-    /// Sets the policy of a channel, and creates the channel if it does not exist. Open proposals are judged by the new
-    /// policy.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Changed`] if the present policy is not that of the guard, [`StoreError::InvalidInput`], and errors of the database.
-    pub async fn set_policy(
-        &self,
-        channel: &ChannelName,
-        policy: &Policy,
-        guard: &PolicyGuard,
-        actor: &Actor,
-    ) -> Result<ChannelInfo, StoreError> {
-        input::actor(actor)?;
-        input::policy(policy)?;
-        let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = set_policy(&mut transaction, channel, policy, guard, actor).await;
-        transaction.finish(result).await
     }
 
     /// Returns all files of a channel at a revision, by path, and that revision's head; of the newest one for `None`.
@@ -226,28 +203,6 @@ impl Store {
             prompt::served(transaction, channel.id, revision).await
         })
     }
-}
-
-async fn set_policy(
-    transaction: &mut Transaction,
-    name: &ChannelName,
-    policy: &Policy,
-    guard: &PolicyGuard,
-    actor: &Actor,
-) -> Result<ChannelInfo, StoreError> {
-    let exists = channel::find(transaction, name).await?.is_some();
-    let mut channel = channel::lock(transaction, name).await?;
-    let is_expected = match guard {
-        PolicyGuard::Any => true,
-        PolicyGuard::Absent => !exists,
-        PolicyGuard::Is(expected) => exists && channel.policy == *expected,
-    };
-    if !is_expected {
-        return Err(StoreError::Changed { what: format!("the policy of the channel `{name}`") });
-    }
-    channel::set_policy(transaction, channel.id, policy, &actor.name).await?;
-    channel.policy = policy.clone();
-    Ok(channel.info(&channel::epoch(transaction).await?))
 }
 
 /// Returns the files of a revision, or of the newest one.

@@ -8,7 +8,8 @@ use crate::{
     database::{Mode, Transaction},
     draft::{self, Draft, must_be_open},
     input,
-    model::{Actor, Digest, Proposal, ProposalQuery, ProposalState, Published, Verdict},
+    model::{Actor, Digest, NewReview, Proposal, ProposalQuery, ProposalState, Published, Verdict},
+    policy,
     publish::changed,
     reason::Reason,
     store::Store,
@@ -53,52 +54,50 @@ impl Store {
         transaction.finish(result).await
     }
 
-    /// Reviews an open proposal. `digest` is that of the changes that the reviewer saw; `None` stands for the present
-    /// ones. An approval that meets the policy publishes, if the actor may publish; otherwise `lacks` of the result
-    /// lists the missing conditions. A rejection closes the proposal.
+    /// Reviews an open proposal. An approval that meets the policy publishes, if the actor may publish; otherwise `lacks` of
+    /// the result lists the missing conditions. A rejection closes the proposal.
     ///
     /// # Errors
     ///
-    /// [`StoreError::State`] if the proposal is not open, [`StoreError::Changed`] if it has other changes by now, [`StoreError::Policy`] if the
-    /// author approves and the policy demands four eyes, [`StoreError::NotFound`], [`StoreError::InvalidInput`], and
-    /// errors of the database.
+    /// [`StoreError::State`] if the proposal is not open, [`StoreError::Changed`] if it has other changes than the reviewer has
+    /// read, [`StoreError::Policy`] if the author approves and the policy demands four eyes, or confirms an opening without the
+    /// right to administer, [`StoreError::NotFound`], [`StoreError::InvalidInput`] also for a confirmed effect that it does not have, and errors of
+    /// the database.
     pub async fn review(
         &self,
         id: u64,
-        verdict: Verdict,
-        note: &str,
-        digest: Option<Digest>,
+        review: &NewReview,
         actor: &Actor,
         checker: Arc<dyn Checker>,
     ) -> Result<Published, StoreError> {
         input::actor(actor)?;
-        input::note("the note", note)?;
+        input::note("the note", &review.note)?;
         let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = add_review(&mut transaction, id, verdict, note, digest, actor).await;
+        let result = add_review(&mut transaction, id, review, actor).await;
         let proposal = transaction.finish(result).await?;
-        if verdict == Verdict::Reject {
-            return Ok(Published { proposal, prompts: Vec::new(), findings: Vec::new() });
+        let as_it_is = |proposal| Published { proposal, prompts: Vec::new(), findings: Vec::new(), kept: Vec::new() };
+        if review.verdict == Verdict::Reject {
+            return Ok(as_it_is(proposal));
         }
-        match self.submit_proposal(id, None, actor, &checker).await {
-            Err(StoreError::Conflict { .. }) => {
-                // The approval is stored, and `lacks` of the proposal names the changed files.
-                let proposal = self.proposal(id).await?;
-                Ok(Published { proposal, prompts: Vec::new(), findings: Vec::new() })
-            }
+        match self.submit_proposal(&proposal, Some(review.digest), None, actor, &checker).await {
+            // The approval is stored, and `lacks` of the proposal names the changed files.
+            Err(StoreError::Conflict { .. }) => Ok(as_it_is(self.proposal(id).await?)),
             result => result,
         }
     }
 
-    /// Publishes an open proposal whose policy is met, or in any case with the reason of an emergency.
+    /// Publishes an open proposal whose policy is met, or in any case with the reason of an emergency. `digest` is that of the
+    /// changes that the actor has read; `None` stands for any.
     ///
     /// # Errors
     ///
     /// [`StoreError::Policy`] if the policy is not met, [`StoreError::Conflict`] if the channel has changed a file
-    /// since, [`StoreError::State`] if the proposal is not open, [`StoreError::NotFound`],
-    /// [`StoreError::InvalidInput`], and errors of the database.
+    /// since, [`StoreError::Changed`] if the proposal has other changes, [`StoreError::State`] if it is not open,
+    /// [`StoreError::NotFound`], [`StoreError::InvalidInput`], and errors of the database.
     pub async fn publish_proposal(
         &self,
         id: u64,
+        digest: Option<Digest>,
         emergency: Option<String>,
         actor: &Actor,
         checker: Arc<dyn Checker>,
@@ -107,7 +106,8 @@ impl Store {
         if let Some(reason) = &emergency {
             input::text("the reason of the emergency", reason)?;
         }
-        let published = self.submit_proposal(id, emergency, actor, &checker).await?;
+        let proposal = self.proposal(id).await?;
+        let published = self.submit_proposal(&proposal, digest, emergency, actor, &checker).await?;
         if published.proposal.state == ProposalState::Published {
             return Ok(published);
         }
@@ -134,15 +134,24 @@ impl Store {
 
     async fn submit_proposal(
         &self,
-        id: u64,
+        proposal: &Proposal,
+        digest: Option<Digest>,
         emergency: Option<String>,
         actor: &Actor,
         checker: &Arc<dyn Checker>,
     ) -> Result<Published, StoreError> {
+        let id = proposal.id;
+        if proposal.policy.is_some() {
+            return self.submit_policy(id, digest, emergency.as_deref(), actor).await;
+        }
         let mut transaction = self.database().begin(Mode::Read).await?;
         let result = draft::of_proposal(&mut transaction, id, emergency).await;
-        let draft = Draft { may_publish: actor.may_publish, ..transaction.finish(result).await? };
-        self.submit(&draft, checker).await
+        let draft = transaction.finish(result).await?;
+        if digest.is_some_and(|digest| digest != proposal::digest(&draft.changes)) {
+            return Err(changed(id));
+        }
+        let Actor { may_publish, may_administer, .. } = *actor;
+        self.submit(&Draft { may_publish, may_administer, ..draft }, checker).await
     }
 }
 
@@ -167,29 +176,24 @@ async fn contents(transaction: &mut Transaction, id: u64) -> Result<Vec<ChangedC
 async fn add_review(
     transaction: &mut Transaction,
     id: u64,
-    verdict: Verdict,
-    note: &str,
-    digest: Option<Digest>,
+    new: &NewReview,
     actor: &Actor,
 ) -> Result<Proposal, StoreError> {
     let proposal = proposal::lock(transaction, id).await?;
     must_be_open(&proposal)?;
-    if digest.is_some_and(|digest| digest != proposal.digest) {
+    if new.digest != proposal.digest {
         return Err(changed(id));
     }
     let policy = channel::get(transaction, &proposal.channel).await?.policy;
-    if verdict == Verdict::Approve && policy.four_eyes && input::same_name(&proposal.author, &actor.name) {
-        let reason = Reason::new("own-proposal", "authors cannot approve their own proposals");
-        return Err(StoreError::policy(vec![reason]));
-    }
-    let is_repeated = proposal
-        .reviews
-        .iter()
-        .any(|review| review.verdict == verdict && review.digest == proposal.digest && review.reviewer == actor.name);
+    policy::may_review(&policy, &proposal, new, actor)?;
+    let is_repeated = proposal.reviews.iter().any(|review| {
+        (review.verdict, review.digest, &review.reviewer) == (new.verdict, new.digest, &actor.name)
+            && new.confirmed.iter().all(|name| review.confirmed.contains(name))
+    });
     if !is_repeated {
-        proposal::add_review(transaction, id, proposal.digest, &actor.name, verdict, note).await?;
+        proposal::add_review(transaction, id, &actor.name, new).await?;
     }
-    if verdict == Verdict::Reject {
+    if new.verdict == Verdict::Reject {
         proposal::set_state(transaction, id, ProposalState::Rejected, None).await?;
     }
     let proposal = proposal::get(transaction, id).await?;

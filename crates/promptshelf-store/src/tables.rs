@@ -6,6 +6,7 @@ pub(crate) mod channel;
 pub(crate) mod comment;
 pub(crate) mod entry;
 pub(crate) mod evaluation;
+pub(crate) mod policy_change;
 pub(crate) mod prompt;
 pub(crate) mod proposal;
 pub(crate) mod revision;

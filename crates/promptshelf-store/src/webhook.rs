@@ -24,16 +24,19 @@ pub enum WebhookEvent {
     Reviewed,
     /// The newest revision has errors, or a server cannot load it.
     Broken,
+    /// The policy of a channel was changed.
+    PolicyChanged,
 }
 
 impl WebhookEvent {
     /// All events.
-    pub const ALL: [WebhookEvent; 5] = [
+    pub const ALL: [WebhookEvent; 6] = [
         WebhookEvent::Published,
         WebhookEvent::RolledBack,
         WebhookEvent::Proposed,
         WebhookEvent::Reviewed,
         WebhookEvent::Broken,
+        WebhookEvent::PolicyChanged,
     ];
 
     /// Returns the name that JSON, the settings and the database use.
@@ -45,6 +48,7 @@ impl WebhookEvent {
             WebhookEvent::Proposed => "proposed",
             WebhookEvent::Reviewed => "reviewed",
             WebhookEvent::Broken => "broken",
+            WebhookEvent::PolicyChanged => "policy-changed",
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
     StoreError,
     address::ChannelName,
     check::CheckSummary,
-    model::{PromptChange, Proposal, Review, RevisionKind, Verdict},
+    model::{Policy, PolicyChange, PromptChange, Proposal, Review, RevisionKind, Verdict},
     webhook::WebhookEvent,
 };
 
@@ -28,11 +28,16 @@ pub(crate) struct Change<'a> {
     pub(crate) lacks: &'a [String],
     pub(crate) prompts: &'a [PromptChange],
     pub(crate) findings: &'a [String],
+    pub(crate) policy: Option<&'a PolicyChange>,
 }
 
 impl<'a> Change<'a> {
     pub(crate) fn of(proposal: &'a Proposal) -> Change<'a> {
         Change { proposal: Some(proposal), revision: proposal.revision, ..Change::default() }
+    }
+
+    pub(crate) fn of_policy(change: &'a PolicyChange) -> Change<'a> {
+        Change { policy: Some(change), emergency: change.emergency.as_deref(), ..Change::default() }
     }
 }
 
@@ -70,6 +75,18 @@ pub(crate) struct Body<'a> {
     prompts: &'a [PromptChange],
     #[serde(skip_serializing_if = "Option::is_none")]
     more_prompts: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<PolicyBody<'a>>,
+}
+
+/// A changed or a proposed policy.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PolicyBody<'a> {
+    before: Option<&'a Policy>,
+    after: &'a Policy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_operator: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -87,7 +104,15 @@ impl<'a> Body<'a> {
         at: Timestamp,
         change: Change<'a>,
     ) -> Body<'a> {
-        let Change { proposal, revision, approved_by, emergency, review, lacks, prompts, findings } = change;
+        let Change { proposal, revision, approved_by, emergency, review, lacks, prompts, findings, policy: changed } =
+            change;
+        let proposed = proposal.and_then(|proposal| proposal.policy.as_ref());
+        let proposed = proposed.map(|it| PolicyBody { before: Some(&it.before), after: &it.after, by_operator: None });
+        let made = changed.map(|it| PolicyBody {
+            before: it.before.as_ref(),
+            after: &it.after,
+            by_operator: Some(it.by_operator),
+        });
         let shown = &prompts[..prompts.len().min(MAX_PROMPTS)];
         let (count, length) = MAX_FINDINGS;
         Body {
@@ -96,10 +121,12 @@ impl<'a> Body<'a> {
             channel,
             at,
             revision,
-            proposal: proposal.map(|proposal| proposal.id),
+            proposal: proposal.map(|proposal| proposal.id).or(changed.and_then(|changed| changed.proposal)),
             kind: proposal.map(|proposal| proposal.kind),
-            author: proposal.map(|proposal| proposal.author.as_str()),
-            message: proposal.map(|proposal| proposal.message.as_str()),
+            author: proposal.map(|proposal| proposal.author.as_str()).or(changed.map(|changed| changed.actor.as_str())),
+            message: proposal
+                .map(|proposal| proposal.message.as_str())
+                .or(changed.map(|changed| changed.message.as_str())),
             review: review.map(|review| ReviewBody {
                 reviewer: &review.reviewer,
                 verdict: review.verdict,
@@ -112,6 +139,7 @@ impl<'a> Body<'a> {
             findings: findings.iter().take(count).map(|finding| finding.chars().take(length).collect()).collect(),
             prompts: shown,
             more_prompts: Some(prompts.len() - shown.len()).filter(|more| *more > 0),
+            policy: made.or(proposed),
         }
     }
 

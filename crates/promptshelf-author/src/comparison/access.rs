@@ -17,9 +17,7 @@ pub(super) enum Part {
 
 /// Compares the rules for a part of a library.
 pub(super) fn compare(notes: &mut Notes<'_>, part: Part, before: &[Arc<Access>], after: &[Arc<Access>]) {
-    let has = |rules: &[Arc<Access>], rule: &Arc<Access>| rules.iter().any(|other| same(other, rule));
-    let is_added = after.iter().any(|rule| !has(before, rule));
-    let is_removed = before.iter().any(|rule| !has(after, rule));
+    let (is_added, is_removed) = (!implies(before, after), opens(before, after));
     let (what, [closed, opened, changed]) = match part {
         Part::Subject => ("it", ["access-closed", "access-opened", "access-changed"]),
         Part::Diagnostics => ("the diagnostics", ["diagnostics-closed", "diagnostics-opened", "diagnostics-changed"]),
@@ -53,18 +51,27 @@ fn keys(rules: &[Arc<Access>]) -> String {
     rules.join("; ")
 }
 
-fn same(one: &Access, other: &Access) -> bool {
-    let sorted = |names: &[String]| {
-        let mut names = names.to_vec();
-        names.sort_unstable();
-        names
-    };
-    let key = |access: &Access| (sorted(&access.scopes), sorted(&access.roles), sorted(&access.users));
-    key(one) == key(other)
+/// Returns whether rules let in callers that earlier ones refused.
+pub(super) fn opens(before: &[Arc<Access>], after: &[Arc<Access>]) -> bool {
+    !implies(after, before)
+}
+
+/// Returns whether rules let in only callers that other ones let in, too. Each scope is a condition of its own, and the people of a rule are
+/// one.
+fn implies(strict: &[Arc<Access>], other: &[Arc<Access>]) -> bool {
+    let within = |names: &[String], others: &[String]| names.iter().all(|name| others.contains(name));
+    let has_people = |rule: &Access| !(rule.roles.is_empty() && rule.users.is_empty());
+    other.iter().all(|rule| {
+        let are_people_met = !has_people(rule)
+            || strict.iter().any(|strict| {
+                has_people(strict) && within(&strict.roles, &rule.roles) && within(&strict.users, &rule.users)
+            });
+        are_people_met && rule.scopes.iter().all(|scope| strict.iter().any(|strict| strict.scopes.contains(scope)))
+    })
 }
 
 /// Describes the callers that rules let in.
-fn described(rules: &[Arc<Access>]) -> String {
+pub(super) fn described(rules: &[Arc<Access>]) -> String {
     let mut conditions = Vec::new();
     for rule in rules {
         match rule.scopes.as_slice() {

@@ -82,7 +82,7 @@ pub(super) async fn add_comment(
         let roles = state.store().await?.channel(&channel).await?.policy.roles;
         require_role(&operation, &roles.review, &roles.propose)?;
         let new = NewComment { digest, path, line, text };
-        let comment = state.store().await?.comment(id, &new, &operation.actor(false)).await;
+        let comment = state.store().await?.comment(id, &new, &operation.actor()).await;
         let comment = comment.map_err(|error| match error {
             // The precondition is part of the body.
             StoreError::Changed { .. } => Problem::new(

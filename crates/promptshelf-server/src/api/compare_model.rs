@@ -75,6 +75,9 @@ pub(super) enum SideBody {
         /// Only these prompts, with all that they bring in; all files if it is empty.
         #[serde(default)]
         prompts: Vec<String>,
+        /// Whether what only the target has or has changed is undone.
+        #[serde(default)]
+        all: bool,
     },
 }
 

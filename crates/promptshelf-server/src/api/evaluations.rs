@@ -102,7 +102,7 @@ pub(super) async fn add_evaluation(
             operation.note_number("proposal", id);
         }
         let store = state.store().await?;
-        let added = store.add_evaluation(&channel, &new, &operation.actor(false), Arc::clone(&state.api.checker)).await;
+        let added = store.add_evaluation(&channel, &new, &operation.actor(), Arc::clone(&state.api.checker)).await;
         let added = added.map_err(|error| match error {
             // The precondition is part of the body.
             StoreError::Changed { .. } => Problem::new(

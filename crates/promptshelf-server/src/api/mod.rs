@@ -73,6 +73,8 @@ use crate::channels::StoreHandle;
 pub struct Api {
     pub(crate) store: StoreHandle,
     pub(crate) checker: Arc<dyn Checker>,
+    /// The evaluations that policies can require; any if they are unknown.
+    evaluations: Option<Vec<String>>,
     /// One permit for each check that runs: each can take a processor for seconds.
     checks: Arc<Semaphore>,
     opened: Arc<opened::OpenedTrees>,
@@ -86,7 +88,15 @@ impl Api {
     /// Creates the API of a store, which may be away for a while. `checker` checks trees before a publish.
     #[must_use]
     pub fn new(store: StoreHandle, checker: Arc<dyn Checker>) -> Api {
-        Api { store, checker, checks: Arc::new(Semaphore::new(CHECKS)), opened: Arc::default(), edited: Arc::default() }
+        let checks = Arc::new(Semaphore::new(CHECKS));
+        Api { store, checker, evaluations: None, checks, opened: Arc::default(), edited: Arc::default() }
+    }
+
+    /// Sets the evaluations of the operator's settings: a policy cannot begin to require another one.
+    #[must_use]
+    pub fn evaluations(mut self, names: impl IntoIterator<Item = String>) -> Api {
+        self.evaluations = Some(names.into_iter().collect());
+        self
     }
 }
 

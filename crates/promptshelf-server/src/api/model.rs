@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use promptshelf_store::{
-    ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy, PolicyRoles,
-    PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Reason, Revision, RevisionKind, Served,
-    Verdict,
+    ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy, PolicyChange,
+    PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Reason, Revision, RevisionKind,
+    Served, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -60,8 +60,14 @@ pub(super) struct PolicyBody {
     /// Whether these results also must not be worse than those of the versions that the channel serves.
     #[serde(default)]
     no_regression: bool,
+    /// Whether changes that break calls need an approval that confirms each by name.
+    #[serde(default)]
+    no_breaking: bool,
     /// The roles that the channel is open to.
     roles: RolesBody,
+    /// The description of the change, for the history of the policy; at most 4,096 characters.
+    #[serde(default)]
+    pub(super) message: String,
 }
 
 /// The roles that a caller needs besides the scope of the operation: one of the list, any if it is empty.
@@ -80,10 +86,11 @@ pub(super) struct RolesBody {
 
 impl From<PolicyBody> for Policy {
     fn from(body: PolicyBody) -> Policy {
-        let PolicyBody { approvals, four_eyes, checks, tests, evaluations, no_regression, roles } = body;
+        let PolicyBody { approvals, four_eyes, checks, tests, evaluations, no_regression, no_breaking, roles, .. } =
+            body;
         let RolesBody { propose, review, publish, administer } = roles;
         let roles = PolicyRoles { propose, review, publish, administer };
-        Policy { approvals, four_eyes, checks, tests, evaluations, no_regression, roles }
+        Policy { approvals, four_eyes, checks, tests, evaluations, no_regression, no_breaking, roles }
     }
 }
 
@@ -98,12 +105,17 @@ pub(super) struct ReviewBody {
     /// The reviewer's words.
     #[serde(default)]
     pub(super) note: String,
+    /// The names of the effects that an approval confirms.
+    #[serde(default)]
+    pub(super) confirmed: Vec<String>,
 }
 
 /// How to publish a proposal.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PublishBody {
+    /// The digest of the changes that the caller has seen.
+    pub(super) digest: Digest,
     /// The reason for a publish that passes over the policy. It needs the scope `library:admin`.
     #[serde(default)]
     pub(super) emergency: Option<String>,
@@ -134,6 +146,9 @@ pub(super) struct PromoteBody {
     /// Only these prompts, with all that they bring in; all files if it is empty.
     #[serde(default)]
     pub(super) prompts: Vec<String>,
+    /// Whether what only the target has or has changed is undone.
+    #[serde(default)]
+    pub(super) all: bool,
     /// The description.
     pub(super) message: String,
     /// Whether to stop after the check: nothing is stored, and the proposal of the answer has the number 0.
@@ -301,6 +316,27 @@ pub(super) struct ServedPrompts {
     pub(super) prompts: Vec<Served>,
 }
 
+/// Which changes of a policy.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PolicyHistoryQuery {
+    /// Only changes with a smaller number: `next` of the previous page.
+    pub(super) before: Option<u64>,
+    /// The number of changes, 100 by default and 500 at most.
+    pub(super) limit: Option<usize>,
+}
+
+/// Changes of a policy, the newest first.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PolicyChanges {
+    /// The changes.
+    pub(super) changes: Vec<PolicyChange>,
+    /// The value of `before` for the next page; null on the last one.
+    pub(super) next: Option<u64>,
+}
+
 /// Proposals, the newest first.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -387,11 +423,14 @@ pub(super) struct Outcome {
     pub(super) prompts: Vec<PromptChange>,
     /// The findings of the check, with file and line, errors first; at most 100.
     pub(super) findings: Vec<String>,
+    /// After a promotion: the prompts that stay different from those of the source, or that it does not have.
+    pub(super) kept: Vec<String>,
 }
 
 impl From<Published> for Outcome {
     fn from(published: Published) -> Outcome {
-        Outcome { proposal: published.proposal, prompts: published.prompts, findings: published.findings }
+        let Published { proposal, prompts, findings, kept } = published;
+        Outcome { proposal, prompts, findings, kept }
     }
 }
 

@@ -9,7 +9,7 @@ use axum::{
 use promptshelf_core::Access;
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{Caller, Service};
-use promptshelf_store::{Actor, ChannelName, Proposal, Reason, Store, StoreError};
+use promptshelf_store::{Actor, ChannelName, PolicyRoles, Proposal, Reason, Store, StoreError};
 
 use super::{Api, problem::Problem};
 use crate::usage::UsageLog;
@@ -257,9 +257,23 @@ impl Operation {
         Some(Reason::new("insufficient-role", text).with("roles", roles))
     }
 
-    /// The actor of a change: the authenticated caller.
-    pub(super) fn actor(&self, may_publish: bool) -> Actor {
-        Actor { name: self.caller.name().to_owned(), may_publish }
+    /// The name under which the caller's changes are recorded.
+    pub(super) fn name(&self) -> &str {
+        self.caller.name()
+    }
+
+    /// The authenticated caller as an actor who publishes nothing.
+    pub(super) fn actor(&self) -> Actor {
+        Actor { name: self.name().to_owned(), may_publish: false, may_administer: false }
+    }
+
+    /// The authenticated caller as an actor, with the rights that scopes and the roles of a policy give.
+    pub(super) fn actor_under(&self, roles: &PolicyRoles) -> Actor {
+        Actor {
+            may_publish: self.has(Scope::Publish) && self.has_role(&roles.publish),
+            may_administer: self.has(Scope::Admin) && self.has_role(&roles.administer),
+            ..self.actor()
+        }
     }
 
     /// Adds a text to the audit record.

@@ -79,7 +79,7 @@ pub(super) async fn channel_permissions(
     let answer = async {
         let roles = existing(&state, &channel).await?.policy.roles;
         let permissions = ChannelPermissions {
-            caller: operation.actor(false).name,
+            caller: operation.name().to_owned(),
             propose: operation.permission(&[Scope::Propose], &roles.propose, "propose"),
             review: operation.permission(&[Scope::Review], &roles.review, "review"),
             publish: operation.permission(&[Scope::Publish], &roles.publish, "publish"),
@@ -113,8 +113,8 @@ pub(super) async fn proposal_permissions(
 
 fn of_proposal(operation: &Operation, proposal: &Proposal, policy: &Policy) -> ProposalPermissions {
     let roles = &policy.roles;
-    let caller = operation.actor(false).name;
-    let is_own = proposal.author == caller;
+    let caller = operation.name().to_owned();
+    let is_own = proposal.is_by(&caller);
     let if_open = |permission: Permission| match proposal.state {
         ProposalState::Open => permission,
         state => {
@@ -165,13 +165,13 @@ fn has_approved(proposal: &Proposal, caller: &str) -> bool {
 
 /// Whether a review of the caller is wanted: it would count, and the caller has not reviewed yet.
 pub(super) fn is_review_wanted(operation: &Operation, proposal: &Proposal, policy: &Policy) -> bool {
-    let caller = operation.actor(false).name;
+    let caller = operation.name().to_owned();
     let review = operation.permission(&[Scope::Review], &policy.roles.review, "review");
     let needs_approval = policy.approvals > 0 || policy.four_eyes;
     proposal.state == ProposalState::Open
         && needs_approval
         && review.allowed
-        && proposal.author != caller
+        && !proposal.is_by(&caller)
         && !has_approved(proposal, &caller)
 }
 

@@ -221,6 +221,9 @@ impl From<StoreError> for Problem {
                 let paths = paths.iter().take(MAX_PATHS).cloned().collect();
                 Problem { paths: Some(paths), revision: Some(Box::new(*revision)), ..conflict }
             }
+            StoreError::Unchanged { .. } => {
+                Problem::new(StatusCode::CONFLICT, "unchanged", "Nothing has to be changed", detail)
+            }
             StoreError::State { .. } => {
                 Problem::new(StatusCode::CONFLICT, "state", "The state of the proposal does not permit this", detail)
             }

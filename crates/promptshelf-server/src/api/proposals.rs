@@ -6,7 +6,7 @@ use axum::{
     response::Response,
 };
 use promptshelf_store::{
-    ChannelName, PolicyRoles, Proposal, ProposalQuery, Publish, Published, RevisionKind, StoreError,
+    Actor, ChannelName, NewReview, PolicyRoles, Proposal, ProposalQuery, Publish, Published, RevisionKind, StoreError,
 };
 
 use super::{
@@ -209,7 +209,7 @@ pub(super) async fn withdraw_proposal(
     operation.note_number("proposal", id);
     let answer = async {
         own_proposal(&state, &mut operation, id, &headers).await?;
-        let withdrawn = state.store().await?.withdraw(id, &operation.actor(false)).await?;
+        let withdrawn = state.store().await?.withdraw(id, &operation.actor()).await?;
         etag::changed(StatusCode::OK, &withdrawn, &withdrawn)
     }
     .await;
@@ -238,34 +238,21 @@ pub(super) async fn review_proposal(
         check(&headers, &present, false)?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.review, "review")?;
-        let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
-        let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
-        operation.note(
-            "verdict",
-            match body.verdict {
-                promptshelf_store::Verdict::Approve => "approve",
-                promptshelf_store::Verdict::Reject => "reject",
-            },
-        );
-        let reviewed =
-            state.store().await?.review(id, body.verdict, &body.note, Some(body.digest), &actor, checker).await;
-        let reviewed = reviewed.map_err(|error| match error {
-            // The precondition is part of the body.
-            StoreError::Changed { .. } => Problem::new(
-                StatusCode::CONFLICT,
-                "stale-review",
-                "The review is of other changes",
-                "The proposal has changed since it was read: read it again, and review its present changes",
-            ),
-            error => error.into(),
-        })?;
+        let (actor, checker) = (operation.actor_under(&roles), state.api.checker.clone());
+        operation.note("verdict", body.verdict.as_str());
+        if !body.confirmed.is_empty() {
+            operation.note("confirmed", &body.confirmed.join(", "));
+        }
+        let ReviewBody { verdict, digest, note, confirmed } = body;
+        let review = NewReview { verdict, digest, note, confirmed };
+        let reviewed = state.store().await?.review(id, &review, &actor, checker).await.map_err(stale)?;
         respond(&mut operation, StatusCode::OK, reviewed)
     }
     .await;
     Ok(operation.end(answer))
 }
 
-/// Publishes an open proposal that meets the policy, or with a reason in any case
+/// Publishes exactly the changes with this digest, if they meet the policy, or with a reason in any case
 #[utoipa::path(post, path = "/proposals/{id}/publish", tag = "proposals", security(("token" = ["library:publish"])),
     params(("id" = u64, Path), ("If-Match" = Option<String>, Header, description = "The ETag of the proposal")),
     request_body = PublishBody,
@@ -287,12 +274,27 @@ pub(super) async fn publish_proposal(
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.publish, "publish")?;
         check_emergency(&mut operation, &roles, body.emergency.as_deref())?;
-        let (actor, checker) = (operation.actor(true), state.api.checker.clone());
-        let published = state.store().await?.publish_proposal(id, body.emergency, &actor, checker).await?;
+        let actor = Actor { may_publish: true, ..operation.actor_under(&roles) };
+        let (store, checker) = (state.store().await?, state.api.checker.clone());
+        let published = store.publish_proposal(id, Some(body.digest), body.emergency, &actor, checker).await;
+        let published = published.map_err(stale)?;
         respond(&mut operation, StatusCode::OK, published)
     }
     .await;
     Ok(operation.end(answer))
+}
+
+/// The digest of the body is a precondition.
+fn stale(error: StoreError) -> Problem {
+    match error {
+        StoreError::Changed { .. } => Problem::new(
+            StatusCode::CONFLICT,
+            "stale-review",
+            "The review is of other changes",
+            "The proposal has changed since it was read: read it again, and review its present changes",
+        ),
+        error => error.into(),
+    }
 }
 
 /// Checks `If-Match` against a proposal.
@@ -310,7 +312,7 @@ async fn own_proposal(
     headers: &HeaderMap,
 ) -> Result<Proposal, Problem> {
     let present = state.proposal(operation, id).await?;
-    if present.author != operation.actor(false).name {
+    if present.author != operation.name() {
         let detail = format!("Proposal {id} is of another author; only the author can change or withdraw it");
         return Err(Problem::not_permitted("not-author", detail));
     }
@@ -338,7 +340,6 @@ async fn publish(
 ) -> Result<Published, Problem> {
     operation.require_role(&roles.propose, "propose")?;
     check_emergency(operation, roles, body.emergency.as_deref())?;
-    let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
     let store = state.store().await?;
     let publish = Publish {
         channel,
@@ -351,7 +352,7 @@ async fn publish(
         changes: changes(operation, &store, body.changes).await?,
         dry_run: body.dry_run,
     };
-    let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
+    let (actor, checker) = (operation.actor_under(roles), state.api.checker.clone());
     Ok(store.publish(publish, &actor, checker).await?)
 }
 

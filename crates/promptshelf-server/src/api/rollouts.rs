@@ -176,5 +176,5 @@ async fn divided(
         return Err(missing(&format!(" to {target}")).into());
     }
     operation.note("to", target.as_str());
-    Ok((state.store().await?, target, operation.actor(true)))
+    Ok((state.store().await?, target, operation.actor()))
 }

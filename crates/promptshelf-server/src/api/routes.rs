@@ -151,6 +151,7 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(channels::list_channels))
         .routes(routes!(channels::get_channel))
         .routes(routes!(channels::get_policy, channels::put_policy))
+        .routes(routes!(channels::policy_history))
         .routes(routes!(permissions::channel_permissions))
         .routes(routes!(overview::list_standings))
         .routes(routes!(history::list_revisions))

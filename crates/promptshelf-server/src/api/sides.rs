@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use promptshelf_source::{MemoryFile, MemoryTree};
-use promptshelf_store::{ChannelName, FileChange, Head, Proposal, ProposalState, Published, Store, StoreError};
+use promptshelf_store::{
+    ChannelName, FileChange, Head, Promotion, Proposal, ProposalState, Published, Store, StoreError,
+};
 
 use super::{
     check::apply,
@@ -68,7 +70,7 @@ pub(super) async fn sides(
         }
         SideBody::Rollback { channel, to, prompt } => {
             must_propose(state, operation, &channel).await?;
-            let (actor, checker) = (operation.actor(false), state.api.checker.clone());
+            let (actor, checker) = (operation.actor(), state.api.checker.clone());
             let plan = sides.store.rollback(&channel, to, prompt.as_deref(), "", true, &actor, checker).await?;
             let newest = RevisionSide { channel: channel.clone(), revision: None };
             let before = sides.before(operation, before, newest).await?;
@@ -76,12 +78,14 @@ pub(super) async fn sides(
             let name = SideName { source: Some(channel), source_revision: Some(to), ..after.name };
             Ok((before, Side { name, ..after }))
         }
-        SideBody::Promote { from, to, prompts } => {
+        SideBody::Promote { from, to, prompts, all } => {
             must_propose(state, operation, &to).await?;
             operation.require_channel(&from)?;
             let head = sides.store.head(&from).await?;
-            let (actor, checker) = (operation.actor(false), state.api.checker.clone());
-            let plan = sides.store.promote(&from, &to, &prompts, "", true, &actor, checker).await?;
+            let (actor, checker) = (operation.actor(), state.api.checker.clone());
+            let message = String::new();
+            let promotion = Promotion { from: from.clone(), to: to.clone(), prompts, all, message, dry_run: true };
+            let plan = sides.store.promote(&promotion, &actor, checker).await?;
             let newest = RevisionSide { channel: to.clone(), revision: None };
             let before = sides.before(operation, before, newest).await?;
             let after = sides.planned(&before, &to, plan).await?;

@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
-use promptshelf_store::{ChannelName, StoreError};
+use promptshelf_store::{ChannelName, Promotion, StoreError};
 
 use super::{
     channels::{existing, target_roles},
@@ -39,8 +39,7 @@ pub(super) async fn rollback(
         expected(&state, &channel, &headers).await?;
         let roles = existing(&state, &channel).await?.policy.roles;
         operation.require_role(&roles.propose, "propose")?;
-        let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
-        let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
+        let (actor, checker) = (operation.actor_under(&roles), state.api.checker.clone());
         let store = state.store().await?;
         let prompt = body.prompt.as_deref();
         let published = store.rollback(&channel, body.to, prompt, &body.message, body.dry_run, &actor, checker).await?;
@@ -74,12 +73,12 @@ pub(super) async fn promote(
         expected(&state, &channel, &headers).await?;
         let roles = target_roles(&state, &operation, &channel).await?;
         operation.require_role(&roles.propose, "propose")?;
-        let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
-        let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
+        let (actor, checker) = (operation.actor_under(&roles), state.api.checker.clone());
         let store = state.store().await?;
-        let published =
-            store.promote(&body.from, &channel, &body.prompts, &body.message, body.dry_run, &actor, checker).await?;
-        respond(&mut operation, status(body.dry_run), published)
+        let PromoteBody { from, prompts, all, message, dry_run } = body;
+        let promotion = Promotion { from, to: channel, prompts, all, message, dry_run };
+        let published = store.promote(&promotion, &actor, checker).await?;
+        respond(&mut operation, status(dry_run), published)
     }
     .await;
     Ok(operation.end(answer))

@@ -7,9 +7,9 @@ use promptshelf_author::{
 use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Definitions, Diagnostic, Severity, check};
 use promptshelf_service::Service;
 use promptshelf_source::{MemoryTree, Snapshot, Source as _, SourceError, TreeSource};
-use promptshelf_store::{CheckReport, CheckSummary, Checker};
+use promptshelf_store::{CheckReport, CheckSummary, Checker, Effect};
 
-use super::prompt_files::prompt_files;
+use super::{effects::effects, prompt_files::prompt_files};
 use crate::test_target::ServiceTarget;
 
 /// The largest number of findings in a report.
@@ -86,6 +86,15 @@ impl Checker for LibraryChecker {
         sentences.truncate(MAX_FINDINGS);
         let is_unloadable = has_invalid_manifest && TreeSource::new(tree.clone()).read(None).is_err();
         CheckReport { summary: CheckSummary { errors, warnings, tests }, findings: sentences, prompts, is_unloadable }
+    }
+
+    fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect> {
+        let catalog = |tree| self.definitions(tree).map(|definitions| check(definitions, None).catalog);
+        match (catalog(before), catalog(after)) {
+            (Ok(old), Ok(new)) => effects((before, &old), (after, &new)),
+            // A tree that cannot be read is never served.
+            _ => Vec::new(),
+        }
     }
 }
 

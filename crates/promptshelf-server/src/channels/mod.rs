@@ -6,6 +6,7 @@
 mod cache;
 mod checker;
 mod copy;
+mod effects;
 mod follower;
 mod prompt_files;
 mod source_signals;

@@ -25,6 +25,7 @@ fn sentence(event: &Value) -> String {
         "published" if event["kind"] == "promote" => write!(sentence, "{author} promoted revision {revision}"),
         "published" => write!(sentence, "{author} published revision {revision}"),
         "rolled-back" => write!(sentence, "{author} rolled back, as revision {revision}"),
+        "proposed" if event["kind"] == "policy" => write!(sentence, "{author} proposes another policy ({proposal})"),
         "proposed" => write!(sentence, "{author} made proposal {proposal}"),
         "reviewed" => {
             let verdict = if event["review"]["verdict"] == "reject" { "rejected" } else { "approved" };
@@ -32,6 +33,10 @@ fn sentence(event: &Value) -> String {
             write!(sentence, "{reviewer} {verdict} proposal {proposal} of {author}")
         }
         "broken" => write!(sentence, "revision {revision} is broken"),
+        "policy-changed" if event["policy"]["byOperator"] == true => {
+            write!(sentence, "{author} changed the policy, with direct access to the database")
+        }
+        "policy-changed" => write!(sentence, "{author} changed the policy"),
         other => write!(sentence, "{}", escaped(other)),
     };
     let is_broken = event["event"] == "broken";
@@ -44,6 +49,9 @@ fn sentence(event: &Value) -> String {
     }
     if let Some(reason) = event["emergency"].as_str() {
         let _ = write!(sentence, "\nWithout the policy: {}", escaped(reason));
+    }
+    for line in changed_conditions(&event["policy"]) {
+        let _ = write!(sentence, "\n• {}", escaped(&line));
     }
     let items = |key: &str| event[key].as_array().map_or(&[][..], Vec::as_slice);
     let prompts = items("prompts");
@@ -63,6 +71,13 @@ fn sentence(event: &Value) -> String {
         let _ = write!(sentence, "\n• {}", text(line));
     }
     sentence
+}
+
+/// Returns the conditions of a policy that differ, such as `approvals: 2, before 1`.
+fn changed_conditions(policy: &Value) -> Vec<String> {
+    let (before, Some(after)) = (&policy["before"], policy["after"].as_object()) else { return Vec::new() };
+    let changed = after.iter().filter(|(name, value)| before[name.as_str()] != **value);
+    changed.map(|(name, value)| format!("{name}: {value}, before {}", before[name.as_str()])).collect()
 }
 
 /// Cuts a text, and replaces the three characters of control sequences such as `<!channel>` (Slack: formatting text).

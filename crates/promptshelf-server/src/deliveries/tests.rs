@@ -8,7 +8,7 @@ use std::{
 
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{
-    Actor, Change, CheckReport, Checker, DeadLetter, Digest, Publish, RevisionKind, StoreUrl, WebhookEvent,
+    Actor, Change, CheckReport, Checker, DeadLetter, Digest, Effect, Publish, RevisionKind, StoreUrl, WebhookEvent,
 };
 use promptshelf_testkit::receiver::{Answer, Receiver, Request};
 use serde_json::Value;
@@ -23,6 +23,10 @@ struct NoCheck;
 impl Checker for NoCheck {
     fn check(&self, _: &MemoryTree, _: bool) -> CheckReport {
         CheckReport::default()
+    }
+
+    fn effects(&self, _: &MemoryTree, _: &MemoryTree) -> Vec<Effect> {
+        Vec::new()
     }
 }
 
@@ -74,7 +78,7 @@ impl Sending {
             changes: vec![change],
             dry_run: false,
         };
-        let ada = Actor { name: "ada".to_owned(), may_publish: true };
+        let ada = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
         self.store.publish(publish, &ada, Arc::new(NoCheck)).await.expect("published");
     }
 

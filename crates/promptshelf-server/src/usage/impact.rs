@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt, time::Duration};
 
 use promptshelf_author::{AffectedCalls, Difference, Subject};
+use promptshelf_store::{BrokenCalls, Effect};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -53,7 +54,22 @@ impl RecentCalls {
         if difference.subject != Subject::Prompt {
             return None;
         }
-        let (which, argument) = match &difference.affects {
+        RecentCalls::of_calls(&difference.name, &difference.affects, channel, report)
+    }
+
+    /// Returns the recent calls that an effect of a proposal breaks; `None` as for [`of`](RecentCalls::of).
+    #[must_use]
+    pub fn of_effect(effect: &Effect, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
+        let calls = match effect.calls.clone()? {
+            BrokenCalls::All => AffectedCalls::All,
+            BrokenCalls::Omitting(argument) => AffectedCalls::Omitting(argument),
+            BrokenCalls::Sending(argument) => AffectedCalls::Sending(argument),
+        };
+        RecentCalls::of_calls(effect.prompt.as_deref()?, &calls, channel, report)
+    }
+
+    fn of_calls(prompt: &str, calls: &AffectedCalls, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
+        let (which, argument) = match calls {
             AffectedCalls::All => (AffectedWord::All, None),
             AffectedCalls::Omitting(argument) => (AffectedWord::Omit, Some(argument.clone())),
             AffectedCalls::Sending(argument) => (AffectedWord::Send, Some(argument.clone())),
@@ -67,7 +83,7 @@ impl RecentCalls {
                 AffectedWord::All => row.method != "completion/complete",
                 _ => RENDERING.contains(&row.method.as_str()),
             };
-            row.name == difference.name && row.channel.as_deref() == Some(channel) && row.outcome == "ok" && is_call
+            row.name == prompt && row.channel.as_deref() == Some(channel) && row.outcome == "ok" && is_call
         };
         for row in report.prompts.iter().filter(is_counted) {
             // A version that did not have the argument has no figure of it.

@@ -10,6 +10,7 @@ mod evaluating;
 mod folder;
 mod hostile;
 mod permissions;
+mod policies;
 #[cfg(unix)]
 mod postgres;
 mod reading;

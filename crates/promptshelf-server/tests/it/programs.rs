@@ -122,7 +122,7 @@ async fn publish(store: &Store, channel: &str, files: &[(&str, &str)]) -> u64 {
         changes: changes.collect(),
         dry_run: false,
     };
-    let actor = Actor { name: "ada".to_owned(), may_publish: true };
+    let actor = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
     let published = store.publish(publish, &actor, Arc::new(LibraryChecker::new())).await.expect("it is valid");
     published.proposal.revision.expect("it is published")
 }

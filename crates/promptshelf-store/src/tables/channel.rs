@@ -1,5 +1,7 @@
 //! The library's row and the channels.
 
+use std::collections::HashMap;
+
 use crate::{
     StoreError,
     address::ChannelName,
@@ -122,6 +124,11 @@ pub(crate) async fn set_revision(
 /// Sets the oldest revision with its whole content.
 pub(crate) async fn set_oldest(transaction: &mut Transaction, id: i64, revision: u64) -> Result<(), StoreError> {
     transaction.run("UPDATE ps_channel SET oldest = $1 WHERE id = $2", vec![revision.into(), id.into()]).await
+}
+
+/// Returns the names of channels by their keys.
+pub(crate) async fn names(transaction: &mut Transaction) -> Result<HashMap<i64, ChannelName>, StoreError> {
+    Ok(all(transaction).await?.into_iter().map(|channel| (channel.id, channel.name)).collect())
 }
 
 /// Sets the policy.

@@ -1,6 +1,6 @@
 //! Files of channels over spans of revisions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
     StoreError,
@@ -118,6 +118,24 @@ pub(crate) async fn apply(
         Some(vec![channel.into(), it.path.as_str().into(), digest.into(), size.into(), revision.into()])
     });
     insert(transaction, "INSERT INTO ps_entry (channel, path, digest, size, since)", Box::new(opened), "").await
+}
+
+/// Returns the contents that some paths have had in any kept revision.
+pub(crate) async fn contents_of(
+    transaction: &mut Transaction,
+    channel: i64,
+    paths: &[&str],
+) -> Result<HashSet<(String, Digest)>, StoreError> {
+    let mut contents = HashSet::new();
+    for chunk in paths.chunks(CHUNK) {
+        let sql = format!("SELECT path, digest FROM ps_entry WHERE channel = $1 AND path IN {}", list(1, chunk.len()));
+        let mut values: Vec<Value> = vec![channel.into()];
+        values.extend(chunk.iter().map(|path| Value::from(*path)));
+        for row in transaction.rows(sql, values).await? {
+            contents.insert((row.text(0)?, row.digest(1)?));
+        }
+    }
+    Ok(contents)
 }
 
 /// Deletes the entries that were replaced in a revision or before it.

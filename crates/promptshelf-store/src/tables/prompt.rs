@@ -102,7 +102,7 @@ pub(crate) async fn number(
             }
             (old, None) => (old.unwrap_or_default(), PromptChangeKind::Removed),
         };
-        changes.push(PromptChange { name: difference.name.clone(), version, change });
+        changes.push(PromptChange { name: difference.name.clone(), version, previous: difference.old, change });
     }
     if numbers == Numbers::Assigned {
         insert(transaction, "INSERT INTO ps_prompt_version (prompt, number, digest)", Box::new(added.into_iter()), "")
@@ -259,16 +259,21 @@ pub(crate) async fn changes(
         let ended = format!("SELECT until, prompt, number FROM ps_live WHERE channel = $1 AND until IN {of}");
         for row in transaction.rows(ended, values.clone()).await? {
             let (name, version) = (row.text(1)?, row.number(2)?);
-            let change = PromptChange { name: name.clone(), version, change: PromptChangeKind::Removed };
+            let change = PromptChange {
+                name: name.clone(),
+                version,
+                previous: Some(version),
+                change: PromptChangeKind::Removed,
+            };
             changes.entry(row.number(0)?).or_default().insert(name, change);
         }
         let begun = format!("SELECT since, prompt, number FROM ps_live WHERE channel = $1 AND since IN {of}");
         for row in transaction.rows(begun, values).await? {
             let (name, version) = (row.text(1)?, row.number(2)?);
             let prompts = changes.entry(row.number(0)?).or_default();
-            let is_new = !prompts.contains_key(&name);
-            let change = if is_new { PromptChangeKind::Added } else { PromptChangeKind::Changed };
-            prompts.insert(name.clone(), PromptChange { name, version, change });
+            let previous = prompts.get(&name).map(|ended: &PromptChange| ended.version);
+            let change = if previous.is_none() { PromptChangeKind::Added } else { PromptChangeKind::Changed };
+            prompts.insert(name.clone(), PromptChange { name, version, previous, change });
         }
     }
     Ok(changes.into_iter().map(|(revision, prompts)| (revision, prompts.into_values().collect())).collect())

@@ -4,14 +4,23 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::{entry::Replacement, evaluation};
+use super::{
+    channel::{self, Channel},
+    entry::Replacement,
+    evaluation,
+};
 use crate::{
     StoreError,
+    address::ChannelName,
     check::CheckSummary,
     database::{Row, Transaction, Value, insert, json, list, malformed},
     digest::Parts,
+    effect::Effect,
     gate,
-    model::{Digest, FileChange, Policy, Proposal, ProposalQuery, ProposalState, Review, RevisionKind, Verdict},
+    model::{
+        Digest, FileChange, NewReview, Policy, Proposal, ProposalQuery, ProposalSource, ProposalState, ProposedPolicy,
+        Review, RevisionKind, Verdict,
+    },
     policy,
 };
 
@@ -35,8 +44,23 @@ pub(crate) struct NewProposal<'a> {
     pub(crate) author: &'a str,
     /// The result of the check.
     pub(crate) checks: &'a CheckSummary,
+    /// The effects on callers.
+    pub(crate) effects: &'a [Effect],
+    /// What a promotion copies.
+    pub(crate) source: Option<Source>,
     /// The changes.
     pub(crate) changes: &'a [Replacement],
+}
+
+/// What a promotion copies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    /// The key of the channel.
+    pub(crate) channel: i64,
+    /// The revision.
+    pub(crate) revision: u64,
+    /// Whether everything is copied.
+    pub(crate) is_whole: bool,
 }
 
 /// Returns the digest of changes, which are sorted by path.
@@ -54,8 +78,9 @@ pub(crate) fn digest(changes: &[Replacement]) -> Digest {
 pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -> Result<(u64, Timestamp), StoreError> {
     let now = transaction.now();
     let sql = format!(
-        "INSERT INTO ps_proposal (channel, base, kind, message, author, state, digest, checks, at) \
-         VALUES ($1, $2, $3, $4, $5, 'open', $6, $7, {now}) RETURNING id, at"
+        "INSERT INTO ps_proposal (channel, base, kind, message, author, state, digest, checks, effects, \
+         source, source_revision, source_whole, at) \
+         VALUES ($1, $2, $3, $4, $5, 'open', $6, $7, $8, $9, $10, $11, {now}) RETURNING id, at"
     );
     let values = vec![
         new.channel.into(),
@@ -65,6 +90,10 @@ pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -
         new.author.into(),
         digest(new.changes).into(),
         json(new.checks)?.into(),
+        json(&new.effects)?.into(),
+        new.source.map_or(Value::Int(None), |source| source.channel.into()),
+        new.source.map(|source| source.revision).into(),
+        new.source.map(|source| u64::from(source.is_whole)).into(),
     ];
     let row = transaction.row(sql, values).await?;
     let row = row.ok_or_else(|| malformed("no number of a proposal"))?;
@@ -73,11 +102,59 @@ pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -
     Ok((id, at))
 }
 
+/// Inserts an open proposal of a policy, and returns its number.
+pub(crate) async fn open_policy(
+    transaction: &mut Transaction,
+    channel: &Channel,
+    proposed: &ProposedPolicy,
+    message: &str,
+    author: &str,
+) -> Result<u64, StoreError> {
+    let now = transaction.now();
+    let sql = format!(
+        "INSERT INTO ps_proposal (channel, base, kind, message, author, state, digest, checks, policy, at) \
+         VALUES ($1, $2, 'policy', $3, $4, 'open', $5, $6, $7, {now}) RETURNING id"
+    );
+    let policy = json(proposed)?;
+    let values = vec![
+        channel.id.into(),
+        channel.revision.into(),
+        message.into(),
+        author.into(),
+        Digest::of(policy.as_bytes()).into(),
+        json(&CheckSummary::default())?.into(),
+        policy.into(),
+    ];
+    transaction.row(sql, values).await?.ok_or_else(|| malformed("no number of a proposal"))?.number(0)
+}
+
+/// Returns the revision of a channel that was promoted to another one, with the numbers and changes of later promotions of
+/// single prompts. `None` if everything was never promoted.
+pub(crate) async fn last_promotion(
+    transaction: &mut Transaction,
+    target: i64,
+    source: i64,
+) -> Result<Option<(u64, Vec<Replacement>)>, StoreError> {
+    let sql = "SELECT revision, source_revision FROM ps_proposal WHERE channel = $1 AND source = $2 \
+               AND source_whole = 1 AND state = 'published' ORDER BY revision DESC LIMIT 1";
+    let Some(row) = transaction.row(sql, vec![target.into(), source.into()]).await? else { return Ok(None) };
+    let (revision, promoted) = (row.number(0)?, row.number(1)?);
+    let sql = "SELECT id FROM ps_proposal WHERE channel = $1 AND source = $2 AND source_whole = 0 \
+               AND state = 'published' AND revision > $3 ORDER BY revision";
+    let rows = transaction.rows(sql, vec![target.into(), source.into(), revision.into()]).await?;
+    let mut later = Vec::new();
+    for row in rows {
+        later.extend(changes(transaction, row.number(0)?).await?);
+    }
+    Ok(Some((promoted, later)))
+}
+
 /// Writes other changes over those of an open proposal.
 pub(crate) async fn replace(transaction: &mut Transaction, id: u64, new: &NewProposal<'_>) -> Result<(), StoreError> {
     let now = transaction.now();
     let sql = format!(
-        "UPDATE ps_proposal SET base = $1, kind = $2, message = $3, digest = $4, checks = $5, at = {now} WHERE id = $6"
+        "UPDATE ps_proposal SET base = $1, kind = $2, message = $3, digest = $4, checks = $5, effects = $6, \
+         source = NULL, source_revision = NULL, source_whole = NULL, at = {now} WHERE id = $7"
     );
     let values = vec![
         new.base.into(),
@@ -85,6 +162,7 @@ pub(crate) async fn replace(transaction: &mut Transaction, id: u64, new: &NewPro
         new.message.into(),
         digest(new.changes).into(),
         json(new.checks)?.into(),
+        json(&new.effects)?.into(),
         id.into(),
     ];
     transaction.run(sql, values).await?;
@@ -105,9 +183,10 @@ pub(crate) async fn set_checks(
     transaction: &mut Transaction,
     id: u64,
     checks: &CheckSummary,
+    effects: &[Effect],
 ) -> Result<(), StoreError> {
-    let sql = "UPDATE ps_proposal SET checks = $1 WHERE id = $2";
-    transaction.run(sql, vec![json(checks)?.into(), id.into()]).await
+    let sql = "UPDATE ps_proposal SET checks = $1, effects = $2 WHERE id = $3";
+    transaction.run(sql, vec![json(checks)?.into(), json(&effects)?.into(), id.into()]).await
 }
 
 /// Sets the state, and the revision of a published proposal. Returns the time.
@@ -127,16 +206,23 @@ pub(crate) async fn set_state(
 pub(crate) async fn add_review(
     transaction: &mut Transaction,
     id: u64,
-    digest: Digest,
     reviewer: &str,
-    verdict: Verdict,
-    note: &str,
+    new: &NewReview,
 ) -> Result<(), StoreError> {
     let now = transaction.now();
     let sql = format!(
-        "INSERT INTO ps_review (proposal, digest, reviewer, verdict, note, at) VALUES ($1, $2, $3, $4, $5, {now})"
+        "INSERT INTO ps_review (proposal, digest, reviewer, verdict, note, confirmed, at) \
+         VALUES ($1, $2, $3, $4, $5, $6, {now})"
     );
-    let values = vec![id.into(), digest.into(), reviewer.into(), verdict.as_str().into(), note.into()];
+    let NewReview { verdict, digest, note, confirmed } = new;
+    let values = vec![
+        id.into(),
+        (*digest).into(),
+        reviewer.into(),
+        verdict.as_str().into(),
+        note.as_str().into(),
+        json(confirmed)?.into(),
+    ];
     transaction.run(sql, values).await
 }
 
@@ -211,23 +297,25 @@ async fn select(
 ) -> Result<Vec<Proposal>, StoreError> {
     let sql = format!(
         "SELECT p.id, c.name, p.base, p.kind, p.message, p.author, p.state, p.digest, p.at, p.checks, p.revision, \
-         c.policy FROM ps_proposal p JOIN ps_channel c ON c.id = p.channel WHERE {condition}"
+         c.policy, p.effects, p.policy, p.source, p.source_revision, p.source_whole FROM ps_proposal p JOIN ps_channel c ON c.id = p.channel WHERE {condition}"
     );
     let rows = transaction.rows(sql, values).await?;
-    let mut found = rows.iter().map(proposal).collect::<Result<Vec<_>, _>>()?;
-    if found.is_empty() {
+    if rows.is_empty() {
         return Ok(Vec::new());
     }
+    let names = channel::names(transaction).await?;
+    let mut found = rows.iter().map(|row| proposal(row, &names)).collect::<Result<Vec<_>, _>>()?;
     let ids: Vec<Value> = found.iter().map(|(proposal, _)| proposal.id.into()).collect();
     let mut changes = grouped(transaction, "SELECT proposal, path, before, after FROM ps_change", &ids, |row| {
         Ok(FileChange { path: row.text(1)?, before: row.optional_digest(2)?, after: row.optional_digest(3)? })
     })
     .await?;
-    let reviews = "SELECT proposal, reviewer, verdict, digest, note, at, id FROM ps_review";
+    let reviews = "SELECT proposal, reviewer, verdict, digest, note, at, id, confirmed FROM ps_review";
     let mut reviews = grouped(transaction, reviews, &ids, |row| {
         let verdict = Verdict::from_name(&row.text(2)?).ok_or_else(|| malformed("an unknown verdict"))?;
         let (digest, note, at) = (row.digest(3)?, row.text(4)?, row.time(5)?);
-        Ok((row.int(6)?, Review { reviewer: row.text(1)?, verdict, digest, note, at }))
+        let (reviewer, confirmed) = (row.text(1)?, row.json(7)?);
+        Ok((row.int(6)?, Review { reviewer, verdict, digest, note, confirmed, at }))
     })
     .await?;
     let outdated = "SELECT c.proposal, c.path FROM ps_change c JOIN ps_proposal p ON p.id = c.proposal \
@@ -248,6 +336,7 @@ async fn select(
             reasons.extend(gate::lacks(transaction, policy, proposal, &prompts).await?);
         }
         proposal.set_reasons(reasons);
+        proposal.warnings = policy::warnings(proposal);
     }
     Ok(found.into_iter().map(|(proposal, _)| proposal).collect())
 }
@@ -279,7 +368,15 @@ async fn of<T>(
     Ok(groups)
 }
 
-fn proposal(row: &Row) -> Result<(Proposal, Policy), StoreError> {
+fn proposal(row: &Row, names: &HashMap<i64, ChannelName>) -> Result<(Proposal, Policy), StoreError> {
+    let source = match (row.optional_number(14)?, row.optional_number(15)?, row.optional_number(16)?) {
+        (Some(channel), Some(revision), Some(is_whole)) => {
+            let channel = i64::try_from(channel).ok().and_then(|channel| names.get(&channel));
+            let channel = channel.ok_or_else(|| malformed("an unknown channel"))?.clone();
+            Some(ProposalSource { channel, revision, is_whole: is_whole != 0 })
+        }
+        _ => None,
+    };
     let proposal = Proposal {
         id: row.number(0)?,
         channel: row.text(1)?.parse()?,
@@ -293,6 +390,10 @@ fn proposal(row: &Row) -> Result<(Proposal, Policy), StoreError> {
         changes: Vec::new(),
         reviews: Vec::new(),
         checks: row.json(9)?,
+        effects: row.json(12)?,
+        policy: row.optional_json::<ProposedPolicy>(13)?,
+        source,
+        warnings: Vec::new(),
         revision: row.optional_number(10)?,
         lacks: Vec::new(),
         reasons: Vec::new(),

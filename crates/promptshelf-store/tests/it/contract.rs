@@ -47,6 +47,7 @@ macro_rules! all {
             reviewing::only_who_may_publish_publishes,
             reviewing::policy_changes_only_if_it_is_the_expected_one,
             copying::promotion_copies_all_files,
+            copying::promotion_never_undoes_a_change_of_the_target,
             copying::promotion_of_a_prompt_brings_what_it_needs,
             copying::promotion_lists_other_prompts_of_shared_files,
             copying::promotion_without_a_partial_is_refused,

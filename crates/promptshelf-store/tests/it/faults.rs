@@ -247,7 +247,7 @@ async fn kill_publishers(url: String) {
         // Behind the killed transaction, if it still runs: the channel's row is locked until its end.
         let policy = promptshelf_store::Policy::default();
         let any = promptshelf_store::PolicyGuard::Any;
-        store.set_policy(&channel("c"), &policy, &any, &crate::sample::actor("root")).await.unwrap();
+        store.set_policy(&channel("c"), &policy, &any, "", &crate::sample::actor("root")).await.unwrap();
         let head = assert_whole(&store).await;
         assert!(head == acknowledged || head == acknowledged + 1, "{acknowledged} was reported, and {head} stands");
     }

@@ -6,7 +6,7 @@ use promptshelf_store::{Digest, HistoryQuery, PolicyGuard, Store, StoreError, St
 use promptshelf_testkit::{database::Postgres, in_time};
 
 use crate::{
-    sample::{actor, channel, checker, policy, publish, tamper, texts},
+    sample::{actor, channel, policy, publish, review, tamper, texts},
     sqlite,
 };
 
@@ -114,11 +114,11 @@ async fn schemas(url: String) {
     publish(&beside, "c", 1, &[("b.md", "", "B")]).await.unwrap();
     // The store that was open before goes on, too, with every kind of operation.
     let policy = self::policy(1, true);
-    store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, &actor("ada")).await.unwrap();
+    store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, "", &actor("ada")).await.unwrap();
     let open = publish(&store, "c", 2, &[("c.md", "", "C")]).await.unwrap().proposal;
-    let approved = store.review(open.id, Verdict::Approve, "", None, &actor("bob"), checker()).await.unwrap();
+    let approved = review(&store, open.id, Verdict::Approve, "", None, "bob").await.unwrap();
     assert_eq!(approved.proposal.revision, Some(3));
-    store.set_policy(&channel("c"), &self::policy(0, false), &PolicyGuard::Any, &actor("ada")).await.unwrap();
+    store.set_policy(&channel("c"), &self::policy(0, false), &PolicyGuard::Any, "", &actor("ada")).await.unwrap();
     assert_eq!(store.history(&channel("c"), &HistoryQuery::default()).await.unwrap().len(), 3);
     store.gc().await.unwrap();
     assert_eq!(Store::schema(&place).await.unwrap(), (98, known));

@@ -8,10 +8,10 @@ use std::{
     },
 };
 
-use promptshelf_source::MemoryTree;
+use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
-    Actor, Change, ChannelName, CheckReport, CheckSummary, Checker, Digest, Policy, PromptFile, Publish, Published,
-    RevisionKind, Store, StoreError,
+    Actor, Change, ChannelName, CheckReport, CheckSummary, Checker, Digest, Effect, EffectImpact, NewReview, Policy,
+    Promotion, PromptFile, Publish, Published, RevisionKind, Store, StoreError, Verdict,
 };
 use promptshelf_testkit::database::Postgres;
 
@@ -73,6 +73,52 @@ impl Checker for SampleChecker {
         report.summary.tests = run_tests.then_some((tests - failed, failed));
         report
     }
+
+    /// A line `closed` that is gone opens a file; a file that is gone breaks calls.
+    fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect> {
+        let closed = |file: &MemoryFile| String::from_utf8_lossy(file.bytes()).lines().any(|line| line == "closed");
+        let effect = |impact, code: &str, path: &str| Effect {
+            impact,
+            name: format!("{code}:{path}"),
+            text: format!("{path}: {code}"),
+            prompt: None,
+            calls: None,
+        };
+        let opened =
+            before.iter().filter(|(path, file)| closed(file) && after.get(path).is_some_and(|it| !closed(&it)));
+        let gone = before.iter().filter(|(path, _)| after.get(path).is_none());
+        let opened = opened.map(|(path, _)| effect(EffectImpact::Opening, "access-opened", path));
+        opened.chain(gone.map(|(path, _)| effect(EffectImpact::Breaking, "prompt-gone", path))).collect()
+    }
+}
+
+/// Reviews the present changes of a proposal, or those with a digest.
+pub(crate) async fn review(
+    store: &Store,
+    id: u64,
+    verdict: Verdict,
+    note: &str,
+    digest: Option<Digest>,
+    name: &str,
+) -> Result<Published, StoreError> {
+    let digest = match digest {
+        Some(digest) => digest,
+        None => store.proposal(id).await?.digest,
+    };
+    let new = NewReview { verdict, digest, note: note.to_owned(), confirmed: Vec::new() };
+    store.review(id, &new, &actor(name), checker()).await
+}
+
+/// Promotes everything, or some prompts, from one channel to another as ada.
+pub(crate) fn promotion(from: &str, to: &str, prompts: &[&str]) -> Promotion {
+    Promotion {
+        from: channel(from),
+        to: channel(to),
+        prompts: prompts.iter().map(|name| (*name).to_owned()).collect(),
+        all: false,
+        message: String::new(),
+        dry_run: false,
+    }
 }
 
 pub(crate) fn checker() -> Arc<dyn Checker> {
@@ -84,7 +130,7 @@ pub(crate) fn channel(name: &str) -> ChannelName {
 }
 
 pub(crate) fn actor(name: &str) -> Actor {
-    Actor { name: name.to_owned(), may_publish: true }
+    Actor { name: name.to_owned(), may_publish: true, may_administer: true }
 }
 
 /// A change from one text to another; an empty text stands for a missing file.

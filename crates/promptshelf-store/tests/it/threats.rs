@@ -63,3 +63,35 @@ async fn every_change_of_a_rollout_is_recorded_with_its_figures() {
     contract::rollouts::every_change_of_a_rollout_is_recorded_with_its_figures(place.store.clone()).await;
     contract::rollouts::every_change_of_a_rollout_is_recorded_with_its_figures(on_postgres().await).await;
 }
+
+// req: S-290
+#[tokio::test(flavor = "multi_thread")]
+async fn opening_is_confirmed_by_name() {
+    let place = sqlite::store().await;
+    contract::reviewing::opening_is_confirmed_by_name(place.store.clone()).await;
+    contract::reviewing::opening_is_confirmed_by_name(on_postgres().await).await;
+}
+
+// req: S-290
+#[tokio::test(flavor = "multi_thread")]
+async fn rollback_over_a_rule_needs_the_right_to_administer() {
+    let place = sqlite::store().await;
+    contract::reviewing::rollback_over_a_rule_needs_the_right_to_administer(place.store.clone()).await;
+    contract::reviewing::rollback_over_a_rule_needs_the_right_to_administer(on_postgres().await).await;
+}
+
+// req: S-295
+#[tokio::test(flavor = "multi_thread")]
+async fn breaking_change_is_confirmed_by_name_if_the_policy_says_so() {
+    let place = sqlite::store().await;
+    contract::reviewing::breaking_change_is_confirmed_by_name_if_the_policy_says_so(place.store.clone()).await;
+    contract::reviewing::breaking_change_is_confirmed_by_name_if_the_policy_says_so(on_postgres().await).await;
+}
+
+// req: S-292
+#[tokio::test(flavor = "multi_thread")]
+async fn looser_policy_needs_the_approvals_of_the_present_one() {
+    let place = sqlite::store().await;
+    contract::reviewing::looser_policy_needs_the_approvals_of_the_present_one(place.store.clone()).await;
+    contract::reviewing::looser_policy_needs_the_approvals_of_the_present_one(on_postgres().await).await;
+}

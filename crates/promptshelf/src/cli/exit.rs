@@ -178,7 +178,10 @@ impl From<StoreError> for Failure {
                 Exit::Usage
             }
             StoreError::NotFound { .. } => Exit::NotFound,
-            StoreError::Conflict { .. } | StoreError::State { .. } | StoreError::Changed { .. } => Exit::Conflict,
+            StoreError::Conflict { .. }
+            | StoreError::State { .. }
+            | StoreError::Unchanged { .. }
+            | StoreError::Changed { .. } => Exit::Conflict,
             StoreError::Policy { .. } => Exit::Policy,
             StoreError::Unreachable { .. } => Exit::Store,
             _ => Exit::Failed,

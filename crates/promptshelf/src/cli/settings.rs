@@ -88,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) webhooks: Vec<ConfiguredWebhook>,
     /// The rollouts of channels.
     pub(crate) rollouts: Vec<ConfiguredRollout>,
+    /// The names under `[[evaluation]]`, which policies can require.
+    pub(crate) evaluations: Vec<String>,
     /// The `server.toml` that was read.
     pub(crate) file: Option<PathBuf>,
     /// Its mistakes that are not errors.
@@ -168,6 +170,7 @@ impl Settings {
         let shows_provenance = written.provenance.enabled;
         let profiles = written.profiles.iter().map(|(name, profile)| (name.clone(), (*profile).into())).collect();
         let discovery = written.discovery.clone();
+        let evaluations = written.evaluation.0.iter().map(|section| section.name.0.clone()).collect();
         let retention_days = written.usage.retention_days.map_or(RETENTION_DAYS, |days| days.0);
         let usage = written.usage.enabled.then(|| UsageSettings {
             retention: Duration::from_secs(retention_days * 24 * 60 * 60),
@@ -196,6 +199,7 @@ impl Settings {
             usage,
             webhooks,
             rollouts,
+            evaluations,
             http,
             warnings,
             file: file.path().map(Path::to_path_buf),

@@ -100,6 +100,26 @@ impl Team {
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{words:?}: {error}\n{stdout}"))
     }
 
+    /// Returns an approval of the present changes of a proposal: `words` begin with its number.
+    fn approval(&self, words: &[&str]) -> Vec<String> {
+        let digest = self.json(&["proposals", words[0]])["proposal"]["digest"].as_str().map(str::to_owned);
+        let digest = digest.expect("a digest");
+        let words = ["approve"].iter().chain(words).chain(&["--digest"]).map(|word| (*word).to_owned());
+        words.chain([digest]).collect()
+    }
+
+    /// Approves the present changes of a proposal.
+    fn approve(&self, words: &[&str]) -> Value {
+        let words = self.approval(words);
+        self.json(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Fails to approve the present changes of a proposal; returns stderr.
+    fn approve_fails(&self, code: &str, words: &[&str]) -> String {
+        let words = self.approval(words);
+        self.fails(code, &words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     /// Runs a command that fails with this exit code; returns its stderr.
     fn fails(&self, code: &str, words: &[&str]) -> String {
         let ran = self.run(words);

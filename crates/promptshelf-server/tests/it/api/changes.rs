@@ -18,10 +18,11 @@ async fn proposal_is_reviewed_published_promoted_and_rolled_back() {
     let reviewed = server.post("rita", &format!("{path}/reviews"), &review).await.expect(200).json();
     assert_eq!(reviewed["proposal"]["state"], "open");
     assert_eq!(reviewed["proposal"]["lacks"], json!([]));
-    let published = server.post("paul", &format!("{path}/publish"), &json!({})).await.expect(200).json();
+    let seen = json!({ "digest": proposed["digest"] });
+    let published = server.post("paul", &format!("{path}/publish"), &seen).await.expect(200).json();
     assert_eq!(published["proposal"]["state"], "published");
     assert_eq!(published["proposal"]["revision"], 2);
-    assert_eq!(published["prompts"], json!([{ "name": "hello", "version": 2, "change": "changed" }]));
+    assert_eq!(published["prompts"], json!([{ "name": "hello", "version": 2, "previous": 1, "change": "changed" }]));
     let revision = server.get("reader", "/channels/production/revisions/2").await.expect(200).json();
     assert_eq!(revision["author"], "ada");
     assert_eq!(revision["approvedBy"], json!(["rita"]));
@@ -61,9 +62,10 @@ async fn proposing_does_not_publish_without_the_scope() {
     let (proposed, _) = server.propose(BYE).await;
     assert_eq!((&proposed["state"], &proposed["lacks"]), (&json!("open"), &json!([])));
     let path = format!("/proposals/{}/publish", proposed["id"]);
-    assert_eq!(server.post("ada", &path, &json!({})).await.problem(), refused(403, "insufficient-scope"));
+    let seen = json!({ "digest": proposed["digest"] });
+    assert_eq!(server.post("ada", &path, &seen).await.problem(), refused(403, "insufficient-scope"));
     assert_eq!(server.revision().await, 1);
-    server.post("paul", &path, &json!({})).await.expect(200);
+    server.post("paul", &path, &seen).await.expect(200);
     let other = proposal(2, &[("hello.md", Some(BYE), Some(HELLO))]);
     let published = server.post("paul", "/channels/production/proposals", &other).await.expect(201).json();
     assert_eq!(published["proposal"]["state"], "published");
@@ -97,7 +99,12 @@ async fn approvals_are_void_after_a_change() {
     let approved = server.post("rita", &format!("{path}/reviews"), &review).await.expect(200);
     let body = proposal(1, &[("hello.md", Some(HELLO), Some("---\ndescription: Greets\n---\nShout.\n"))]);
     server.put("ada", &path, ("If-Match", &approved.etag()), &body).await.expect(200);
-    let refusal = server.post("paul", &format!("{path}/publish"), &json!({})).await;
+    let publish = async |digest: &serde_json::Value| {
+        server.post("paul", &format!("{path}/publish"), &json!({ "digest": digest })).await
+    };
+    assert_eq!(publish(&seen["digest"]).await.problem(), refused(409, "stale-review"));
+    let present = server.get("reader", &path).await.json();
+    let refusal = publish(&present["digest"]).await;
     assert_eq!(refusal.problem(), refused(409, "policy"));
     assert_eq!(refusal.json()["lacks"].as_array().map(Vec::len), Some(1));
     assert_eq!(server.revision().await, 1);
@@ -124,11 +131,12 @@ async fn emergency_needs_a_reason_and_an_administrator() {
     let server = Server::prepared(&policy_of(2)).await;
     let (proposed, _) = server.propose(BYE).await;
     let path = format!("/proposals/{}/publish", proposed["id"]);
-    let emergency = json!({ "emergency": "The old text is harmful" });
+    let digest = &proposed["digest"];
+    let emergency = json!({ "digest": digest, "emergency": "The old text is harmful" });
     let refusal = server.post("paul", &path, &emergency).await;
     assert_eq!(refusal.problem(), refused(403, "insufficient-scope"));
-    assert_eq!(server.post("admin", &path, &json!({})).await.problem(), refused(409, "policy"));
-    let empty = server.post("admin", &path, &json!({ "emergency": "" })).await;
+    assert_eq!(server.post("admin", &path, &json!({ "digest": digest })).await.problem(), refused(409, "policy"));
+    let empty = server.post("admin", &path, &json!({ "digest": digest, "emergency": "" })).await;
     assert_eq!(empty.problem(), refused(400, "invalid-request"));
     assert_eq!(server.revision().await, 1);
     server.post("admin", &path, &emergency).await.expect(200);

@@ -64,7 +64,9 @@ async fn changes_need_the_present_version() {
     assert_eq!(server.get("ada", &path).await.etag(), tag);
     // Optional where the body already names the version, or nothing can be overwritten.
     let stale = [("Content-Type", "application/json"), ("If-Match", "\"x\"")];
-    let refusal = server.send(&Method::POST, &at(&format!("{path}/publish")), "paul", &stale, b"{}").await;
+    let body_of_publish = json!({ "digest": super::digest("") }).to_string();
+    let refusal =
+        server.send(&Method::POST, &at(&format!("{path}/publish")), "paul", &stale, body_of_publish.as_bytes()).await;
     assert_eq!(refusal.problem(), refused(412, "precondition-failed"));
 
     let changed = server.put("ada", &path, ("If-Match", &tag), &body).await.expect(200);

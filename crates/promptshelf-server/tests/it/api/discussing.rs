@@ -75,7 +75,7 @@ async fn permissions_name_the_reason_against_each_operation() {
     server.post("rita", &format!("{path}/reviews"), &review).await.expect(200);
     assert_eq!(wanted("rita").await, Some(false));
     assert_eq!(allowed(&permissions("paul").await), ["approve", "comment", "publish", "reject"]);
-    server.post("paul", &format!("{path}/publish"), &json!({})).await.expect(200);
+    server.post("paul", &format!("{path}/publish"), &json!({ "digest": proposed["digest"] })).await.expect(200);
     assert_eq!(allowed(&permissions("paul").await), [""; 0]);
     let channel = server.get("ada", "/channels/production/permissions").await.expect(200).json();
     assert_eq!((&channel["caller"], allowed(&channel)), (&json!("ada"), vec!["propose".to_owned()]));

@@ -218,7 +218,7 @@ async fn every_operation_answers_as_the_document_says() {
         ("replace_proposal", "PUT", "/proposals/3", Some(text("Replaced.\n"))),
         ("withdraw_proposal", "DELETE", "/proposals/3", None),
         ("put_policy", "PUT", "/channels/production/policy", Some(policy_of(0))),
-        ("publish_proposal", "POST", "/proposals/2/publish", Some(json!({}))),
+        ("publish_proposal", "POST", "/proposals/2/publish", Some(json!({ "digest": proposal_digest }))),
         ("rollback", "POST", "/channels/production/rollback", Some(json!({ "to": 1, "message": "Back" }))),
         ("promote", "POST", "/channels/beta/promote", Some(json!({ "from": "production", "message": "Copy" }))),
     ];

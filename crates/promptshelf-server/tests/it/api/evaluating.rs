@@ -36,7 +36,8 @@ async fn only_the_scope_for_evaluations_opens_the_gate() {
     let (path, of_proposal) = ("/channels/production/evaluations", format!("/proposals/{id}/evaluations"));
     let compared = server.get("reader", &of_proposal).await.expect(200).json();
     assert_eq!((&compared["required"], &compared["noRegression"]), (&json!(["quality"]), &json!(true)));
-    let publish = async || server.post("paul", &format!("/proposals/{id}/publish"), &json!({})).await;
+    let seen = json!({ "digest": proposed["digest"] });
+    let publish = async || server.post("paul", &format!("/proposals/{id}/publish"), &seen).await;
     assert_eq!(publish().await.problem(), refused(409, "policy"));
     // Authors, reviewers and publishers cannot store a result, and a runner cannot claim another name.
     for caller in ["ada", "rita", "paul", "without-evaluate"] {

@@ -70,14 +70,15 @@ async fn policy_names_the_roles_that_may_use_a_channel() {
     let path = format!("/proposals/{}", proposed["id"]);
     let review = json!({ "verdict": "approve", "digest": proposed["digest"] });
     assert_eq!(server.post("without-publish", &format!("{path}/reviews"), &review).await.problem(), role);
+    let seen = json!({ "digest": proposed["digest"] });
     // paul has the scope and not the role: his approval does not publish either.
     let reviewed = server.post("paul", &format!("{path}/reviews"), &review).await.expect(200).json();
     assert_eq!(reviewed["proposal"]["state"], "open");
-    assert_eq!(server.post("paul", &format!("{path}/publish"), &json!({})).await.problem(), role);
+    assert_eq!(server.post("paul", &format!("{path}/publish"), &seen).await.problem(), role);
     let tag = server.get("reader", "/channels/production/policy").await.etag();
     let refusal = server.put("without-read", "/channels/production/policy", ("If-Match", &tag), &policy_of(0)).await;
     assert_eq!(refusal.problem(), role);
-    server.post("admin", &format!("{path}/publish"), &json!({})).await.expect(200);
+    server.post("admin", &format!("{path}/publish"), &seen).await.expect(200);
 }
 
 /// The operator's rule for a channel holds here as it does for MCP.
@@ -127,7 +128,7 @@ async fn hidden_channel_equals_missing_channel() {
         ("/channels/open/promote", promote("secret")),
         ("/channels/secret/promote", promote("open")),
         ("/check", check("secret")),
-        ("/proposals/1/publish", json!({})),
+        ("/proposals/1/publish", json!({ "digest": super::digest("") })),
         ("/channels/secret/contents", json!({ "paths": ["hello.md"] })),
         ("/channels/secret/uploads", json!({ "contents": [] })),
         ("/proposals/1/comments", json!({ "digest": super::digest(""), "text": "Hm." })),

@@ -1,12 +1,11 @@
 //! Promotion and rollback.
 
-use promptshelf_store::{PolicyGuard, ProposalState, Published, RevisionKind, Store, StoreError};
+use promptshelf_store::{PolicyGuard, Promotion, ProposalState, Published, RevisionKind, Store, StoreError};
 
-use crate::sample::{actor, channel, checker, policy, prompts, publish, texts};
+use crate::sample::{actor, channel, checker, policy, promotion, prompts, publish, review, texts};
 
 async fn promote(store: &Store, chosen: &[&str]) -> Result<Published, StoreError> {
-    let chosen: Vec<String> = chosen.iter().map(|name| (*name).to_owned()).collect();
-    store.promote(&channel("staging"), &channel("c"), &chosen, "", false, &actor("ada"), checker()).await
+    store.promote(&promotion("staging", "c", chosen), &actor("ada"), checker()).await
 }
 
 async fn roll_back(store: &Store, to: u64, prompt: Option<&str>) -> Result<Published, StoreError> {
@@ -26,13 +25,50 @@ pub(crate) async fn promotion_copies_all_files(store: Store) {
     publish(&store, "c", 1, &[("only.md", "", "here")]).await.unwrap();
     publish(&store, "staging", 1, &[("a.md", "A", "A2"), ("x.txt", "X", "")]).await.unwrap();
     let published = promote(&store, &[]).await.unwrap();
-    assert_eq!(prompts(&published), [("a", 2, "changed"), ("only", 1, "removed")]);
-    assert_eq!(texts(&store, "c", None).await, [text("a.md", "A2")]);
+    assert_eq!((prompts(&published), &published.kept[..]), (vec![("a", 2, "changed")], &["only".to_owned()][..]));
+    assert_eq!(texts(&store, "c", None).await, [text("a.md", "A2"), text("only.md", "here")]);
     let error = promote(&store, &[]).await.unwrap_err();
-    assert!(matches!(error, StoreError::State { .. }), "{error}");
-    let (c, ada) = (channel("c"), actor("ada"));
-    let error = store.promote(&c, &c, &[], "", false, &ada, checker()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unchanged { .. }), "{error}");
+    let equal = Promotion { all: true, ..promotion("staging", "c", &[]) };
+    let published = store.promote(&equal, &actor("ada"), checker()).await.unwrap();
+    assert_eq!((prompts(&published), published.kept.len()), (vec![("only", 1, "removed")], 0));
+    assert_eq!(texts(&store, "c", None).await, texts(&store, "staging", None).await);
+    let error = store.promote(&promotion("c", "c", &[]), &actor("ada"), checker()).await.unwrap_err();
     assert!(matches!(error, StoreError::InvalidInput { .. }), "{error}");
+}
+
+pub(crate) async fn promotion_never_undoes_a_change_of_the_target(store: Store) {
+    publish(&store, "staging", 0, &[("a.md", "", "A"), ("b.md", "", "B"), ("d.md", "", "D")]).await.unwrap();
+    promote(&store, &[]).await.unwrap();
+    publish(&store, "c", 1, &[("a.md", "A", "A fix"), ("own.md", "", "O")]).await.unwrap();
+    publish(&store, "staging", 1, &[("b.md", "B", "B2"), ("d.md", "D", "")]).await.unwrap();
+    let published = promote(&store, &[]).await.unwrap();
+    assert_eq!(prompts(&published), [("b", 2, "changed"), ("d", 1, "removed")]);
+    assert_eq!(published.kept, ["a", "own"]);
+    let source = published.proposal.source.clone().unwrap();
+    assert_eq!((source.channel.as_str(), source.revision, source.is_whole), ("staging", 2, true));
+    // Both have changed it.
+    publish(&store, "staging", 2, &[("a.md", "A", "A2"), ("b.md", "B2", "B3")]).await.unwrap();
+    for prompts in [&[][..], &["a"]] {
+        let error = promote(&store, prompts).await.unwrap_err();
+        let StoreError::Conflict { paths, .. } = &error else { panic!("{error}") };
+        assert_eq!(paths, &["a.md"]);
+    }
+    // A single prompt moves on without the others, and its files are the base of the next promotion.
+    assert_eq!(prompts(&promote(&store, &["b"]).await.unwrap()), [("b", 3, "changed")]);
+    publish(&store, "c", 4, &[("a.md", "A fix", "A2")]).await.unwrap();
+    let error = promote(&store, &[]).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unchanged { .. }), "{error}");
+    let equal = Promotion { all: true, ..promotion("staging", "c", &[]) };
+    store.promote(&equal, &actor("ada"), checker()).await.unwrap();
+    assert_eq!(texts(&store, "c", None).await, texts(&store, "staging", None).await);
+    // A rollback of the target leaves nothing of its own: the next change of the source replaces it.
+    publish(&store, "staging", 3, &[("b.md", "B3", "B4")]).await.unwrap();
+    promote(&store, &[]).await.unwrap();
+    roll_back(&store, 6, None).await.unwrap();
+    publish(&store, "staging", 4, &[("b.md", "B4", "B5")]).await.unwrap();
+    let published = promote(&store, &[]).await.unwrap();
+    assert_eq!((prompts(&published), published.kept.len()), (vec![("b", 5, "changed")], 0));
 }
 
 pub(crate) async fn promotion_of_a_prompt_brings_what_it_needs(store: Store) {
@@ -43,8 +79,8 @@ pub(crate) async fn promotion_of_a_prompt_brings_what_it_needs(store: Store) {
     assert_eq!(texts(&store, "c", None).await, [text("a.md", "use partials/p.md"), text("partials/p.md", "P")]);
     let error = promote(&store, &["missing"]).await.unwrap_err();
     assert!(matches!(&error, StoreError::NotFound { what } if what.contains("`missing`")), "{error}");
-    let (from, to, ada) = (channel("staging"), channel("c"), actor("ada"));
-    let dry = store.promote(&from, &to, &["b".to_owned()], "m", true, &ada, checker()).await.unwrap();
+    let dry = Promotion { dry_run: true, ..promotion("staging", "c", &["b"]) };
+    let dry = store.promote(&dry, &actor("ada"), checker()).await.unwrap();
     assert_eq!(prompts(&dry), [("b", 1, "added")]);
     assert_eq!(store.head(&channel("c")).await.unwrap().revision, 1);
 }
@@ -76,11 +112,11 @@ pub(crate) async fn promoted_prompt_replaces_its_old_file(store: Store) {
 
 pub(crate) async fn promotion_follows_the_policy_of_the_target(store: Store) {
     publish(&store, "staging", 0, &[("a.md", "", "A")]).await.unwrap();
-    store.set_policy(&channel("c"), &policy(1, true), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &policy(1, true), &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     let open = promote(&store, &[]).await.unwrap().proposal;
     assert_eq!((open.state, open.kind), (ProposalState::Open, RevisionKind::Promote));
     let approve = promptshelf_store::Verdict::Approve;
-    let published = store.review(open.id, approve, "", None, &actor("ben"), checker()).await.unwrap();
+    let published = review(&store, open.id, approve, "", None, "ben").await.unwrap();
     assert_eq!(published.proposal.revision, Some(1));
     assert_eq!(store.revision(&channel("c"), 1).await.unwrap().kind, RevisionKind::Promote);
 }
@@ -95,7 +131,10 @@ pub(crate) async fn rollback_makes_a_new_revision(store: Store) {
     assert_eq!(texts(&store, "c", None).await, texts(&store, "c", Some(1)).await);
     assert_eq!(texts(&store, "c", Some(2)).await.len(), 2);
     let error = roll_back(&store, 3, None).await.unwrap_err();
-    assert!(matches!(error, StoreError::State { .. }), "{error}");
+    assert!(matches!(error, StoreError::Unchanged { .. }), "{error}");
+    // A promotion after it takes the next change of the source, and does not undo the rollback.
+    let before: Vec<_> = published.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.previous)).collect();
+    assert_eq!(before, [("a", Some(2)), ("b", None), ("d", Some(1))]);
 }
 
 pub(crate) async fn rollback_of_one_prompt_keeps_the_others(store: Store) {
@@ -112,10 +151,10 @@ pub(crate) async fn rollback_of_one_prompt_keeps_the_others(store: Store) {
     assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
     // A revision with an error waits as a proposal.
     let off = promptshelf_store::Policy { checks: promptshelf_store::CheckLevel::Off, ..Default::default() };
-    store.set_policy(&channel("c"), &off, &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &off, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     publish(&store, "c", 4, &[("bad.md", "", "error")]).await.unwrap();
     publish(&store, "c", 5, &[("bad.md", "error", "good")]).await.unwrap();
-    store.set_policy(&channel("c"), &policy(0, false), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &policy(0, false), &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     let open = roll_back(&store, 5, None).await.unwrap().proposal;
     assert_eq!((open.state, open.lacks), (ProposalState::Open, vec!["the check found 1 error".to_owned()]));
 }

@@ -35,7 +35,7 @@ async fn add(store: &Store, new: &NewEvaluation) -> Result<bool, StoreError> {
 
 async fn demand(store: &Store, no_regression: bool) {
     let policy = Policy { evaluations: vec!["quality".to_owned()], no_regression, ..Policy::default() };
-    store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
 }
 
 async fn lacks(store: &Store, id: u64) -> Vec<String> {
@@ -51,7 +51,7 @@ pub(crate) async fn required_evaluation_holds_a_publish_until_it_passes(store: S
         ["the new version of the prompt `a` has no result of the evaluation `quality`: run `promptshelf evaluate a \
           --evaluation quality --proposal 1`"]
     );
-    let error = store.publish_proposal(id, None, &actor("ben"), checker()).await.unwrap_err();
+    let error = store.publish_proposal(id, None, None, &actor("ben"), checker()).await.unwrap_err();
     assert!(matches!(&error, StoreError::Policy { lacks, .. } if *lacks == proposal.lacks), "{error}");
     assert!(!add(&store, &result("a", "A", 0.7)).await.unwrap());
     let failed = lacks(&store, id).await;
@@ -63,7 +63,7 @@ pub(crate) async fn required_evaluation_holds_a_publish_until_it_passes(store: S
     assert_eq!(lacks(&store, id).await, failed);
     assert!(add(&store, &result("a", "A", 0.8)).await.unwrap());
     assert!(lacks(&store, id).await.is_empty());
-    let published = store.publish_proposal(id, None, &actor("ben"), checker()).await.unwrap();
+    let published = store.publish_proposal(id, None, None, &actor("ben"), checker()).await.unwrap();
     assert_eq!(published.proposal.state, ProposalState::Published);
     // A version that has passed is published again without another run, and its removal needs none.
     let removed = publish(&store, "c", 1, &[("a.md", "A", "")]).await.unwrap();
@@ -104,7 +104,7 @@ pub(crate) async fn regression_against_the_served_version_holds_a_publish(store:
     let cases: Vec<&str> = change.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(cases, ["long"]);
     // The comparison stays after the publish, which gives the version its number.
-    store.publish_proposal(id, None, &actor("ben"), checker()).await.unwrap();
+    store.publish_proposal(id, None, None, &actor("ben"), checker()).await.unwrap();
     let mut published = store.proposal_evaluations(id).await.unwrap();
     assert_eq!(std::mem::replace(&mut published.prompts[0].version, 0), 2);
     assert_eq!(published, compared);
@@ -122,13 +122,13 @@ pub(crate) async fn result_of_an_unknown_version_is_refused(store: Store) {
     let edit = promptshelf_store::Publish { emergency: Some("outage".to_owned()), ..edit };
     store.publish(edit, &actor("ada"), checker()).await.unwrap();
     assert!(add(&store, &version("a", digest("1"), 1.0)).await.unwrap());
-    let error = store.publish_proposal(id, None, &actor("ben"), checker()).await.unwrap_err();
+    let error = store.publish_proposal(id, None, None, &actor("ben"), checker()).await.unwrap_err();
     assert!(error.to_string().contains("has no result of the evaluation `quality`"), "{error}");
     let error = add(&store, &version("a", digest("3"), 1.0)).await.unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
     let new = NewEvaluation { proposal: Some(id), ..version("a", digest("2"), 0.9) };
     assert!(add(&store, &new).await.unwrap());
-    store.publish_proposal(id, None, &actor("ben"), checker()).await.unwrap();
+    store.publish_proposal(id, None, None, &actor("ben"), checker()).await.unwrap();
 }
 
 pub(crate) async fn malformed_result_is_refused(store: Store) {
@@ -154,7 +154,7 @@ pub(crate) async fn malformed_result_is_refused(store: Store) {
         assert!(matches!(error, StoreError::InvalidInput { .. }), "{error}");
     }
     let policy = Policy { evaluations: vec!["no such name".to_owned()], ..Policy::default() };
-    let error = store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, &actor("root")).await.unwrap_err();
+    let error = store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, "", &actor("root")).await.unwrap_err();
     assert!(matches!(error, StoreError::InvalidInput { .. }), "{error}");
     assert!(store.evaluations(&channel("c"), &EvaluationQuery::default()).await.unwrap().is_empty());
     // The number of stored results is bounded.
@@ -162,6 +162,6 @@ pub(crate) async fn malformed_result_is_refused(store: Store) {
         add(&store, &good()).await.unwrap();
     }
     assert_eq!(store.evaluations(&channel("c"), &EvaluationQuery::default()).await.unwrap().len(), 20);
-    store.set_policy(&channel("empty"), &Policy::default(), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("empty"), &Policy::default(), &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     assert!(store.evaluations(&channel("empty"), &EvaluationQuery::default()).await.unwrap().is_empty());
 }

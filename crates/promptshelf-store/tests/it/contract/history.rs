@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use promptshelf_store::{HistoryQuery, PolicyGuard, PromptStanding, StandingQuery, Store, StoreError, Verdict};
 
-use crate::sample::{actor, channel, checker, policy, prompts, publish, tamper, texts};
+use crate::sample::{actor, channel, checker, policy, prompts, publish, review, tamper, texts};
 
 pub(crate) async fn equal_digest_has_an_equal_version_in_every_channel(store: Store) {
     publish(&store, "one", 0, &[("a.md", "", "A")]).await.unwrap();
@@ -82,11 +82,11 @@ pub(crate) async fn history_of_a_prompt_has_its_revisions_only(store: Store) {
 pub(crate) async fn garbage_is_removed_and_used_contents_stay(store: Store) {
     publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
     publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap();
-    store.set_policy(&channel("c"), &policy(1, false), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &policy(1, false), &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     let open = publish(&store, "c", 2, &[("b.md", "", "open")]).await.unwrap().proposal;
     let closed = publish(&store, "c", 2, &[("b.md", "", "closed")]).await.unwrap().proposal;
     assert_eq!(store.gc().await.unwrap(), (0, 0));
-    store.review(closed.id, Verdict::Reject, "", None, &actor("ben"), checker()).await.unwrap();
+    review(&store, closed.id, Verdict::Reject, "", None, "ben").await.unwrap();
     assert_eq!(store.gc().await.unwrap(), (1, 6));
     assert_eq!(texts(&store, "c", Some(1)).await.len(), 1);
     assert_eq!(store.proposal_contents(open.id).await.unwrap().len(), 1);
@@ -94,7 +94,7 @@ pub(crate) async fn garbage_is_removed_and_used_contents_stay(store: Store) {
     assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
     // Removed contents can come again.
     let again = publish(&store, "c", 2, &[("b.md", "", "closed")]).await.unwrap().proposal;
-    store.review(again.id, Verdict::Approve, "", None, &actor("ben"), checker()).await.unwrap();
+    review(&store, again.id, Verdict::Approve, "", None, "ben").await.unwrap();
     assert_eq!(texts(&store, "c", None).await[1].1, "closed");
 }
 

@@ -47,7 +47,7 @@ pub(crate) async fn two_edits_of_one_file_conflict(store: Store) {
 pub(crate) async fn equal_change_is_not_made_twice(store: Store) {
     publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
     let error = publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap_err();
-    assert!(matches!(error, StoreError::State { .. }), "{error}");
+    assert!(matches!(error, StoreError::Unchanged { .. }), "{error}");
     assert!(error.to_string().contains("nothing to publish"), "{error}");
     // Together with another change, only that one counts.
     let published = publish(&store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
@@ -82,16 +82,19 @@ pub(crate) async fn error_leaves_an_open_proposal(store: Store) {
     // Warnings stop it only where the policy says so.
     publish(&store, "c", 1, &[("a.md", "good", "warning")]).await.unwrap();
     let strict = Policy { checks: CheckLevel::Warnings, ..Policy::default() };
-    store.set_policy(&channel("c"), &strict, &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &strict, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     let published = publish(&store, "c", 2, &[("b.md", "", "B")]).await.unwrap();
     assert_eq!(published.proposal.lacks, ["the check found 1 warning"]);
     let off = Policy { checks: CheckLevel::Off, ..Policy::default() };
-    store.set_policy(&channel("c"), &off, &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &off, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     assert_eq!(store.proposal(published.proposal.id).await.unwrap().lacks, [""; 0]);
 }
 
 pub(crate) async fn emergency_passes_over_the_policy_and_is_recorded(store: Store) {
-    store.set_policy(&channel("c"), &crate::sample::policy(2, true), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store
+        .set_policy(&channel("c"), &crate::sample::policy(2, true), &PolicyGuard::Any, "", &actor("root"))
+        .await
+        .unwrap();
     let urgent = |changes| promptshelf_store::Publish {
         emergency: Some("the site is down".to_owned()),
         ..request("c", 0, changes)
@@ -102,7 +105,7 @@ pub(crate) async fn emergency_passes_over_the_policy_and_is_recorded(store: Stor
     assert_eq!(revision.emergency.as_deref(), Some("the site is down"));
     assert_eq!((revision.checks, revision.approved_by), (summary(1, 0), Vec::<String>::new()));
     // A reason that was not needed is not an emergency.
-    store.set_policy(&channel("c"), &Policy::default(), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &Policy::default(), &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     store.publish(urgent(vec![change("a.md", "error", "good")]), &actor("ada"), checker()).await.unwrap();
     assert_eq!(store.revision(&channel("c"), 2).await.unwrap().emergency, None);
 }
@@ -110,7 +113,7 @@ pub(crate) async fn emergency_passes_over_the_policy_and_is_recorded(store: Stor
 pub(crate) async fn unloadable_tree_is_never_published(store: Store) {
     publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
     let off = Policy { checks: CheckLevel::Off, ..Policy::default() };
-    store.set_policy(&channel("c"), &off, &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), &off, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
     for emergency in [None, Some("the site is down".to_owned())] {
         let broken =
             promptshelf_store::Publish { emergency, ..request("c", 1, vec![change("a.md", "A", "error\nunloadable")]) };

@@ -2,7 +2,7 @@
 
 use promptshelf_store::{Change, Digest, Head, ProposalQuery, Store, StoreError};
 
-use crate::sample::{actor, channel, checker, publish, request, texts};
+use crate::sample::{actor, channel, checker, promotion, publish, request, texts};
 
 pub(crate) async fn delta_has_exactly_the_changes(store: Store) {
     let name = channel("c");
@@ -55,7 +55,7 @@ pub(crate) async fn unknown_names_are_not_found(store: Store) {
             .await
             .unwrap_err(),
         store.blobs(&[Digest::of(b"nothing")]).await.unwrap_err(),
-        store.promote(&missing, &channel("c"), &[], "", false, &actor("ada"), checker()).await.unwrap_err(),
+        store.promote(&promotion(missing.as_str(), "c", &[]), &actor("ada"), checker()).await.unwrap_err(),
         store.rollback(&channel("c"), 2, None, "", false, &actor("ada"), checker()).await.unwrap_err(),
         store.rollback(&channel("c"), 0, None, "", false, &actor("ada"), checker()).await.unwrap_err(),
     ];

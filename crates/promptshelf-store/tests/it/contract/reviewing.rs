@@ -1,14 +1,14 @@
 //! Proposals, reviews and policies.
 
 use promptshelf_store::{
-    Actor, CommentLine, CommentSide, NewComment, Policy, PolicyGuard, Proposal, ProposalQuery, ProposalState, Publish,
-    Store, StoreError, Verdict,
+    Actor, CommentLine, CommentSide, NewComment, NewReview, Policy, PolicyGuard, PolicyOutcome, Proposal,
+    ProposalQuery, ProposalState, Publish, Store, StoreError, Verdict,
 };
 
-use crate::sample::{actor, change, channel, checker, policy, prompts, publish, request, texts};
+use crate::sample::{actor, change, channel, checker, policy, prompts, publish, request, review, texts};
 
 async fn demand(store: &Store, policy: &Policy) {
-    store.set_policy(&channel("c"), policy, &PolicyGuard::Any, &actor("root")).await.unwrap();
+    store.set_policy(&channel("c"), policy, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
 }
 
 /// Proposes `a.md` as ada; the policy keeps it open.
@@ -19,7 +19,7 @@ async fn propose(store: &Store, text: &str) -> Proposal {
 }
 
 async fn approve(store: &Store, id: u64, name: &str) -> Result<promptshelf_store::Published, StoreError> {
-    store.review(id, Verdict::Approve, "fine", None, &actor(name), checker()).await
+    review(&store, id, Verdict::Approve, "fine", None, name).await
 }
 
 pub(crate) async fn approvals_of_the_policy_publish(store: Store) {
@@ -99,7 +99,7 @@ pub(crate) async fn approval_of_other_changes_is_refused(store: Store) {
     let other = Publish { proposal: Some(first.id), ..request("c", 0, vec![change("a.md", "", "A2")]) };
     store.publish(other, &actor("ada"), checker()).await.unwrap();
     let seen = Some(first.digest);
-    let error = store.review(first.id, Verdict::Approve, "", seen, &actor("ben"), checker()).await.unwrap_err();
+    let error = review(&store, first.id, Verdict::Approve, "", seen, "ben").await.unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
     assert!(store.proposal(first.id).await.unwrap().reviews.is_empty());
     let outdated =
@@ -107,14 +107,14 @@ pub(crate) async fn approval_of_other_changes_is_refused(store: Store) {
     let error = store.publish(outdated, &actor("ada"), checker()).await.unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
     let present = Some(store.proposal(first.id).await.unwrap().digest);
-    let published = store.review(first.id, Verdict::Approve, "", present, &actor("ben"), checker()).await.unwrap();
+    let published = review(&store, first.id, Verdict::Approve, "", present, "ben").await.unwrap();
     assert_eq!(published.proposal.revision, Some(1));
 }
 
 pub(crate) async fn rejected_and_withdrawn_proposals_are_closed(store: Store) {
     demand(&store, &policy(1, false)).await;
     let first = propose(&store, "A").await;
-    let rejected = store.review(first.id, Verdict::Reject, "no", None, &actor("ben"), checker()).await.unwrap();
+    let rejected = review(&store, first.id, Verdict::Reject, "no", None, "ben").await.unwrap();
     assert_eq!(rejected.proposal.state, ProposalState::Rejected);
     assert_eq!((rejected.proposal.reviews[0].note.as_str(), rejected.proposal.lacks.len()), ("no", 0));
     let second = propose(&store, "A").await;
@@ -124,7 +124,7 @@ pub(crate) async fn rejected_and_withdrawn_proposals_are_closed(store: Store) {
         let errors = [
             approve(&store, id, "ben").await.unwrap_err(),
             store.withdraw(id, &actor("ada")).await.unwrap_err(),
-            store.publish_proposal(id, Some("now".to_owned()), &actor("ada"), checker()).await.unwrap_err(),
+            store.publish_proposal(id, None, Some("now".to_owned()), &actor("ada"), checker()).await.unwrap_err(),
             store
                 .publish(
                     Publish { proposal: Some(id), ..request("c", 0, vec![change("b.md", "", "B")]) },
@@ -159,7 +159,7 @@ pub(crate) async fn approval_of_outdated_changes_does_not_publish(store: Store) 
     assert_eq!((approved.proposal.state, approved.proposal.reviews.len()), (ProposalState::Open, 1));
     assert_eq!(approved.proposal.lacks, lacks[..1]);
     for emergency in [None, Some("now".to_owned())] {
-        let error = store.publish_proposal(proposal.id, emergency, &actor("ada"), checker()).await.unwrap_err();
+        let error = store.publish_proposal(proposal.id, None, emergency, &actor("ada"), checker()).await.unwrap_err();
         let StoreError::Conflict { paths, revision: 2 } = &error else { panic!("{error}") };
         assert_eq!(paths, &["a.md"]);
     }
@@ -169,17 +169,17 @@ pub(crate) async fn approval_of_outdated_changes_does_not_publish(store: Store) 
 pub(crate) async fn proposal_is_published_on_request_only_if_the_policy_is_met(store: Store) {
     demand(&store, &policy(1, false)).await;
     let first = propose(&store, "A").await;
-    let error = store.publish_proposal(first.id, None, &actor("ada"), checker()).await.unwrap_err();
+    let error = store.publish_proposal(first.id, None, None, &actor("ada"), checker()).await.unwrap_err();
     let StoreError::Policy { lacks, .. } = &error else { panic!("{error}") };
     assert_eq!(lacks, &["1 more approval is needed"]);
     let urgent = Some("the site is down".to_owned());
-    let published = store.publish_proposal(first.id, urgent, &actor("ada"), checker()).await.unwrap();
+    let published = store.publish_proposal(first.id, None, urgent, &actor("ada"), checker()).await.unwrap();
     assert_eq!(published.proposal.revision, Some(1));
     assert_eq!(store.revision(&channel("c"), 1).await.unwrap().emergency.as_deref(), Some("the site is down"));
     // A weaker policy makes an open proposal ready.
     let second = publish(&store, "c", 1, &[("b.md", "", "B")]).await.unwrap().proposal;
     demand(&store, &Policy::default()).await;
-    let published = store.publish_proposal(second.id, None, &actor("ben"), checker()).await.unwrap();
+    let published = store.publish_proposal(second.id, None, None, &actor("ben"), checker()).await.unwrap();
     assert_eq!((published.proposal.revision, published.proposal.author.as_str()), (Some(2), "ada"));
 }
 
@@ -192,7 +192,7 @@ pub(crate) async fn failing_tests_stop_a_publish_if_the_policy_says_so(store: St
     let published = publish(&store, "c", 1, &[("a.md", "failing test", "A")]).await.unwrap();
     assert_eq!(published.proposal.revision, Some(2));
     // The tests run again for the tree that it would become.
-    let published = store.publish_proposal(open.id, None, &actor("ada"), checker()).await.unwrap();
+    let published = store.publish_proposal(open.id, None, None, &actor("ada"), checker()).await.unwrap();
     assert_eq!(published.proposal.checks.tests, Some((2, 0)));
 }
 
@@ -218,13 +218,14 @@ pub(crate) async fn only_who_may_publish_publishes(store: Store) {
     for request in [plain, urgent("b.md")] {
         let open = store.publish(request, &writer, checker()).await.unwrap().proposal;
         assert_eq!((open.state, open.lacks.len()), (ProposalState::Open, 0));
-        let error = store.publish_proposal(open.id, None, &writer, checker()).await.unwrap_err();
+        let error = store.publish_proposal(open.id, None, None, &writer, checker()).await.unwrap_err();
         let StoreError::Policy { lacks, .. } = &error else { panic!("{error}") };
         assert_eq!(lacks, &["ada may not publish"]);
         // So does an approval that meets the policy.
-        store.review(open.id, Verdict::Approve, "", None, &writer, checker()).await.unwrap();
+        let approval = approval(&open, &[]);
+        store.review(open.id, &approval, &writer, checker()).await.unwrap();
         assert_eq!(store.proposal(open.id).await.unwrap().state, ProposalState::Open);
-        store.publish_proposal(open.id, None, &actor("ben"), checker()).await.unwrap();
+        store.publish_proposal(open.id, None, None, &actor("ben"), checker()).await.unwrap();
     }
     assert_eq!(store.head(&channel("c")).await.unwrap().revision, 2);
 }
@@ -232,7 +233,7 @@ pub(crate) async fn only_who_may_publish_publishes(store: Store) {
 pub(crate) async fn policy_changes_only_if_it_is_the_expected_one(store: Store) {
     let (c, root) = (channel("c"), actor("root"));
     let first = policy(1, false);
-    let set = async |policy: &Policy, guard: PolicyGuard| store.set_policy(&c, policy, &guard, &root).await;
+    let set = async |policy: &Policy, guard: PolicyGuard| store.set_policy(&c, policy, &guard, "", &root).await;
     let error = set(&first, PolicyGuard::Is(Policy::default())).await.unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
     assert!(store.channels().await.unwrap().is_empty());
@@ -244,6 +245,123 @@ pub(crate) async fn policy_changes_only_if_it_is_the_expected_one(store: Store) 
     let second = Policy { roles, ..policy(2, true) };
     set(&second, PolicyGuard::Is(first)).await.unwrap();
     assert_eq!(store.channel(&c).await.unwrap().policy, second);
+}
+
+fn approval(proposal: &Proposal, confirmed: &[&str]) -> NewReview {
+    let confirmed = confirmed.iter().map(|name| (*name).to_owned()).collect();
+    NewReview { verdict: Verdict::Approve, digest: proposal.digest, note: String::new(), confirmed }
+}
+
+pub(crate) async fn opening_is_confirmed_by_name(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "closed\nA")]).await.unwrap();
+    demand(&store, &policy(1, false)).await;
+    let editor = |name: &str| Actor { may_administer: false, ..actor(name) };
+    let request = request("c", 1, vec![change("a.md", "closed\nA", "A")]);
+    let proposal = store.publish(request, &editor("ada"), checker()).await.unwrap().proposal;
+    assert_eq!(proposal.effects[0].name, "access-opened:a.md");
+    let id = proposal.id;
+    let give =
+        async |confirmed: &[&str], by: Actor| store.review(id, &approval(&proposal, confirmed), &by, checker()).await;
+    let waiting = give(&[], actor("ben")).await.unwrap().proposal;
+    assert_eq!((waiting.state, &*waiting.reasons[0].code), (ProposalState::Open, "opening"));
+    assert!(waiting.lacks[0].contains("`promptshelf approve 2 --confirm access-opened:a.md`"), "{:?}", waiting.lacks);
+    let unknown = give(&["access-opened:b.md"], editor("ben")).await.unwrap_err();
+    assert!(
+        matches!(&unknown, StoreError::InvalidInput { reason } if reason.contains("`access-opened:a.md`")),
+        "{unknown}"
+    );
+    let own = give(&["access-opened:a.md"], editor("ADA")).await.unwrap_err();
+    assert!(matches!(&own, StoreError::Policy { reasons, .. } if reasons[0].code == "own-opening"), "{own}");
+    let published = give(&["access-opened:a.md"], editor("ben")).await.unwrap().proposal;
+    assert_eq!(
+        (published.revision, &published.reviews[1].confirmed[..]),
+        (Some(2), &["access-opened:a.md".to_owned()][..])
+    );
+}
+
+pub(crate) async fn rollback_over_a_rule_needs_the_right_to_administer(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    publish(&store, "c", 1, &[("a.md", "A", "closed\nA")]).await.unwrap();
+    publish(&store, "staging", 0, &[("a.md", "", "closed\nA")]).await.unwrap();
+    publish(&store, "staging", 1, &[("a.md", "closed\nA", "A open")]).await.unwrap();
+    let editor = Actor { may_administer: false, ..actor("ada") };
+    let c = channel("c");
+    let opening = [
+        store.rollback(&c, 1, None, "", false, &editor, checker()).await.unwrap(),
+        store.promote(&crate::sample::promotion("staging", "c", &[]), &editor, checker()).await.unwrap(),
+    ];
+    for outcome in opening {
+        let id = outcome.proposal.id;
+        assert_eq!((outcome.proposal.state, &*outcome.proposal.reasons[0].code), (ProposalState::Open, "opening"));
+        let error = store.publish_proposal(id, None, None, &editor, checker()).await.unwrap_err();
+        assert!(matches!(error, StoreError::Policy { .. }), "{error}");
+    }
+    assert_eq!(store.head(&c).await.unwrap().revision, 2);
+    let published = store.rollback(&c, 1, None, "", false, &actor("root"), checker()).await.unwrap();
+    assert_eq!((published.proposal.revision, published.proposal.effects.len()), (Some(3), 1));
+}
+
+pub(crate) async fn breaking_change_is_confirmed_by_name_if_the_policy_says_so(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
+    assert_eq!(
+        publish(&store, "c", 1, &[("b.md", "B", "")]).await.unwrap().proposal.effects[0].name,
+        "prompt-gone:b.md"
+    );
+    demand(&store, &Policy { no_breaking: true, ..Policy::default() }).await;
+    let proposal = publish(&store, "c", 2, &[("a.md", "A", ""), ("d.md", "", "D")]).await.unwrap().proposal;
+    assert_eq!((proposal.state, &*proposal.reasons[0].code), (ProposalState::Open, "breaking"));
+    let approval = approval(&proposal, &["prompt-gone:a.md"]);
+    let published = store.review(proposal.id, &approval, &actor("ben"), checker()).await.unwrap();
+    assert_eq!(published.proposal.revision, Some(3));
+    let urgent = Publish { emergency: Some("now".to_owned()), ..request("c", 3, vec![change("d.md", "D", "")]) };
+    store.publish(urgent, &actor("ada"), checker()).await.unwrap();
+    assert_eq!(store.revision(&channel("c"), 4).await.unwrap().emergency.as_deref(), Some("now"));
+}
+
+pub(crate) async fn looser_policy_needs_the_approvals_of_the_present_one(store: Store) {
+    let (c, root) = (channel("c"), actor("root"));
+    let propose =
+        async |policy: &Policy| store.propose_policy(&c, policy, &PolicyGuard::Any, "less work", &root).await.unwrap();
+    // The first policy, and stricter ones, need nobody.
+    assert!(matches!(propose(&policy(1, true)).await, PolicyOutcome::Changed(_)));
+    let PolicyOutcome::Proposed(proposal) = propose(&Policy::default()).await else { panic!("it is looser") };
+    assert_eq!(store.channel(&c).await.unwrap().policy, policy(1, true));
+    assert_eq!(proposal.lacks, ["1 more approval is needed by reviewers other than root"]);
+    let own = review(&store, proposal.id, Verdict::Approve, "", None, "root").await.unwrap_err();
+    assert!(matches!(own, StoreError::Policy { .. }), "{own}");
+    let files = Publish { proposal: Some(proposal.id), ..request("c", 0, vec![change("a.md", "", "A")]) };
+    assert!(store.publish(files, &root, checker()).await.is_err());
+    // A reviewer without the right to publish is enough: the author may administer.
+    let ben = Actor { may_publish: false, may_administer: false, ..actor("ben") };
+    let approved = store.review(proposal.id, &approval(&proposal, &[]), &ben, checker()).await.unwrap();
+    assert_eq!((approved.proposal.state, approved.proposal.revision), (ProposalState::Published, None));
+    assert_eq!(store.channel(&c).await.unwrap().policy, Policy::default());
+    // Another change in between: the approval is of something else.
+    assert!(matches!(propose(&policy(1, true)).await, PolicyOutcome::Changed(_)));
+    let PolicyOutcome::Proposed(proposal) = propose(&Policy::default()).await else { panic!("it is looser") };
+    store.set_policy(&c, &policy(2, true), &PolicyGuard::Any, "by hand", &actor("operator")).await.unwrap();
+    let waiting = review(&store, proposal.id, Verdict::Approve, "", None, "ben").await.unwrap().proposal;
+    assert_eq!((waiting.state, &*waiting.reasons[0].code), (ProposalState::Open, "policy-changed-since"));
+    let history = store.policy_history(&c, None, 0).await.unwrap();
+    let told: Vec<_> = history
+        .iter()
+        .map(|it| {
+            (it.actor.as_str(), it.before.as_ref().map(|policy| policy.approvals), it.after.approvals, it.by_operator)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("operator", Some(1), 2, true),
+            ("root", Some(0), 1, false),
+            ("root", Some(1), 0, false),
+            ("root", None, 1, false),
+        ]
+    );
+    assert_eq!((history[2].proposal, &history[2].approved_by[..]), (Some(1), &["ben".to_owned()][..]));
+    assert_eq!((history[0].message.as_str(), history[2].message.as_str()), ("by hand", "less work"));
+    let older = store.policy_history(&c, Some(history[1].number), 1).await.unwrap();
+    assert_eq!(older, history[2..3]);
 }
 
 pub(crate) async fn only_the_author_replaces_or_withdraws(store: Store) {

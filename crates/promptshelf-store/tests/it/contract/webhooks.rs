@@ -7,7 +7,7 @@ use promptshelf_store::{
 };
 use serde_json::Value;
 
-use crate::sample::{actor, change, channel, checker, policy, publish, request};
+use crate::sample::{actor, change, channel, checker, policy, publish, request, review};
 
 fn webhook(id: &str, events: &[WebhookEvent]) -> Webhook {
     Webhook { id: id.to_owned(), label: format!("https://{id}.example"), events: events.iter().copied().collect() }
@@ -53,31 +53,40 @@ fn attempt(retry_in: u64, retry_for: u64) -> DeliveryAttempt {
     }
 }
 
+async fn demand(store: &Store, approvals: u32) {
+    let policy = policy(approvals, false);
+    store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
+}
+
 pub(crate) async fn changes_queue_events_in_the_order_of_commits(store: Store) {
     publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
     register(&store, "all").await;
     store.register_webhooks(&[webhook("some", &[WebhookEvent::Reviewed])]).await.unwrap();
-    store.set_policy(&channel("c"), &policy(2, false), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    demand(&store, 2).await;
     assert!(publish(&store, "c", 1, &[("a.md", "other", "A2")]).await.is_err());
     let dry = Publish { dry_run: true, ..request("c", 1, vec![change("a.md", "A", "A2")]) };
     store.publish(dry, &actor("ada"), checker()).await.unwrap();
-    assert!(due(&store, "all").await.is_empty(), "earlier changes, refused ones and trials are not announced");
+    let changed = receive(&store, "all").await;
+    assert_eq!(names(&changed), ["policy-changed"], "earlier changes, refused ones and trials are not announced");
+    let body = parse(&changed[0].body);
+    assert_eq!((&body["author"], &body["policy"]["byOperator"]), (&"root".into(), &true.into()));
+    assert_eq!((&body["policy"]["before"]["approvals"], &body["policy"]["after"]["approvals"]), (&0.into(), &2.into()));
     let proposal = publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap().proposal.id;
     for reviewer in ["ben", "ben", "cleo"] {
-        store.review(proposal, Verdict::Approve, "fine", None, &actor(reviewer), checker()).await.unwrap();
+        review(&store, proposal, Verdict::Approve, "fine", None, reviewer).await.unwrap();
         if reviewer == "ben" {
             assert_eq!(due(&store, "all").await.len(), 1, "the others of the channel wait");
         }
     }
-    store.set_policy(&channel("c"), &policy(0, false), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    demand(&store, 0).await;
     store.rollback(&channel("c"), 1, None, "", false, &actor("ada"), checker()).await.unwrap();
     publish(&store, "d", 0, &[("b.md", "", "B")]).await.unwrap();
     let received = receive(&store, "all").await;
     let of = |name: &str| received.iter().filter(|one| one.channel == name).cloned().collect::<Vec<_>>();
-    assert_eq!(names(&of("c")), ["proposed", "reviewed", "reviewed", "published", "rolled-back"]);
+    assert_eq!(names(&of("c")), ["proposed", "reviewed", "reviewed", "published", "policy-changed", "rolled-back"]);
     assert_eq!(names(&of("d")), ["published"]);
     let keys: BTreeSet<&str> = received.iter().map(|one| one.key.as_str()).collect();
-    assert_eq!(keys.len(), 6);
+    assert_eq!(keys.len(), 7);
     let reviewed = receive(&store, "some").await;
     assert_eq!(names(&reviewed), ["reviewed", "reviewed"]);
     assert_eq!((&reviewed[0].key, &reviewed[0].body), (&of("c")[1].key, &of("c")[1].body));
@@ -158,8 +167,8 @@ pub(crate) async fn one_store_at_a_time_delivers(store: Store) {
 }
 
 pub(crate) async fn broken_revision_is_announced_once(store: Store) {
+    demand(&store, 1).await;
     register(&store, "hook").await;
-    store.set_policy(&channel("c"), &policy(1, false), &PolicyGuard::Any, &actor("root")).await.unwrap();
     let urgent = Publish { emergency: Some("now".to_owned()), ..request("c", 0, vec![change("a.md", "", "error")]) };
     store.publish(urgent, &actor("ada"), checker()).await.unwrap();
     let received = receive(&store, "hook").await;
@@ -169,7 +178,7 @@ pub(crate) async fn broken_revision_is_announced_once(store: Store) {
     let c = channel("c");
     // Every replica finds it out.
     store.report_broken(&c, 1, "it cannot be loaded").await.unwrap();
-    store.set_policy(&c, &policy(0, false), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    demand(&store, 0).await;
     publish(&store, "c", 1, &[("a.md", "error", "A")]).await.unwrap();
     store.report_broken(&c, 1, "it cannot be loaded").await.unwrap();
     for _ in 0..2 {

@@ -253,10 +253,14 @@ pub(crate) struct ApproveArguments {
     #[arg(short = 'm', long, value_name = "NOTE", default_value = "", hide_default_value = true)]
     pub(crate) message: String,
 
-    /// The digest of the changes that were reviewed, or its first 8 digits or more; the approval is refused if they
-    /// have changed since
+    /// The digest of the changes that were read, or its first 8 digits or more; the approval is refused if they have
+    /// changed since. At a terminal without it, the changes are shown before a question
     #[arg(long, value_name = "DIGEST")]
     pub(crate) digest: Option<String>,
+
+    /// Confirm this effect of the changes, by the name that `proposals NUMBER` shows; can be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "emergency")]
+    pub(crate) confirm: Vec<String>,
 
     /// Publish without the approvals that the policy requires; the reason stands out in history
     #[arg(long, value_name = "REASON", conflicts_with = "message")]
@@ -311,6 +315,10 @@ pub(crate) struct PromoteArguments {
     #[arg(long = "prompt", value_name = "NAME")]
     pub(crate) prompts: Vec<String>,
 
+    /// Undo what only the target has or has changed: it becomes equal to the source, or the prompts of --prompt do
+    #[arg(long)]
+    pub(crate) all: bool,
+
     #[command(flatten)]
     pub(crate) place: PlaceArguments,
 
@@ -349,6 +357,10 @@ pub(crate) struct PolicyArguments {
     #[command(flatten)]
     pub(crate) change: PolicyChange,
 
+    /// A description of the change, for the history
+    #[arg(short = 'm', long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) message: String,
+
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
 
@@ -375,6 +387,10 @@ pub(crate) struct PolicyChange {
     /// Whether failed tests prevent a publish
     #[arg(long, value_name = "SWITCH", requires = "channel")]
     pub(crate) tests: Option<Switch>,
+
+    /// Whether changes that break calls are published without an approval that confirms each by name
+    #[arg(long, value_name = "SWITCH", requires = "channel")]
+    pub(crate) breaking: Option<Switch>,
 
     /// An evaluation that each added or changed prompt has to pass, from results of `evaluate`; can be repeated, replaces
     /// all earlier ones, and an empty name requires none

@@ -286,7 +286,8 @@ fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
             .help("configure [auth], or turn the API off: it would let everyone publish"));
     }
     let checker = LibraryChecker::new().grant_roots(settings.granted_roots.clone());
-    Ok(Some(Api::new(StoreHandle::new(channels.default.store.clone()), Arc::new(checker))))
+    let api = Api::new(StoreHandle::new(channels.default.store.clone()), Arc::new(checker));
+    Ok(Some(api.evaluations(settings.evaluations.iter().cloned())))
 }
 
 /// The counters of usage, and the log that writes their figures.

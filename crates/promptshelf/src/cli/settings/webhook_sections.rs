@@ -13,7 +13,7 @@ use super::source_sections::{Interval, SecretFile};
 pub(super) struct WebhookSection {
     /// The https URL that events are sent to.
     pub(super) url: SecretUrl,
-    /// The events: `published`, `rolled-back`, `proposed`, `reviewed` and `broken`.
+    /// The events: `published`, `rolled-back`, `proposed`, `reviewed`, `broken` and `policy-changed`.
     pub(super) events: Vec<Event>,
     /// The file with the key of the signature, at least 16 bytes in its first line. Only `format = "slack"` does without.
     #[serde(default)]
@@ -50,6 +50,7 @@ pub(super) enum Event {
     Proposed,
     Reviewed,
     Broken,
+    PolicyChanged,
 }
 
 /// The format of requests.

@@ -35,6 +35,7 @@ pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<Co
             Event::Proposed => WebhookEvent::Proposed,
             Event::Reviewed => WebhookEvent::Reviewed,
             Event::Broken => WebhookEvent::Broken,
+            Event::PolicyChanged => WebhookEvent::PolicyChanged,
         });
         let mut target = match WebhookTarget::new(&section.url.0, events, section.allow_private) {
             Ok(target) => target,
@@ -46,7 +47,7 @@ pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<Co
         };
         if section.events.is_empty() {
             file.webhook_error(index, "events", "expected at least one event").help =
-                Some("the events are published, rolled-back, proposed, reviewed and broken".to_owned());
+                Some("the events are published, rolled-back, proposed, reviewed, broken and policy-changed".to_owned());
         }
         if resolved.iter().any(|other| other.target.id() == target.id()) {
             file.webhook_error(index, "url", "another webhook has this URL already").help =

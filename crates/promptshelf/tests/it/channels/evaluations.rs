@@ -72,7 +72,7 @@ pub(super) fn gate_journey(team: &Team) {
         }])
     );
     assert_eq!(inputs[0]["cases"][0]["name"], "sample");
-    let open = team.json(&["approve", "2", "--as", "bob"]);
+    let open = team.approve(&["2", "--as", "bob"]);
     assert_eq!(open["state"], "open");
     // Versions with a result are left out; each has its newest one.
     assert_eq!(team.json(&evaluate(&["--proposal", "2", "--missing"]))["evaluations"], json!([]));
@@ -86,7 +86,7 @@ pub(super) fn gate_journey(team: &Team) {
     assert_eq!(team.json(&evaluate(&["hello"]))["evaluations"][0]["scores"], json!({ "score": 0.95 }));
     assert!(team.ok(&["proposals", "2"]).contains("(score 0.9, served 0.95)"));
     team.ok(&evaluate(&["hello", "--proposal", "2"]));
-    assert_eq!(team.json(&["approve", "2", "--as", "bob"])["state"], "published");
+    assert_eq!(team.approve(&["2", "--as", "bob"])["state"], "published");
     // Without requirements the next change is published at once.
     team.policy(&["--evaluation", ""]);
     team.write("prompts", &[("bye.md", &BYE.replace("Say", "Shout"))]);

@@ -85,7 +85,8 @@ async fn approval_of_a_killed_reviewer_counts() {
     // The second transaction waits for the row of the channel.
     let mut holder = PgConnection::connect(&team.store).await.expect("a connection");
     sqlx::raw_sql("BEGIN; SELECT * FROM ps_channel FOR UPDATE").execute(&mut holder).await.expect("a lock");
-    let mut command = team.command(&["approve", "1", "--as", "bob"]);
+    let words = team.approval(&["1", "--as", "bob"]);
+    let mut command = team.command(&words.iter().map(String::as_str).collect::<Vec<_>>());
     let mut reviewer = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
     let deadline = std::time::Instant::now() + PATIENCE;
     while team.json(&["proposals", "1"])["proposal"]["reviews"].as_array().is_none_or(Vec::is_empty) {
@@ -99,7 +100,7 @@ async fn approval_of_a_killed_reviewer_counts() {
     assert_eq!((&proposal["state"], &proposal["lacks"]), (&serde_json::json!("open"), &serde_json::json!([])));
     assert_eq!(team.revision("production"), 0);
     // The same approval again, or that of another reviewer, publishes.
-    assert_eq!(team.json(&["approve", "1", "--as", "bob"])["revision"], 1);
+    assert_eq!(team.approve(&["1", "--as", "bob"])["revision"], 1);
     assert_eq!(team.json(&["history"])["revisions"][0]["approvedBy"], serde_json::json!(["bob"]));
 }
 

@@ -70,10 +70,36 @@ fn promotion_creates_the_channel_and_obeys_its_policy() {
     let open = team.json(&["promote", "--from", "staging", "--to", "production", "-m", "Release"]);
     assert_eq!((&open["state"], &open["revision"]), (&json!("open"), &Value::Null));
     let number = open["proposal"].to_string();
-    assert_eq!(team.json(&["approve", &number, "--as", "bob"])["revision"], 2);
+    assert_eq!(team.approve(&[&number, "--as", "bob"])["revision"], 2);
     team.fails("7", &["promote", "--from", "nowhere", "--to", "production", "-m", "x"]);
     team.fails("7", &["promote", "--from", "staging", "--to", "production", "--prompt", "nothing", "-m", "x"]);
     team.fails("2", &["promote", "--from", "staging", "--to", "staging", "-m", "x"]);
+}
+
+// req: S-294
+#[test]
+fn promotion_keeps_what_only_the_target_has() {
+    let team = staged();
+    team.ok(&["promote", "--from", "staging", "--to", "production", "--all", "-m", "Same"]);
+    team.write("prompts", &[("own.md", HELLO), ("hello.md", BYE)]);
+    team.ok(&["publish", "prompts", "-m", "Hot fix"]);
+    let promote = ["promote", "--from", "staging", "--to", "production", "-m", "Next"];
+    assert!(team.ok(&promote).starts_with("no changes"));
+    std::fs::remove_file(team.path("prompts/own.md")).expect("a file");
+    team.write("prompts", &[("hello.md", HELLO), ("one.md", &with_partial("Uno"))]);
+    team.ok(&["publish", "prompts", "-m", "Second", "--channel", "staging"]);
+    let promoted = team.ok(&promote);
+    assert!(promoted.contains("stays as it is in production, and not as in staging: hello, own"), "{promoted}");
+    // Now both have changed it.
+    team.write("prompts", &[("hello.md", &HELLO.replace("hello", "hi"))]);
+    team.ok(&["publish", "prompts", "-m", "Third", "--channel", "staging"]);
+    let conflict = team.fails("14", &promote);
+    assert!(conflict.contains("hello.md") && conflict.contains("--all"), "{conflict}");
+    let equal = team.ok(&[&promote[..], &["--all"]].concat());
+    assert!(equal.contains("own") && !equal.contains("stays"), "{equal}");
+    // Back to the hot fix.
+    let back = team.ok(&["rollback", "--to", "2", "-m", "Back"]);
+    assert!(back.contains("(older)"), "{back}");
 }
 
 // req: S-95

@@ -50,7 +50,7 @@ fn clients_see_the_version_and_who_approved_it() {
     team.policy(&["--approvals", "1"]);
     team.write("prompts", &[("bye.md", &format!("{BYE}Twice.\n"))]);
     team.json(&["publish", "prompts", "-m", "Longer", "--as", "ada"]);
-    team.json(&["approve", "2", "--as", "Größe <b>"]);
+    team.approve(&["2", "--as", "Größe <b>"]);
 
     let cache = team.path("cache").display().to_string();
     let server = served(&team, &["--cache", &cache]);

@@ -112,6 +112,25 @@ impl Caller<'_> {
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{words:?}: {error}\n{stdout}"))
     }
 
+    /// Runs an approval of the present changes of a proposal.
+    fn approval(&self, words: &[&str]) -> Ran {
+        let proposal = self.served.by("root").json(&["proposals", words[0]]);
+        let digest = proposal["proposal"]["digest"].as_str().expect("a digest");
+        self.run(&[&["approve"], words, &["--digest", digest, "--json"]].concat())
+    }
+
+    fn approve(&self, words: &[&str]) -> Value {
+        let ran = self.approval(words);
+        assert_eq!(ran.code, "0", "{words:?}\n{}{}", ran.stdout, ran.stderr);
+        serde_json::from_str(&ran.stdout).expect("JSON")
+    }
+
+    fn approve_fails(&self, code: &str, words: &[&str]) -> String {
+        let ran = self.approval(words);
+        assert_eq!(ran.code, code, "{words:?}\n{}{}", ran.stdout, ran.stderr);
+        ran.stderr
+    }
+
     fn fails(&self, code: &str, words: &[&str]) -> String {
         let ran = self.run(words);
         assert_eq!(ran.code, code, "{words:?}\n{}{}", ran.stdout, ran.stderr);
@@ -148,7 +167,7 @@ fn team_works_through_a_server_as_on_the_store() {
     assert_eq!(bob.json(&words)["revision"], 2);
     assert!(ada.ok(&["diff", "1", "2", "--rendered"]).contains("very slowly, step by step"));
     assert_eq!(ada.json(&["rollback", "--to", "1", "-m", "Slow"])["proposal"], 3);
-    assert_eq!(bob.json(&["approve", "3"])["revision"], 3);
+    assert_eq!(bob.approve(&["3"])["revision"], 3);
     assert_eq!(root.json(&["promote", "--from", "production", "--to", "archive", "-m", "Copy"])["state"], "published");
     let history = ada.json(&["history"]);
     assert_eq!(
@@ -197,14 +216,14 @@ fn refusals_of_a_server_have_the_exit_codes_of_a_store() {
     }
     // The policy.
     assert_eq!(root.json(&["publish", "one", "-m", "Own"])["proposal"], 2);
-    assert!(root.fails("13", &["approve", "2"]).contains("cannot approve their own"));
+    assert!(root.approve_fails("13", &["2"]).contains("cannot approve their own"));
     // Conflicts.
-    assert_eq!(root.json(&["approve", "2", "--emergency", "a test"])["revision"], 2);
+    assert_eq!(root.approve(&["2", "--emergency", "a test"])["revision"], 2);
     let conflict = ada.fails("14", &["publish", "two", "-m", "Late"]);
     assert!(conflict.contains("hello.md") && conflict.contains("pull --url"), "{conflict}");
-    root.fails("14", &["approve", "2"]);
+    root.approve_fails("14", &["2"]);
     // Scopes are named; a proposer makes no channel.
-    let refused = ada.fails("12", &["approve", "2"]);
+    let refused = ada.approve_fails("12", &["2"]);
     assert!(refused.contains("library:review"), "{refused}");
     assert!(ada.fails("12", &["policy", "--channel", "production", "--approvals", "0"]).contains("library:admin"));
     served.team.write("new", &[("bye.md", BYE)]);
@@ -385,24 +404,51 @@ fn answers_of_a_hostile_server_change_nothing() {
 #[cfg(unix)]
 #[test]
 fn runner_with_its_own_scope_opens_the_gate() {
-    let served = Served::new(Team::with(&[("hello.md", HELLO)]));
+    let program = r#"printf '{"scores":{"score":0.9},"cases":[{"passed":true}]}'"#;
+    let settings = format!("[[evaluation]]\nname = \"quality\"\nprogram = [\"sh\", \"-c\", '''{program}''']\n");
+    let served = Served::with(Team::with(&[("hello.md", HELLO)]), &settings);
     let (ada, bob, ci, root) = (served.by("ada"), served.by("bob"), served.by("ci"), served.by("root"));
+    // A name that the settings do not have would stop every publish.
+    assert!(root.fails("1", &["policy", "--channel", "production", "--evaluation", "qualita"]).contains("`quality`"));
     root.ok(&["policy", "--channel", "production", "--evaluation", "quality"]);
     ada.ok(&["pull", "copy"]);
     served.team.write("copy", &[("bye.md", BYE)]);
     ada.ok(&["publish", "copy", "-m", "Partings"]);
-    let program = r#"printf '{"scores":{"score":0.9},"cases":[{"passed":true}]}'"#;
-    let settings = format!("[[evaluation]]\nname = \"quality\"\nprogram = [\"sh\", \"-c\", '''{program}''']\n");
-    served.team.write("ops", &[("server.toml", &settings)]);
     let evaluate = ["evaluate", "--proposal", "2", "--config", "ops/server.toml"];
     let error = bob.fails("12", &evaluate);
     assert!(error.contains("library:evaluate"), "{error}");
-    assert_eq!(bob.json(&["approve", "2"])["state"], "open");
+    assert_eq!(bob.approve(&["2"])["state"], "open");
     let stored = ci.json(&evaluate);
     let result = &stored["evaluations"][0];
     assert_eq!((&result["author"], &result["prompt"], &result["passed"]), (&json!("ci"), &json!("bye"), &json!(true)));
     assert_eq!(result["cases"], json!([{ "name": "sample", "score": null, "passed": true, "reason": "" }]));
     assert_eq!(ci.json(&[&evaluate[..], &["--missing"]].concat())["evaluations"], json!([]));
-    assert_eq!(bob.json(&["approve", "2"])["state"], "published");
+    assert_eq!(bob.approve(&["2"])["state"], "published");
     assert_eq!(ci.json(&["evaluate", "--config", "ops/server.toml"])["evaluations"].as_array().map(Vec::len), Some(2));
+}
+
+// req: S-292
+#[test]
+fn looser_policy_is_a_proposal_through_a_server() {
+    let served = Served::new(Team::with(&[("hello.md", HELLO)]));
+    let (bob, root) = (served.by("bob"), served.by("root"));
+    let production = ["policy", "--channel", "production"];
+    root.ok(&[&production[..], &["--approvals", "1", "--four-eyes", "on", "-m", "Two people"]].concat());
+    let proposed = root.ok(&[&production[..], &["--approvals", "0", "--four-eyes", "off", "-m", "Alone"]].concat());
+    assert!(proposed.contains("is looser") && proposed.contains("approvals 1 → 0"), "{proposed}");
+    assert_eq!(root.json(&production)["policy"]["approvals"], 1);
+    let shown = bob.ok(&["proposals", "2"]);
+    assert!(shown.contains("four-eyes on → off") && shown.contains("approve 2 --digest"), "{shown}");
+    root.approve_fails("13", &["2"]);
+    assert_eq!(bob.approve(&["2"])["state"], "published");
+    assert_eq!(root.json(&production)["policy"]["approvals"], 0);
+    let history = bob.ok(&["history"]);
+    assert!(history.contains("approvals 1 → 0, four-eyes on → off; approved by bob"), "{history}");
+    assert!(history.contains("published under: 0 approvals") && history.contains("Two people"), "{history}");
+    // With the store itself it is done, and says so.
+    served.team.policy(&["--approvals", "2"]);
+    served.team.policy(&["--approvals", "0", "--as", "olga"]);
+    let told = served.team.json(&["history"])["policies"].clone();
+    assert_eq!((&told[0]["actor"], &told[0]["byOperator"]), (&json!("olga"), &json!(true)));
+    assert!(bob.ok(&["history"]).contains("with access to the database"));
 }

@@ -18,12 +18,12 @@ fn approval_publishes_with_four_eyes() {
     let team = reviewed();
     let listed = team.ok(&["proposals"]);
     assert!(listed.contains("Partings") && listed.contains("lacks: ") && listed.contains("next: "), "{listed}");
-    let error = team.fails("13", &["approve", "2", "--as", "ada"]);
+    let error = team.approve_fails("13", &["2", "--as", "ada"]);
     assert!(error.contains("own proposal"), "{error}");
     assert_eq!(team.revision("production"), 1);
     let shown = team.ok(&["proposals", "2"]);
     assert!(shown.contains("+Say goodbye.") && shown.contains("approve 2 --digest "), "{shown}");
-    let approved = team.json(&["approve", "2", "--as", "bob"]);
+    let approved = team.approve(&["2", "--as", "bob"]);
     assert_eq!(approved, json!({ "channel": "production", "proposal": 2, "state": "published", "revision": 2 }));
     let history = team.json(&["history"]);
     assert_eq!(
@@ -31,8 +31,8 @@ fn approval_publishes_with_four_eyes() {
         (&json!("ada"), &json!(["bob"]))
     );
     assert_eq!(team.json(&["proposals"]), json!({ "proposals": [] }));
-    team.fails("14", &["approve", "2", "--as", "eve"]);
-    team.fails("7", &["approve", "99", "--as", "eve"]);
+    team.approve_fails("14", &["2", "--as", "eve"]);
+    team.fails("7", &["approve", "99", "--as", "eve", "--digest", "01234567"]);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn approval_is_of_exactly_the_reviewed_changes() {
         team.json(&["proposals", "2"])["proposal"]["digest"].as_str().map(str::to_owned).expect("a digest")
     };
     team.policy(&["--approvals", "2"]);
-    assert_eq!(team.json(&["approve", "2", "--as", "bob"])["state"], "open");
+    assert_eq!(team.approve(&["2", "--as", "bob"])["state"], "open");
     let seen = digest(&team);
     team.write("prompts", &[("bye.md", &format!("{BYE}Twice.\n"))]);
     let changed = team.json(&["publish", "prompts", "-m", "Longer", "--as", "ada", "--proposal", "2"]);
@@ -51,7 +51,18 @@ fn approval_is_of_exactly_the_reviewed_changes() {
     assert!(error.contains("promptshelf proposals 2"), "{error}");
     // The earlier approval does not count any more.
     assert_eq!(team.json(&["approve", "2", "--as", "eve", "--digest", &digest(&team)[..8]])["state"], "open");
-    assert_eq!(team.json(&["approve", "2", "--as", "bob"])["state"], "published");
+    assert_eq!(team.approve(&["2", "--as", "bob"])["state"], "published");
+}
+
+// req: S-293
+#[test]
+fn approval_without_a_digest_is_refused_in_a_script() {
+    let team = reviewed();
+    for words in [&["approve", "2", "--as", "bob"][..], &["approve", "2", "--as", "bob", "--emergency", "now"]] {
+        let error = team.fails("2", words);
+        assert!(error.contains("--digest") && error.contains("`promptshelf proposals 2`"), "{error}");
+    }
+    assert_eq!(team.revision("production"), 1);
 }
 
 #[test]
@@ -60,7 +71,7 @@ fn rejected_and_withdrawn_proposals_change_nothing() {
     let rejected = team.json(&["reject", "2", "-m", "Too short", "--as", "bob"]);
     assert_eq!((&rejected["state"], &rejected["revision"]), (&json!("rejected"), &Value::Null));
     assert!(team.ok(&["proposals", "2"]).contains("bob rejected"));
-    team.fails("14", &["approve", "2", "--as", "eve"]);
+    team.approve_fails("14", &["2", "--as", "eve"]);
     assert_eq!(team.json(&["publish", "prompts", "-m", "Again", "--as", "ada"])["proposal"], 3);
     team.fails("14", &["reject", "3", "--withdraw", "--as", "bob"]);
     assert_eq!(team.json(&["reject", "3", "--withdraw", "--as", "ada"])["state"], "withdrawn");
@@ -70,7 +81,7 @@ fn rejected_and_withdrawn_proposals_change_nothing() {
 #[test]
 fn emergency_passes_the_policy_and_stands_out() {
     let team = reviewed();
-    let published = team.json(&["approve", "2", "--emergency", "outage 17", "--as", "ada"]);
+    let published = team.approve(&["2", "--emergency", "outage 17", "--as", "ada"]);
     assert_eq!(published["state"], "published");
     assert_eq!(team.json(&["history"])["revisions"][0]["emergency"], "outage 17");
     assert!(team.ok(&["history"]).contains("EMERGENCY (outage 17)"));
@@ -91,7 +102,7 @@ fn check_and_tests_hold_a_proposal_back() {
     assert_eq!(refused.code, "13");
     assert!(refused.stdout.contains("is open") && refused.stderr.contains("1 error"), "{refused:?}");
     assert!(refused.stderr.contains("--proposal 2"), "{refused:?}");
-    assert_eq!(team.run(&["approve", "2", "--as", "bob", "--json"]).code, "13");
+    team.approve_fails("13", &["2", "--as", "bob"]);
     team.ok(&["publish", "prompts", "--dry-run", "--emergency", "outage"]);
     assert_eq!(team.revision("production"), 1);
     team.policy(&["--tests", "on"]);
@@ -127,8 +138,7 @@ fn overtaken_proposal_is_a_conflict() {
     let team = reviewed();
     team.write("other", &[("hello.md", HELLO), ("bye.md", "---\ndescription: Parts\n---\nFarewell.\n")]);
     team.ok(&["publish", "other", "-m", "Fix", "--emergency", "outage"]);
-    let shown = team.run(&["approve", "2", "--as", "bob"]);
-    assert_eq!(shown.code, "14", "{}{}", shown.stdout, shown.stderr);
+    team.approve_fails("14", &["2", "--as", "bob"]);
 }
 
 #[test]
@@ -140,4 +150,30 @@ fn init_that_publishes_nothing_fails() {
     team.write("prompts", &[("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
     let refused = team.run(&["init", "--from", "prompts"]);
     assert_eq!(refused.code, "13", "{refused:?}");
+}
+
+// req: S-295
+#[test]
+fn publish_lists_what_breaks_and_what_opens() {
+    let required = "---\ndescription: x\narguments:\n  - name: who\n    required: true\n---\nHello {{ who }}.\n";
+    let closed = "---\ndescription: Pays\naccess:\n  roles: [boss]\n---\nPay.\n";
+    let team = Team::with(&[("hello.md", &required.replace("true", "false")), ("pay.md", closed)]);
+    team.write("prompts", &[("hello.md", required)]);
+    let published = team.ok(&["publish", "prompts", "-m", "Who"]);
+    assert!(published.contains("breaking: prompt hello: `who` became required"), "{published}");
+    team.policy(&["--breaking", "off"]);
+    team.write(
+        "prompts",
+        &[("hello.md", &required.replace("who", "name")), ("pay.md", &closed.replace("boss", "boss, hr"))],
+    );
+    let open = team.ok(&["publish", "prompts", "-m", "Name"]);
+    assert!(open.contains("opening: `pay`: it is open to") && open.contains("has to confirm"), "{open}");
+    let shown = team.ok(&["proposals", "3"]);
+    let next = shown.lines().find_map(|line| line.strip_prefix("next: `promptshelf ")).expect("a suggestion");
+    assert!(next.contains("--confirm"), "{next}");
+    assert_eq!(team.approve(&["3", "--as", "bob"])["state"], "open", "no name was confirmed");
+    let words: Vec<&str> = next.trim_end_matches('`').split(' ').collect();
+    let approved = team.json(&[&words[..], &["--as", "bob"]].concat());
+    assert_eq!((&approved["state"], &approved["revision"]), (&json!("published"), &json!(3)));
+    assert_eq!(approved["effects"][0]["name"], "access-opened:pay");
 }

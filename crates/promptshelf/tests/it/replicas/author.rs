@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use promptshelf_store::{
-    Actor, Change, ChannelName, CheckReport, Checker, Publish, RevisionKind, Store, StoreError, StoreUrl,
+    Actor, Change, ChannelName, CheckReport, Checker, Effect, Publish, RevisionKind, Store, StoreError, StoreUrl,
 };
 
 use promptshelf::{server::channels::LibraryChecker, source::MemoryTree};
@@ -14,6 +14,10 @@ struct Unchecked;
 impl Checker for Unchecked {
     fn check(&self, _: &MemoryTree, _: bool) -> CheckReport {
         CheckReport::default()
+    }
+
+    fn effects(&self, _: &MemoryTree, _: &MemoryTree) -> Vec<Effect> {
+        Vec::new()
     }
 }
 
@@ -76,7 +80,7 @@ impl Author {
             changes: files.into_iter().map(change).collect(),
             dry_run: false,
         };
-        let actor = Actor { name: "ada".to_owned(), may_publish: true };
+        let actor = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
         let published = self.store.publish(publish, &actor, Arc::clone(&self.checker)).await?;
         Ok(published.proposal.revision.expect("the policy asks for nothing"))
     }

@@ -60,17 +60,22 @@ Examples:
   promptshelf proposals 7 --store sqlite:team.db";
 
 pub(in crate::args) const APPROVE_EXAMPLES: &str = "\
-An approval is of exactly the present changes, or of those with --digest. It
-does not count any more once the author changes the proposal.
+An approval is of exactly the changes that were read: --digest names them, as
+`proposals NUMBER` shows it. It does not count any more once the author changes
+the proposal. What opens something, and with `policy --breaking off` what breaks
+calls, needs a --confirm each.
 
 Examples:
   promptshelf proposals 7 --store sqlite:team.db
   promptshelf approve 7 --digest 3f9a41c2 --store sqlite:team.db
-  promptshelf approve 7 --url https://prompts.example.com";
+  promptshelf approve 7 --digest 3f9a41c2 --confirm access-opened:payroll \\
+    --url https://prompts.example.com";
 
 pub(in crate::args) const PROMOTE_EXAMPLES: &str = "\
-A promotion is a proposal like any other: if the policy of the channel requires
-more, it stays open. A prompt brings in its partials and attachments; --dry-run
+A promotion takes what the source has changed since the last one. What only the
+target has or has changed stays, and is named; a file that both have changed is a
+conflict (exit code 14). It is a proposal like any other: if the policy of the
+channel requires more, it stays open. A prompt brings in its partials and attachments; --dry-run
 lists the other prompts that change with them, and the calls of the last 30 days
 that would fail.
 
@@ -89,6 +94,9 @@ Examples:
     --store sqlite:team.db";
 
 pub(in crate::args) const POLICY_EXAMPLES: &str = "\
+Every change is kept in the history. Through a server, a policy that is looser
+than a present one with approvals is a proposal, and needs these approvals.
+
 Examples:
   promptshelf policy --store sqlite:team.db
   promptshelf policy --store sqlite:team.db --channel production \\

@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn actor(arguments: &ActorArguments, place: &Place) -> Result<Actor, Failure> {
     match (place.is_server(), &arguments.name) {
         (false, _) => local_actor(arguments),
-        (true, None) => Ok(Actor { name: String::new(), may_publish: false }),
+        (true, None) => Ok(Actor { name: String::new(), may_publish: false, may_administer: false }),
         (true, Some(_)) => {
             Err(Failure::new(Exit::Usage, "`--as` and `--url` exclude each other: a server knows the caller")
                 .help("leave out `--as`; the author is the name of the token or of the sign-in"))
@@ -30,7 +30,7 @@ pub(super) fn local_actor(arguments: &ActorArguments) -> Result<Actor, Failure> 
     };
     let is_valid = |name: &String| !name.trim().is_empty() && !name.contains(char::is_control);
     match name.filter(is_valid) {
-        Some(name) => Ok(Actor { name, may_publish: true }),
+        Some(name) => Ok(Actor { name, may_publish: true, may_administer: true }),
         None if arguments.name.is_some() => {
             Err(Failure::new(Exit::Usage, "`--as` expects a name, without control characters"))
         }

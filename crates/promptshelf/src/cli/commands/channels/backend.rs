@@ -5,8 +5,8 @@ use std::sync::Arc;
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{
     Actor, ChannelInfo, ChannelName, Checker, Digest, Evaluation, EvaluationQuery, FileEntry, Head, HistoryQuery,
-    NewEvaluation, Policy, PolicyGuard, Proposal, ProposalEvaluations, ProposalQuery, Publish, Published, Revision,
-    RolloutReport, Served, Store, Verdict,
+    NewEvaluation, NewReview, Policy, PolicyChange, PolicyGuard, PolicyOutcome, Promotion, Proposal,
+    ProposalEvaluations, ProposalQuery, Publish, Published, Revision, RolloutReport, Served, Store,
 };
 
 use super::{
@@ -48,11 +48,22 @@ impl Backend {
         channel: &ChannelName,
         policy: &Policy,
         guard: &PolicyGuard,
+        message: &str,
         actor: &Actor,
-    ) -> Answer<ChannelInfo> {
+    ) -> Answer<PolicyOutcome> {
         match self {
-            Backend::Store(store) => Ok(store.set_policy(channel, policy, guard, actor).await?),
-            Backend::Server(server) => server.set_policy(channel, policy, guard).await,
+            Backend::Store(store) => {
+                Ok(PolicyOutcome::Changed(store.set_policy(channel, policy, guard, message, actor).await?))
+            }
+            Backend::Server(server) => server.set_policy(channel, policy, guard, message).await,
+        }
+    }
+
+    /// Returns the newest changes of a policy.
+    pub(super) async fn policy_history(&self, channel: &ChannelName, limit: usize) -> Answer<Vec<PolicyChange>> {
+        match self {
+            Backend::Store(store) => Ok(store.policy_history(channel, None, limit).await?),
+            Backend::Server(server) => server.policy_history(channel, limit).await,
         }
     }
 
@@ -128,24 +139,25 @@ impl Backend {
         }
     }
 
-    pub(super) async fn publish_proposal(&self, id: u64, emergency: String, actor: &Actor) -> Answer<Published> {
-        match self {
-            Backend::Store(store) => Ok(store.publish_proposal(id, Some(emergency), actor, checker()).await?),
-            Backend::Server(server) => server.publish_proposal(id, &emergency).await,
-        }
-    }
-
-    pub(super) async fn review(
+    pub(super) async fn publish_proposal(
         &self,
         id: u64,
-        verdict: Verdict,
-        note: &str,
         digest: Digest,
+        emergency: String,
         actor: &Actor,
     ) -> Answer<Published> {
         match self {
-            Backend::Store(store) => Ok(store.review(id, verdict, note, Some(digest), actor, checker()).await?),
-            Backend::Server(server) => server.review(id, verdict, note, digest).await,
+            Backend::Store(store) => {
+                Ok(store.publish_proposal(id, Some(digest), Some(emergency), actor, checker()).await?)
+            }
+            Backend::Server(server) => server.publish_proposal(id, digest, &emergency).await,
+        }
+    }
+
+    pub(super) async fn review(&self, id: u64, review: &NewReview, actor: &Actor) -> Answer<Published> {
+        match self {
+            Backend::Store(store) => Ok(store.review(id, review, actor, checker()).await?),
+            Backend::Server(server) => server.review(id, review).await,
         }
     }
 
@@ -183,18 +195,10 @@ impl Backend {
         }
     }
 
-    pub(super) async fn promote(
-        &self,
-        from: &ChannelName,
-        to: &ChannelName,
-        prompts: &[String],
-        message: &str,
-        dry_run: bool,
-        actor: &Actor,
-    ) -> Answer<Published> {
+    pub(super) async fn promote(&self, promotion: &Promotion, actor: &Actor) -> Answer<Published> {
         match self {
-            Backend::Store(store) => Ok(store.promote(from, to, prompts, message, dry_run, actor, checker()).await?),
-            Backend::Server(server) => server.promote(from, to, prompts, message, dry_run).await,
+            Backend::Store(store) => Ok(store.promote(promotion, actor, checker()).await?),
+            Backend::Server(server) => server.promote(promotion).await,
         }
     }
 

@@ -1,9 +1,9 @@
 //! `promptshelf history`: the revisions of a channel.
 
-use std::io::Write;
+use std::{cmp::Reverse, io::Write};
 
 use jiff::{Timestamp, civil, tz::TimeZone};
-use promptshelf_store::{HistoryQuery, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
+use promptshelf_store::{HistoryQuery, PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
 use serde_json::{Value, json};
 
 use super::{access::Place, backend::Backend, report};
@@ -32,13 +32,21 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
             }
             _ => None,
         };
-        Ok((revisions, served))
+        // Changes of the policy belong to the whole channel.
+        let policies = match (&arguments.prompt, at) {
+            (None, None) => store.policy_history(channel, usize::from(arguments.limit)).await?,
+            _ => Vec::new(),
+        };
+        Ok((revisions, policies, served))
     };
-    let (revisions, served) = place.using(read).await?;
+    let (revisions, policies, served) = place.using(read).await?;
     if arguments.json {
         let mut history = json!({ "revisions": revisions.iter().map(to_json).collect::<Value>() });
         if let Some(served) = served {
             history["served"] = json!(served);
+        }
+        if arguments.prompt.is_none() && at.is_none() {
+            history["policies"] = json!(policies);
         }
         return report::print_json(&history);
     }
@@ -46,7 +54,14 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     if revisions.is_empty() {
         writeln!(output.out, "{channel} has no revisions")?;
     }
-    let rows: Vec<Vec<String>> = revisions.iter().map(|revision| row(revision, &output)).collect();
+    // Older changes than the oldest revision that is shown belong to the next page.
+    let oldest = revisions.last().filter(|_| revisions.len() >= usize::from(arguments.limit)).map(|last| last.at);
+    let policies = policies.iter().filter(|change| oldest.is_none_or(|oldest| change.at >= oldest));
+    let mut rows: Vec<(Timestamp, Vec<String>)> =
+        policies.map(|change| (change.at, policy_row(change, &output))).collect();
+    rows.extend(revisions.iter().map(|revision| (revision.at, row(revision, &output))));
+    rows.sort_by_key(|(at, _)| Reverse(*at));
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, row)| row).collect();
     report::print_table(&mut output, "", &rows)?;
     if let Some(served) = served {
         print_served(&mut output, &served)?;
@@ -75,6 +90,7 @@ fn to_json(revision: &Revision) -> Value {
         "message": revision.message,
         "at": revision.at,
         "prompts": revision.prompts,
+        "policy": revision.policy,
     });
     if !revision.approved_by.is_empty() {
         json["approvedBy"] = json!(revision.approved_by);
@@ -107,7 +123,12 @@ fn row<W: Write>(revision: &Revision, output: &Output<W>) -> Vec<String> {
         RevisionKind::Publish => "publish",
         RevisionKind::Promote => "promote",
         RevisionKind::Rollback => "rollback",
+        RevisionKind::Policy => "policy",
     };
+    let under = revision.policy.as_ref().map(|policy| match (policy.approvals, policy.four_eyes) {
+        (approvals, false) => format!("; published under: {}", count(approvals as usize, "approval")),
+        (approvals, true) => format!("; published under: {}, four eyes", count(approvals.max(1) as usize, "approval")),
+    });
     vec![
         revision.number.to_string(),
         revision.digest.map_or_else(|| "-".to_owned(), |digest| digest.short()),
@@ -115,7 +136,33 @@ fn row<W: Write>(revision: &Revision, output: &Output<W>) -> Vec<String> {
         kind.to_owned(),
         shortened(&output.line(&revision.author), AUTHOR_COLUMNS),
         shortened(&output.line(&summary(&revision.prompts)), MESSAGE_COLUMNS),
-        shortened(&output.line(&message), MESSAGE_COLUMNS * 2),
+        shortened(&output.line(&message), MESSAGE_COLUMNS * 2) + &under.unwrap_or_default(),
+    ]
+}
+
+/// The row of a change of the policy.
+fn policy_row<W: Write>(change: &PolicyChange, output: &Output<W>) -> Vec<String> {
+    const AUTHOR_COLUMNS: usize = 20;
+
+    let before = change.before.clone().unwrap_or_default();
+    let mut told = vec![report::policy_changes(&before, &change.after).join(", ")];
+    if let Some(reason) = &change.emergency {
+        told.push(format!("EMERGENCY ({reason})"));
+    }
+    if !change.approved_by.is_empty() {
+        told.push(format!("approved by {}", change.approved_by.join(", ")));
+    }
+    if change.by_operator {
+        told.push("with access to the database".to_owned());
+    }
+    let message = if change.message.is_empty() { String::new() } else { format!(": {}", change.message) };
+    vec![
+        String::new(),
+        report::time(change.at),
+        "policy".to_owned(),
+        shortened(&output.line(&change.actor), AUTHOR_COLUMNS),
+        output.line(&told.join("; ")).into_owned(),
+        output.line(message.trim_start_matches(": ")).into_owned(),
     ]
 }
 

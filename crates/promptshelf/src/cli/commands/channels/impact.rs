@@ -8,11 +8,14 @@ use promptshelf_server::{
     usage::{IMPACT_WINDOW, RecentCalls, UsageReport},
 };
 use promptshelf_source::{MemoryFile, MemoryTree};
-use promptshelf_store::{ChannelName, Published};
+use promptshelf_store::{ChannelName, Effect, EffectImpact, Proposal, Published};
 use serde_json::{Value, json};
 
 use super::{access::Place, backend::Backend, report, usage::usage};
 use crate::{exit::Failure, output::Output};
+
+/// The most effects that are printed.
+const MAX_EFFECTS: usize = 50;
 
 /// A difference with the calls of the last 30 days that it affects; `None` if the figures do not decide it.
 #[derive(Clone, Debug)]
@@ -81,6 +84,68 @@ fn between(before: MemoryTree, after: MemoryTree) -> Vec<Difference> {
     match (TreePreview::open(before), TreePreview::open(after)) {
         (Ok(before), Ok(after)) => differences(&before.catalog(), &after.catalog()),
         _ => Vec::new(),
+    }
+}
+
+/// The effects of a proposal with the recent calls that they break.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CountedEffects(Vec<(Effect, Option<RecentCalls>)>);
+
+impl CountedEffects {
+    /// Joins the effects of a proposal with the figures of its channel.
+    pub(super) async fn of(backend: &Backend, proposal: &Proposal) -> CountedEffects {
+        let mut report = None;
+        if proposal.effects.iter().any(|effect| effect.calls.is_some()) {
+            match usage(backend, None, IMPACT_WINDOW, true, u64::MAX).await {
+                Ok(found) => report = Some(found),
+                Err(error) => {
+                    let reason = Failure::from(error).message;
+                    crate::output::note(&[format!("the recent calls are unknown: {reason}")]);
+                }
+            }
+        }
+        let channel = proposal.channel.as_str();
+        let count = |effect: &Effect| {
+            let recent = report.as_ref().and_then(|report| RecentCalls::of_effect(effect, channel, report));
+            (effect.clone(), recent)
+        };
+        CountedEffects(proposal.effects.iter().map(count).collect())
+    }
+
+    /// Prints what breaks and what opens.
+    pub(super) fn print(&self) -> Result<(), Failure> {
+        let mut output = Output::stdout();
+        if !self.0.is_empty() {
+            writeln!(output.out, "for callers:")?;
+        }
+        for (effect, recent) in self.0.iter().take(MAX_EFFECTS) {
+            let impact = match effect.impact {
+                EffectImpact::Opening => "opening: ",
+                // The sentence begins with it.
+                EffectImpact::Breaking => "",
+            };
+            let line = output.line(&format!("{impact}{}", effect.text)).into_owned();
+            writeln!(output.out, "  {line}")?;
+            if let Some(recent) = recent {
+                writeln!(output.out, "      {recent}")?;
+            }
+        }
+        if let Some(more) = self.0.len().checked_sub(MAX_EFFECTS).filter(|more| *more > 0) {
+            writeln!(output.out, "  and {more} more")?;
+        }
+        Ok(output.out.flush()?)
+    }
+
+    /// Adds them to the JSON of an outcome.
+    pub(super) fn add_to(&self, outcome: &mut Value) {
+        let effect = |(effect, recent): &(Effect, Option<RecentCalls>)| {
+            let mut json = json!(effect);
+            json["recent"] = json!(recent);
+            json
+        };
+        if !self.0.is_empty() {
+            outcome["effects"] = self.0.iter().map(effect).collect();
+        }
     }
 }
 

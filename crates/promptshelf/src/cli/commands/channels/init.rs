@@ -49,7 +49,7 @@ async fn fill(
     match store.channel(channel).await {
         Ok(_) => {}
         Err(StoreError::NotFound { .. }) => {
-            store.set_policy(channel, &Policy::default(), &PolicyGuard::Absent, actor).await?;
+            store.set_policy(channel, &Policy::default(), &PolicyGuard::Absent, "", actor).await?;
         }
         Err(error) => return Err(error.into()),
     }

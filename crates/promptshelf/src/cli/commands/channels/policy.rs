@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use promptshelf_store::{Actor, ChannelInfo, CheckLevel, Policy, PolicyGuard, PolicyRoles, StoreError};
+use promptshelf_store::{
+    Actor, ChannelInfo, CheckLevel, Policy, PolicyGuard, PolicyOutcome, Proposal, Published, StoreError,
+};
 use serde_json::{Value, json};
 
 use super::{access::Place, actor::actor, answer::BackendError, backend::Backend, report};
@@ -15,10 +17,14 @@ use crate::{
 pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, arguments.channel.as_ref())?;
     let actor = actor(&arguments.actor, &place)?;
-    let work = async |store: &Backend| channels(store, arguments, &place, &actor).await;
-    let channels = match arguments.change.is_empty() {
+    let work = async |store: &Backend| shown(store, arguments, &place, &actor).await;
+    let shown = match arguments.change.is_empty() {
         true => place.using(work).await?,
         false => place.changing(work).await?,
+    };
+    let channels = match shown {
+        Shown::Channels(channels) => channels,
+        Shown::Proposed(proposal) => return print_proposed(*proposal, &place, arguments.json),
     };
     if arguments.json {
         return report::print_json(&match place.named_channel() {
@@ -35,35 +41,49 @@ pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
     Ok(output.out.flush()?)
 }
 
-/// Returns the channels that are shown, after the change.
-async fn channels(
-    store: &Backend,
-    arguments: &PolicyArguments,
-    place: &Place,
-    actor: &Actor,
-) -> Result<Vec<ChannelInfo>, Failure> {
-    let Some(channel) = place.named_channel() else { return Ok(store.channels().await?) };
+/// What the command shows after the change.
+enum Shown {
+    Channels(Vec<ChannelInfo>),
+    Proposed(Box<Proposal>),
+}
+
+fn print_proposed(proposal: Proposal, place: &Place, is_json: bool) -> Result<(), Failure> {
+    let published = Published { proposal, prompts: Vec::new(), findings: Vec::new(), kept: Vec::new() };
+    if is_json {
+        return report::print_json(&report::outcome(&published));
+    }
+    report::print_line("the new policy is looser than the present one, and needs its approvals")?;
+    report::print_outcome(&published, place, false)
+}
+
+async fn shown(store: &Backend, arguments: &PolicyArguments, place: &Place, actor: &Actor) -> Result<Shown, Failure> {
+    let Some(channel) = place.named_channel() else { return Ok(Shown::Channels(store.channels().await?)) };
     let present = store.channel(channel).await;
     if arguments.change.is_empty() {
-        return Ok(vec![present?]);
+        return Ok(Shown::Channels(vec![present?]));
     }
     let (policy, guard) = match present {
         Ok(info) => (info.policy.clone(), PolicyGuard::Is(info.policy)),
         Err(BackendError::Store(StoreError::NotFound { .. })) => (Policy::default(), PolicyGuard::Absent),
         Err(error) => return Err(error.into()),
     };
-    Ok(vec![store.set_policy(channel, &arguments.change.applied(policy), &guard, actor).await?])
+    let policy = arguments.change.applied(policy);
+    Ok(match store.set_policy(channel, &policy, &guard, &arguments.message, actor).await? {
+        PolicyOutcome::Changed(info) => Shown::Channels(vec![info]),
+        PolicyOutcome::Proposed(proposal) => Shown::Proposed(proposal),
+    })
 }
 
 impl PolicyChange {
     fn is_empty(&self) -> bool {
-        let PolicyChange { approvals, four_eyes, checks, tests, evaluations, no_regression, roles } = self;
+        let PolicyChange { approvals, four_eyes, checks, tests, breaking, evaluations, no_regression, roles } = self;
         let is_judged = evaluations.is_some() || no_regression.is_some();
         !is_judged
             && approvals.is_none()
             && four_eyes.is_none()
             && checks.is_none()
             && tests.is_none()
+            && breaking.is_none()
             && roles.is_empty()
     }
 
@@ -89,6 +109,7 @@ impl PolicyChange {
                 .as_ref()
                 .map_or(policy.evaluations, |names| names.iter().filter(|name| !name.is_empty()).cloned().collect()),
             no_regression: self.no_regression.map_or(policy.no_regression, bool::from),
+            no_breaking: self.breaking.map_or(policy.no_breaking, |switch| !bool::from(switch)),
             roles,
         }
     }
@@ -100,28 +121,17 @@ fn to_json(info: &ChannelInfo) -> Value {
 
 fn row(info: &ChannelInfo) -> Vec<String> {
     let ChannelInfo { name, head, policy, .. } = info;
-    let switch = |on: bool| if on { "on" } else { "off" };
-    let checks = match policy.checks {
-        CheckLevel::Errors => "errors",
-        CheckLevel::Warnings => "warnings",
-        CheckLevel::Off => "off",
-    };
-    let mut row = vec![
-        name.to_string(),
-        format!("revision {}", head.revision),
-        format!("approvals {}", policy.approvals),
-        format!("four-eyes {}", switch(policy.four_eyes)),
-        format!("checks {checks}"),
-        format!("tests {}", switch(policy.tests)),
-    ];
-    if !policy.evaluations.is_empty() {
-        row.push(format!("evaluations {}", policy.evaluations.join(",")));
-        row.push(format!("no-regression {}", switch(policy.no_regression)));
+    let mut row = vec![name.to_string(), format!("revision {}", head.revision)];
+    for (condition, value) in report::conditions(policy) {
+        let is_shown = match condition {
+            "breaking" => policy.no_breaking,
+            "evaluations" | "no-regression" => !policy.evaluations.is_empty(),
+            "propose" | "review" | "publish" | "administer" => value != "every role",
+            _ => true,
+        };
+        if is_shown {
+            row.push(format!("{condition} {value}"));
+        }
     }
-    let PolicyRoles { propose, review, publish, administer } = &policy.roles;
-    let named = [("propose", propose), ("review", review), ("publish", publish), ("administer", administer)];
-    row.extend(
-        named.iter().filter(|(_, roles)| !roles.is_empty()).map(|(verb, roles)| format!("{verb}={}", roles.join(","))),
-    );
     row
 }

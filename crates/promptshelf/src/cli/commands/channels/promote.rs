@@ -1,40 +1,89 @@
 //! `promptshelf promote` and `rollback`.
 
-use promptshelf_store::{ChannelName, Published};
+use promptshelf_store::{Promotion, Published, StoreError};
+use serde_json::json;
 
 use super::{
-    access::{Place, current, to_listing},
+    access::Place,
     actor::actor,
     answer::BackendError,
     backend::Backend,
-    impact, report,
+    impact::{self, CountedEffects},
+    report,
 };
 use crate::{
     args::channels::{PromoteArguments, RollbackArguments},
     exit::{Exit, Failure},
+    output::count,
+    working_copy::named,
 };
 
 pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?;
     let actor = actor(&arguments.change.actor, &place)?;
-    let PromoteArguments { from, to, prompts, change, .. } = arguments;
+    let PromoteArguments { from, to, prompts, all, change, .. } = arguments;
     if from == to {
         return Err(Failure::new(Exit::Usage, "`--from` and `--to` name the same channel"));
     }
-    let message = report::message(arguments.change.message.as_ref(), "dry run")?;
+    let promotion = Promotion {
+        from: from.clone(),
+        to: to.clone(),
+        prompts: prompts.clone(),
+        all: *all,
+        message: report::message(arguments.change.message.as_ref(), "dry run")?,
+        dry_run: change.dry_run,
+    };
     let promote = async |store: &Backend| {
-        if prompts.is_empty() && has_same_files(store, (from, None), to).await? {
-            return report::print_unchanged(store, to, change.json).await;
-        }
-        let promoting = store.promote(from, to, prompts, &message, change.dry_run, &actor);
-        let published = place.waiting(promoting).await.map_err(failure)?;
+        let published = match place.waiting(store.promote(&promotion, &actor)).await {
+            Err(BackendError::Store(StoreError::Unchanged { .. })) => {
+                return report::print_unchanged(store, to, change.json).await;
+            }
+            published => published.map_err(|error| conflict(error, &promotion))?,
+        };
         if change.dry_run {
             let differences = impact::of_copied(store, &published, (from, None)).await?;
+            if !change.json {
+                print_kept(&published, &promotion)?;
+            }
             return impact::print_dry_run(&published, &place, &differences, change.json);
         }
-        print(&published, &place, change.json)
+        let effects = CountedEffects::of(store, &published.proposal).await;
+        print(&published, &place, &effects, change.json, Some(&promotion))
     };
     place.changing(promote).await
+}
+
+/// Names the prompts that a promotion leaves as they are.
+fn print_kept(published: &Published, promotion: &Promotion) -> Result<(), Failure> {
+    const NAMED: usize = 10;
+
+    let Published { kept, .. } = published;
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let more = match kept.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = kept.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let Promotion { from, to, .. } = promotion;
+    report::print_line(&format!("stays as it is in {to}, and not as in {from}: {named}{more}"))?;
+    report::print_line(&format!("  (--all makes {to} equal to {from}, and removes what only {to} has)"))
+}
+
+/// Converts an error of a promotion, with the way to go on.
+fn conflict(error: BackendError, promotion: &Promotion) -> Failure {
+    let BackendError::Store(StoreError::Conflict { paths, .. }) = &error else { return error.into() };
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let Promotion { from, to, .. } = promotion;
+    let message = format!(
+        "nothing was promoted: {} changed in {to} too, since {from} was last promoted to it:{}",
+        count(paths.len(), "file"),
+        named(&paths)
+    );
+    Failure::new(Exit::Conflict, message).help(format!(
+        "bring the changes of {to} into {from} and promote again, or promote with --all, which undoes them"
+    ))
 }
 
 pub(crate) async fn rollback(arguments: &RollbackArguments) -> Result<(), Failure> {
@@ -44,34 +93,41 @@ pub(crate) async fn rollback(arguments: &RollbackArguments) -> Result<(), Failur
     let message = report::message(arguments.change.message.as_ref(), "dry run")?;
     let roll_back = async |store: &Backend| {
         let channel = place.channel();
-        if prompt.is_none() && has_same_files(store, (channel, Some(*to)), channel).await? {
-            return report::print_unchanged(store, channel, change.json).await;
-        }
         let returning = store.rollback(channel, *to, prompt.as_deref(), &message, change.dry_run, &actor);
-        let published = place.waiting(returning).await.map_err(failure)?;
+        let published = match place.waiting(returning).await {
+            Err(BackendError::Store(StoreError::Unchanged { .. })) => {
+                return report::print_unchanged(store, channel, change.json).await;
+            }
+            published => published.map_err(failure)?,
+        };
         if change.dry_run {
             let differences = impact::of_copied(store, &published, (channel, Some(*to))).await?;
             return impact::print_dry_run(&published, &place, &differences, change.json);
         }
-        print(&published, &place, change.json)
+        let effects = CountedEffects::of(store, &published.proposal).await;
+        print(&published, &place, &effects, change.json, None)
     };
     place.changing(roll_back).await
 }
 
-/// Whether the newest revision of a channel has the files of another one.
-async fn has_same_files(
-    store: &Backend,
-    (from, revision): (&ChannelName, Option<u64>),
-    to: &ChannelName,
-) -> Result<bool, Failure> {
-    let (_, wanted) = store.files(from, revision).await?;
-    Ok(current(store, to).await?.is_some_and(|(_, present)| present == to_listing(&wanted)))
-}
-
-fn print(published: &Published, place: &Place, is_json: bool) -> Result<(), Failure> {
-    match is_json {
-        true => report::print_json(&report::outcome_with_prompts(published, false))?,
-        false => report::print_outcome(published, place, false)?,
+fn print(
+    published: &Published,
+    place: &Place,
+    effects: &CountedEffects,
+    is_json: bool,
+    promotion: Option<&Promotion>,
+) -> Result<(), Failure> {
+    if is_json {
+        let mut outcome = report::outcome_with_prompts(published, false);
+        if promotion.is_some() {
+            outcome["kept"] = json!(published.kept);
+        }
+        effects.add_to(&mut outcome);
+        report::print_json(&outcome)?;
+    } else {
+        report::print_outcome(published, place, false)?;
+        effects.print()?;
+        promotion.map_or(Ok(()), |promotion| print_kept(published, promotion))?;
     }
     report::verdict(published, place)
 }

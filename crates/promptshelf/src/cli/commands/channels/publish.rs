@@ -10,7 +10,7 @@ use super::{
     actor::actor,
     answer::BackendError,
     backend::Backend,
-    impact::{self, CountedDifference},
+    impact::{self, CountedDifference, CountedEffects},
     report,
 };
 use crate::{
@@ -67,7 +67,12 @@ async fn publish(
     let sending = store.publish(publish, actor);
     let published =
         crate::terminal::Progress::new(crate::output::visible_line(&what).into_owned()).during(sending).await;
-    let published = published.map_err(|error| failure(error, arguments, place))?;
+    let published = match published {
+        Err(BackendError::Store(StoreError::Unchanged { .. })) => {
+            return report::print_unchanged(store, place.channel(), arguments.change.json).await;
+        }
+        published => published.map_err(|error| failure(error, arguments, place))?,
+    };
     if !arguments.change.dry_run && published.proposal.state == ProposalState::Published {
         plan.move_marker(store, copy, pulled.as_ref(), place.channel(), published.proposal.revision).await?;
     }
@@ -77,7 +82,11 @@ async fn publish(
     } else {
         Vec::new()
     };
-    print(arguments, place, &published, &warned)
+    let effects = match arguments.change.dry_run {
+        true => CountedEffects::default(),
+        false => CountedEffects::of(store, &published.proposal).await,
+    };
+    print(arguments, place, &published, (&warned, &effects))
 }
 
 /// The changes that make a channel equal to a folder.
@@ -178,7 +187,7 @@ fn print(
     arguments: &PublishArguments,
     place: &Place,
     published: &Published,
-    differences: &[CountedDifference],
+    (differences, effects): (&[CountedDifference], &CountedEffects),
 ) -> Result<(), Failure> {
     match (arguments.change.json, arguments.change.dry_run) {
         // An emergency passes the policy.
@@ -187,11 +196,14 @@ fn print(
             printed => printed,
         },
         (true, false) => {
-            report::print_json(&report::outcome(published))?;
+            let mut outcome = report::outcome(published);
+            effects.add_to(&mut outcome);
+            report::print_json(&outcome)?;
             report::verdict(published, place)
         }
         (false, false) => {
             report::print_outcome(published, place, false)?;
+            effects.print()?;
             report::verdict(published, place)
         }
     }

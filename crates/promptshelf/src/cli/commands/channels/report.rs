@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use promptshelf_store::{
-    ChannelName, CheckSummary, FileChange, PromptChange, PromptChangeKind, ProposalState, Published, RevisionKind,
-    StoreError,
+    ChannelName, CheckLevel, CheckSummary, FileChange, Policy, PolicyRoles, PromptChange, PromptChangeKind,
+    ProposalState, Published, RevisionKind, StoreError,
 };
 use serde_json::{Value, json};
 
@@ -88,10 +88,16 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
             };
             writeln!(output.out, "published: {channel} is at revision {revision} (proposal {}{how})", proposal.id)?;
         }
+        (ProposalState::Published, None) => {
+            writeln!(output.out, "the policy of {channel} is changed (proposal {})", proposal.id)?;
+        }
         (state, _) => writeln!(output.out, "proposal {} for {channel} is {}", proposal.id, self::state(state))?,
     }
     print_prompts(&mut output, &published.prompts)?;
-    writeln!(output.out, "checks: {}", checks(&proposal.checks))?;
+    match &proposal.policy {
+        Some(proposed) => print_policy_changes(&mut output, &proposed.before, &proposed.after)?,
+        None => writeln!(output.out, "checks: {}", checks(&proposal.checks))?,
+    }
     if is_dry_run || proposal.state == ProposalState::Open {
         for finding in published.findings.iter().take(MAX_FINDINGS) {
             let finding = output.line(finding).into_owned();
@@ -101,6 +107,10 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
     for lack in &proposal.lacks {
         let lack = output.line(lack).into_owned();
         writeln!(output.out, "lacks: {lack}")?;
+    }
+    for warning in &proposal.warnings {
+        let warning = output.line(&warning.text).into_owned();
+        writeln!(output.out, "warning: {warning}")?;
     }
     if !is_dry_run && place.is_server() && proposal.state == ProposalState::Open && proposal.lacks.is_empty() {
         writeln!(output.out, "lacks: a publish by a caller with the scope library:publish, or with more roles")?;
@@ -123,7 +133,7 @@ pub(super) fn verdict(published: &Published, place: &Place) -> Result<(), Failur
     let proposal = &published.proposal;
     let exit = |code: &str| match code {
         "check-errors" | "check-warnings" | "tests-failed" => Some(Exit::Policy),
-        "changed-since" => Some(Exit::Conflict),
+        "changed-since" | "policy-changed-since" => Some(Exit::Conflict),
         _ => None,
     };
     let Some((exit, reason)) = proposal.reasons.iter().find_map(|reason| Some((exit(&reason.code)?, reason))) else {
@@ -143,12 +153,62 @@ pub(super) fn verdict(published: &Published, place: &Place) -> Result<(), Failur
     })
 }
 
+/// Prints the conditions of a policy that differ.
+pub(super) fn print_policy_changes<W: Write>(
+    output: &mut Output<W>,
+    before: &Policy,
+    after: &Policy,
+) -> Result<(), Failure> {
+    for change in policy_changes(before, after) {
+        let change = output.line(&change).into_owned();
+        writeln!(output.out, "  {change}")?;
+    }
+    Ok(())
+}
+
+/// Returns the conditions of a policy, in the words of the options of `promptshelf policy`.
+pub(super) fn conditions(policy: &Policy) -> Vec<(&'static str, String)> {
+    let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
+    let checks = match policy.checks {
+        CheckLevel::Errors => "errors",
+        CheckLevel::Warnings => "warnings",
+        CheckLevel::Off => "off",
+    };
+    let names = |names: &[String], none: &str| if names.is_empty() { none.to_owned() } else { names.join(",") };
+    let PolicyRoles { propose, review, publish, administer } = &policy.roles;
+    vec![
+        ("approvals", policy.approvals.to_string()),
+        ("four-eyes", switch(policy.four_eyes)),
+        ("checks", checks.to_owned()),
+        ("tests", switch(policy.tests)),
+        ("breaking", switch(!policy.no_breaking)),
+        ("evaluations", names(&policy.evaluations, "none")),
+        ("no-regression", switch(policy.no_regression)),
+        ("propose", names(propose, "every role")),
+        ("review", names(review, "every role")),
+        ("publish", names(publish, "every role")),
+        ("administer", names(administer, "every role")),
+    ]
+}
+
+/// Describes the conditions of a policy that differ: `approvals 2 → 0`.
+pub(super) fn policy_changes(before: &Policy, after: &Policy) -> Vec<String> {
+    let pairs = conditions(before).into_iter().zip(conditions(after));
+    let changed = pairs.filter(|((_, before), (_, after))| before != after);
+    changed.map(|((name, before), (_, after))| format!("{name} {before} → {after}")).collect()
+}
+
 /// Prints changed prompts, aligned.
 pub(super) fn print_prompts<W: Write>(output: &mut Output<W>, prompts: &[PromptChange]) -> Result<(), Failure> {
     let rows = prompts.iter().map(|prompt| {
         let version = match prompt.change {
             PromptChangeKind::Removed => format!("was version {}", prompt.version),
             _ if prompt.version == 0 => "new version".to_owned(),
+            PromptChangeKind::Changed if prompt.previous.is_some_and(|before| before != prompt.version) => {
+                let before = prompt.previous.unwrap_or_default();
+                let older = if before > prompt.version { " (older)" } else { "" };
+                format!("version {before} → {}{older}", prompt.version)
+            }
             _ => format!("version {}", prompt.version),
         };
         vec![change(prompt.change).to_owned(), output.line(&prompt.name).into_owned(), version]
@@ -200,6 +260,7 @@ pub(super) fn kind(kind: RevisionKind) -> &'static str {
         RevisionKind::Publish => "publish",
         RevisionKind::Promote => "promotion",
         RevisionKind::Rollback => "rollback",
+        RevisionKind::Policy => "change of the policy",
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use promptshelf_store::{Digest, Proposal, ProposalQuery, ProposalState, Published, StoreError, Verdict};
+use promptshelf_store::{
+    Digest, EffectImpact, NewReview, Proposal, ProposalQuery, ProposalState, Published, StoreError, Verdict,
+};
 use serde_json::json;
 
 use super::{
@@ -10,14 +12,16 @@ use super::{
     actor::actor,
     answer::BackendError,
     backend::Backend,
-    impact::{self, CountedDifference},
+    impact::{self, CountedDifference, CountedEffects},
     report,
     unified::FileDifference,
 };
 use crate::{
     args::channels::{ApproveArguments, ProposalsArguments, RejectArguments},
+    command_line::shell_word,
     exit::{Exit, Failure},
     output::{Output, count, shortened},
+    terminal::{agree, is_interactive},
 };
 
 /// The number of digits that stand for a digest in messages, and the least that identify one.
@@ -30,7 +34,7 @@ pub(crate) async fn proposals(arguments: &ProposalsArguments) -> Result<(), Fail
 
 async fn list(store: &Backend, arguments: &ProposalsArguments, place: &Place) -> Result<(), Failure> {
     if let Some(number) = arguments.number {
-        return show(store, place, number, arguments.json).await;
+        return show(store, place, number, arguments.json).await.map(drop);
     }
     let state = (!arguments.all).then_some(ProposalState::Open);
     let query = ProposalQuery { channel: place.named_channel().cloned(), state, ..ProposalQuery::default() };
@@ -69,18 +73,22 @@ fn print_summary<W: Write>(output: &mut Output<W>, proposal: &Proposal) -> Resul
         let lack = output.line(lack).into_owned();
         writeln!(output.out, "    lacks: {lack}")?;
     }
+    for warning in &proposal.warnings {
+        let warning = output.line(&warning.text).into_owned();
+        writeln!(output.out, "    warning: {warning}")?;
+    }
     Ok(())
 }
 
 /// Shows a proposal with its changes and reviews.
-async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Result<(), Failure> {
+async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Result<Proposal, Failure> {
     let proposal = place.waiting(store.proposal(number)).await?;
     let contents = store.proposal_contents(number).await?;
     let differences: Vec<FileDifference<'_>> = contents
         .iter()
         .map(|(path, before, after)| FileDifference { path, before: before.as_deref(), after: after.as_deref() })
         .collect();
-    let warned = if proposal.state == ProposalState::Open {
+    let warned = if proposal.state == ProposalState::Open && proposal.policy.is_none() {
         let changes = contents.iter().map(|(path, _, after)| (path.clone(), after.clone()));
         impact::of_changes(store, &proposal.channel, changes).await?
     } else {
@@ -90,7 +98,8 @@ async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Res
         let mut json = json!({ "proposal": proposal });
         json["differences"] = warned.iter().map(CountedDifference::to_json).collect();
         json["files"] = differences.iter().map(|difference| difference.to_json()).collect();
-        return report::print_json(&json);
+        report::print_json(&json)?;
+        return Ok(proposal);
     }
     let mut output = Output::stdout();
     print_summary(&mut output, &proposal)?;
@@ -105,6 +114,11 @@ async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Res
             output.line(&format!("{} {verdict}, {}{note}", review.reviewer, report::time(review.at))).into_owned();
         writeln!(output.out, "    {line}")?;
     }
+    writeln!(output.out, "    digest {}", proposal.digest)?;
+    if let Some(proposed) = &proposal.policy {
+        writeln!(output.out, "\npolicy:")?;
+        report::print_policy_changes(&mut output, &proposed.before, &proposed.after)?;
+    }
     for difference in differences {
         writeln!(output.out)?;
         difference.print(&mut output)?;
@@ -113,11 +127,30 @@ async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Res
         writeln!(output.out)?;
     }
     impact::print_warnings(&mut output, &warned)?;
-    if proposal.state == ProposalState::Open {
-        let digest = short(&proposal.digest);
-        writeln!(output.out, "\nnext: {}", place.command(&format!("approve {number} --digest {digest}")))?;
+    for effect in proposal.effects.iter().filter(|effect| effect.impact == EffectImpact::Opening) {
+        let line = output.line(&format!("opening: {}", effect.text)).into_owned();
+        writeln!(output.out, "{line}")?;
     }
-    Ok(output.out.flush()?)
+    if proposal.state == ProposalState::Open {
+        writeln!(output.out, "\nnext: {}", place.command(&approval(&proposal)))?;
+    }
+    output.out.flush()?;
+    Ok(proposal)
+}
+
+/// Returns the words of an approval of the present changes, with all that it has to confirm.
+fn approval(proposal: &Proposal) -> String {
+    let mut words = format!("approve {} --digest {}", proposal.id, short(&proposal.digest));
+    for name in unconfirmed(proposal) {
+        words.push_str(&format!(" --confirm {}", shell_word(name)));
+    }
+    words
+}
+
+/// Returns the names of the effects that an approval still has to confirm.
+fn unconfirmed(proposal: &Proposal) -> impl Iterator<Item = &str> {
+    let reasons = proposal.reasons.iter().filter(|reason| matches!(&*reason.code, "opening" | "breaking"));
+    reasons.filter_map(|reason| reason.values.get("name").map(String::as_str))
 }
 
 fn short(digest: &Digest) -> String {
@@ -131,18 +164,60 @@ pub(crate) async fn approve(arguments: &ApproveArguments) -> Result<(), Failure>
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
     }
     let approve = async |store: &Backend| {
-        let proposal = seen(store, arguments.number, arguments.digest.as_deref(), &place).await?;
+        let (proposal, confirmed) = match &arguments.digest {
+            Some(digest) => (seen(store, arguments.number, Some(digest), &place).await?, arguments.confirm.clone()),
+            None => read_now(store, arguments, &place).await?,
+        };
         let published = match &arguments.emergency {
-            Some(reason) => place.waiting(store.publish_proposal(proposal.id, reason.clone(), &actor)).await,
+            Some(reason) => {
+                let publishing = store.publish_proposal(proposal.id, proposal.digest, reason.clone(), &actor);
+                place.waiting(publishing).await
+            }
             None => {
-                let (digest, note) = (proposal.digest, &arguments.message);
-                place.waiting(store.review(proposal.id, Verdict::Approve, note, digest, &actor)).await
+                let (digest, note) = (proposal.digest, arguments.message.clone());
+                let review = NewReview { verdict: Verdict::Approve, digest, note, confirmed };
+                place.waiting(store.review(proposal.id, &review, &actor)).await
             }
         };
-        Ok((proposal, published.map_err(|error| reviewing(error, arguments.number, &place))?))
+        let published = published.map_err(|error| reviewing(error, arguments.number, &place))?;
+        let effects = match published.proposal.state {
+            ProposalState::Published => CountedEffects::of(store, &published.proposal).await,
+            _ => CountedEffects::default(),
+        };
+        Ok((proposal, published, effects))
     };
-    let (proposal, published) = place.changing(approve).await?;
-    finish(&published, &place, arguments.json, &format!("approved changes {}", short(&proposal.digest)))
+    let (proposal, published, effects) = place.changing(approve).await?;
+    finish(&published, &place, arguments.json, &effects, &format!("approved changes {}", short(&proposal.digest)))
+}
+
+/// Shows the changes of a proposal at a terminal and asks whether to approve them. A script has to name what was read.
+async fn read_now(
+    store: &Backend,
+    arguments: &ApproveArguments,
+    place: &Place,
+) -> Result<(Proposal, Vec<String>), Failure> {
+    let number = arguments.number;
+    if !is_interactive() || arguments.json {
+        let message = "an approval needs the digest of the changes that were read: `--digest DIGEST`";
+        let look = place.command(&format!("proposals {number}"));
+        return Err(Failure::new(Exit::Usage, message).help(format!("{look} shows the changes and their digest")));
+    }
+    let proposal = show(store, place, number, false).await?;
+    let declined = || Failure::new(Exit::Failed, format!("proposal {number} was not approved"));
+    let mut confirmed = arguments.confirm.clone();
+    for name in unconfirmed(&proposal) {
+        if !confirmed.iter().any(|known| known == name) {
+            if !agree(&format!("Confirm `{name}`? [y/N] ")) {
+                return Err(declined());
+            }
+            confirmed.push(name.to_owned());
+        }
+    }
+    if agree(&format!("Approve proposal {number} with these changes? [y/N] ")) {
+        Ok((proposal, confirmed))
+    } else {
+        Err(declined())
+    }
 }
 
 pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
@@ -153,9 +228,18 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
         let outcome = match arguments.withdraw {
             true => {
                 let withdrawn = store.withdraw(proposal.id, &actor).await;
-                withdrawn.map(|proposal| Published { proposal, prompts: Vec::new(), findings: Vec::new() })
+                withdrawn.map(|proposal| Published {
+                    proposal,
+                    prompts: Vec::new(),
+                    findings: Vec::new(),
+                    kept: Vec::new(),
+                })
             }
-            false => store.review(proposal.id, Verdict::Reject, &arguments.message, proposal.digest, &actor).await,
+            false => {
+                let (digest, note) = (proposal.digest, arguments.message.clone());
+                let review = NewReview { verdict: Verdict::Reject, digest, note, confirmed: Vec::new() };
+                store.review(proposal.id, &review, &actor).await
+            }
         };
         outcome.map_err(|error| reviewing(error, arguments.number, &place))
     };
@@ -194,19 +278,28 @@ fn reviewing(error: BackendError, number: u64, place: &Place) -> Failure {
             "the author has to pull the channel, merge these files, and change the proposal: \
              `publish FOLDER --proposal NUMBER`",
         ),
-        BackendError::Store(StoreError::State { .. } | StoreError::Changed { .. }) => {
+        BackendError::Store(StoreError::State { .. } | StoreError::Unchanged { .. } | StoreError::Changed { .. }) => {
             Failure::from(error).help(look(number, place))
         }
         _ => error.into(),
     }
 }
 
-fn finish(published: &Published, place: &Place, is_json: bool, first: &str) -> Result<(), Failure> {
+fn finish(
+    published: &Published,
+    place: &Place,
+    is_json: bool,
+    effects: &CountedEffects,
+    first: &str,
+) -> Result<(), Failure> {
     if is_json {
-        report::print_json(&report::outcome(published))?;
+        let mut outcome = report::outcome(published);
+        effects.add_to(&mut outcome);
+        report::print_json(&outcome)?;
     } else {
         report::print_line(first)?;
         report::print_outcome(published, place, false)?;
+        effects.print()?;
     }
     report::verdict(published, place)
 }

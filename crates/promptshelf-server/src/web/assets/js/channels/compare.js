@@ -93,6 +93,7 @@ async function promotion(channel, from, until) {
   /** @type {Set<string>} */
   const chosen = new Set();
   const outcome = h('div');
+  const equal = /** @type {HTMLInputElement} */ (h('input', { type: 'checkbox', onchange: () => redraw() }));
   let round = new AbortController();
   const redraw = () => {
     round.abort();
@@ -101,8 +102,8 @@ async function promotion(channel, from, until) {
     const prompts = [...chosen];
     const plan = {
       operation: /** @type {const} */ ('promote'),
-      body: { from, prompts },
-      sides: { after: { promote: { from, to: channel, prompts } } },
+      body: { from, prompts, all: equal.checked },
+      sides: { after: { promote: { from, to: channel, prompts, all: equal.checked } } },
     };
     show(outcome);
     void fill(outcome, signal, () => planned(channel, plan, signal));
@@ -136,6 +137,7 @@ async function promotion(channel, from, until) {
           boxes,
         )
       : null,
+    h('label.choice', null, equal, h('span', null, revealed(t('ch.equal-to', { from, to: channel })))),
     outcome,
   ];
 }

@@ -7,6 +7,7 @@ import { t } from '../i18n.js';
 import { linkTo } from '../link.js';
 import { revealed } from '../text/invisible.js';
 import { changePill, channelLinks, kindName, pill, problem, when } from './parts.js';
+import { inWords, policyChange } from './policy.js';
 
 const PAGE = 50;
 /** Prompts of a revision that are listed. */
@@ -14,8 +15,11 @@ const MOST_PROMPTS = 20;
 
 /**
  * @typedef {{ name: string, version: number, change: 'added' | 'changed' | 'removed' }} PromptChange
+ * @typedef {import('./policy.js').Policy} Policy
+ * @typedef {{ number: number, channel: string, at: string, actor: string, before: Policy | null, after: Policy,
+ *   message: string, proposal: number | null, approvedBy: string[], emergency: string | null, byOperator: boolean }} PolicyChange
  * @typedef {{ number: number, kind: 'publish' | 'promote' | 'rollback', author: string, message: string, at: string,
- *   proposal: number, approvedBy: string[], emergency: string | null, prompts: PromptChange[],
+ *   proposal: number, approvedBy: string[], emergency: string | null, policy: Policy | null, prompts: PromptChange[],
  *   checks: { errors: number, warnings: number, tests: { passed: number, failed: number } | null } }} Revision
  */
 
@@ -27,9 +31,17 @@ export function view({ name: channel, values }, until) {
   const list = h('ol.revisions', { role: 'list' });
   const rest = h('div');
   let newest = 0;
+  /** Changes of the policy that are not listed yet, the newest first. @type {PolicyChange[]} */
+  let policies = [];
 
   /** @param {number | null} before */
   const load = async (before) => {
+    /** @param {string} at */
+    const policiesSince = (at) => {
+      const newer = policies.filter((change) => change.at >= at);
+      policies = policies.slice(newer.length);
+      return newer.map(policyEntry);
+    };
     try {
       const page = await read(`${path}${filter}${before ? `&before=${before}` : ''}`, until);
       if (until.aborted) return;
@@ -38,11 +50,12 @@ export function view({ name: channel, values }, until) {
         if (first === newest && newest) return;
         newest = first;
         show(list);
+        policies = prompt ? [] : (await read(`/channels/${encodeURIComponent(channel)}/policy/history`, until)).changes;
       }
-      put(
-        list,
-        page.revisions.map((/** @type {Revision} */ one) => entry(channel, one, newest, prompt)),
-      );
+      for (const one of /** @type {Revision[]} */ (page.revisions)) {
+        put(list, policiesSince(one.at), entry(channel, one, newest, prompt));
+      }
+      if (!page.next) put(list, policiesSince(''));
       const more = h('button', { type: 'button', onclick: () => void load(page.next) }, t('ch.older'));
       show(rest, page.next ? more : newest ? null : h('p.hint', null, t('ch.no-revisions')));
     } catch (error) {
@@ -73,6 +86,7 @@ function entry(channel, one, newest, prompt) {
     when(one.at),
     one.approvedBy.length ? h('span', null, revealed(t('ch.approved-by', { names: one.approvedBy.join(', ') }))) : null,
     one.checks.tests ? h('span', null, t('ch.tests-passed', { n: one.checks.tests.passed })) : null,
+    one.policy ? h('span', null, revealed(t('ch.published-under', { policy: inWords(one.policy).join(', ') }))) : null,
   ];
   const links = [
     h('a', { href: linkTo('revision', `${channel}/${one.number}`) }, t('ch.open'), label(one)),
@@ -104,6 +118,24 @@ function entry(channel, one, newest, prompt) {
     h('p.facts', null, facts),
     promptList(channel, one.prompts),
     h('p.links', null, links),
+  ]);
+}
+
+/** A change of the policy. @param {PolicyChange} change */
+function policyEntry(change) {
+  const { actor, at, approvedBy, byOperator, emergency, message, proposal } = change;
+  return h('li.revision', null, [
+    h('h2', null, t('ch.policy.changed'), ' ', h('span.pills', null, emergency ? pill('bad', t('ch.emergency')) : null)),
+    message ? h('p.message', null, revealed(message)) : null,
+    emergency ? h('p.problem', null, revealed(t('ch.emergency-reason', { reason: emergency }))) : null,
+    h('p.facts', null, [
+      h('strong', null, revealed(actor)),
+      when(at),
+      byOperator ? h('span', null, t('ch.policy.by-operator')) : null,
+      approvedBy.length ? h('span', null, revealed(t('ch.approved-by', { names: approvedBy.join(', ') }))) : null,
+    ]),
+    policyChange(change.before, change.after),
+    proposal ? h('p.links', null, h('a', { href: linkTo('proposal', proposal) }, t('ch.proposal', { n: String(proposal) }))) : null,
   ]);
 }
 

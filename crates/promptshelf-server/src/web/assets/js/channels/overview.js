@@ -8,14 +8,13 @@ import { linkTo } from '../link.js';
 import { revealed } from '../text/invisible.js';
 import { announce } from '../view/announce.js';
 import { pill, problem } from './parts.js';
+import { inWords } from './policy.js';
 
 const PAGE = 100;
 const QUIET = 250;
 
 /**
- * @typedef {{ approvals: number, fourEyes: boolean, checks: 'errors' | 'warnings' | 'off', tests: boolean,
- *   evaluations: string[], noRegression: boolean }} Policy
- * @typedef {{ name: string, head: { revision: number }, policy: Policy }} Channel
+ * @typedef {{ name: string, head: { revision: number }, policy: import('./policy.js').Policy }} Channel
  * @typedef {{ channel: string, version: number, since: number }} Standing
  */
 
@@ -123,19 +122,6 @@ function card({ name, head, policy }, all) {
       ),
     ]),
   ]);
-}
-
-/** A policy in short words. @param {Policy} policy */
-function inWords({ approvals, fourEyes, checks, tests, evaluations, noRegression }) {
-  const words = [];
-  const needed = Math.max(approvals, fourEyes ? 1 : 0);
-  words.push(needed ? t('ch.policy.approvals', { n: needed }) : t('ch.policy.open'));
-  if (fourEyes) words.push(t('ch.policy.four-eyes'));
-  if (checks !== 'off') words.push(checks === 'errors' ? t('ch.policy.errors') : t('ch.policy.warnings'));
-  if (tests) words.push(t('ch.policy.tests'));
-  if (evaluations.length) words.push(t('ch.policy.evaluations', { names: evaluations.join(', ') }));
-  if (evaluations.length && noRegression) words.push(t('ch.policy.no-regression'));
-  return words;
 }
 
 /** @param {Channel[]} channels @param {HTMLElement} body */

@@ -104,7 +104,12 @@ export function pill(kind, text) {
   return h(`span.pill.${kind}`, null, text);
 }
 
-const KINDS = { publish: 'ch.kind.publish', promote: 'ch.kind.promote', rollback: 'ch.kind.rollback' };
+const KINDS = {
+  publish: 'ch.kind.publish',
+  promote: 'ch.kind.promote',
+  rollback: 'ch.kind.rollback',
+  policy: 'ch.kind.policy',
+};
 
 /** @param {keyof typeof KINDS} kind */
 export function kindName(kind) {

@@ -4,12 +4,14 @@ import { ApiProblem, api, read } from '../api.js';
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { linkTo } from '../link.js';
+import { reasonWords } from '../problem-words.js';
 import { revealed } from '../text/invisible.js';
 import { announce, note } from '../view/announce.js';
 import { compared, comparisonPanel } from './comparison.js';
 import { ofProposal } from './contents.js';
 import { evaluationsOf, evaluationsPart } from './evaluations.js';
 import { fill, guarded, keptField, kindName, pill, problem, reasonsOf, statePill, when } from './parts.js';
+import { policyChange } from './policy.js';
 import { commentsOf, conversation } from './talk.js';
 import { lookAgain } from './wanted.js';
 
@@ -49,6 +51,10 @@ export function view({ name }, until) {
     show(talk, whole);
     show(evaluations, evaluationsPart(results));
     const contents = ofProposal(id, proposal.changes, until);
+    if (proposal.policy) {
+      show(comparison, policyChange(proposal.policy.before, proposal.policy.after));
+      return;
+    }
     const sides = { after: { proposal: { id } } };
     await fill(comparison, until, async () => {
       const found = await compared(sides, until);
@@ -114,6 +120,7 @@ export function view({ name }, until) {
 
 /** @param {any} proposal */
 function facts(proposal) {
+  const warnings = (proposal.warnings ?? []).map(reasonWords);
   const rest = proposal.message.split('\n').slice(1).join('\n').trim();
   const { channel, author, at, kind, state, revision, checks, reviews, digest, lacks, reasons } = proposal;
   return [
@@ -142,6 +149,7 @@ function facts(proposal) {
           reviews.map((/** @type {any} */ one) => review(one, digest)),
         )
       : null,
+    warnings.map((/** @type {string} */ one) => h('p.problem', null, revealed(one))),
     state === 'open' && lacks.length
       ? h(
           'div.lacks',
@@ -182,6 +190,7 @@ function decisions(proposal, etag, permissions, reload) {
   const words = keptField(owner, 'note', t('ch.note'), { hint: t('ch.note-hint') });
   const reason = keptField(owner, 'reason', t('ch.reason'), { hint: t('ch.reason-hint') });
   const outcome = h('div');
+  const effects = confirmations(proposal);
   let isSent = false;
   /** @param {string} path @param {string} method @param {unknown} body @param {string} done */
   const act = async (path, method, body, done) => {
@@ -203,22 +212,25 @@ function decisions(proposal, etag, permissions, reload) {
       isSent = false;
     }
   };
-  const judge = (/** @type {'approve' | 'reject'} */ verdict) =>
+  const judge = (/** @type {'approve' | 'reject'} */ verdict) => {
+    const confirmed = verdict === 'approve' ? effects.confirmed() : [];
     void act(
       '/reviews',
       'POST',
-      { verdict, digest, note: words.input.value },
+      { verdict, digest, note: words.input.value, confirmed },
       t(verdict === 'approve' ? 'ch.approved' : 'ch.rejected'),
     );
-  const publish = () => void act('/publish', 'POST', {}, t('ch.done-proposal'));
+  };
+  const publish = () => void act('/publish', 'POST', { digest }, t('ch.done-proposal'));
   const withdraw = () => void act('', 'DELETE', undefined, t('ch.state.withdrawn'));
   const pass = () => {
     if (!reason.input.value.trim()) return void reason.input.focus();
-    void act('/publish', 'POST', { emergency: reason.input.value }, t('ch.done-proposal'));
+    void act('/publish', 'POST', { digest, emergency: reason.input.value }, t('ch.done-proposal'));
   };
   return [
     h('h2', null, t('ch.decide')),
     words.field,
+    permissions.approve.allowed ? effects.fields : null,
     h('div.decisions', null, [
       guarded(t('ch.approve'), permissions.approve, () => judge('approve'), 'button.primary'),
       guarded(t('ch.reject'), permissions.reject, () => judge('reject')),
@@ -234,6 +246,29 @@ function decisions(proposal, etag, permissions, reload) {
     ]),
     outcome,
   ];
+}
+
+/** The effects that an approval confirms by name. @param {any} proposal */
+function confirmations(proposal) {
+  const missing = (proposal.reasons ?? []).filter(
+    (/** @type {import('../problem-words.js').Reason} */ one) =>
+      (one.code === 'opening' || one.code === 'breaking') && one.values?.name,
+  );
+  const boxes = missing.map((/** @type {import('../problem-words.js').Reason} */ { values }) => {
+    const input = /** @type {HTMLInputElement} */ (h('input', { type: 'checkbox', value: values?.name ?? '' }));
+    return { input, field: h('label.choice', null, input, ' ', revealed(t('ch.confirm', { effect: values?.effect ?? '' }))) };
+  });
+  const fields = boxes.length
+    ? h('fieldset.confirmations', null, [
+        h('legend', null, t('ch.confirm-first')),
+        boxes.map((/** @type {{ field: HTMLElement }} */ { field }) => field),
+      ])
+    : null;
+  const confirmed = () =>
+    boxes
+      .filter((/** @type {{ input: HTMLInputElement }} */ { input }) => input.checked)
+      .map((/** @type {{ input: HTMLInputElement }} */ { input }) => input.value);
+  return { fields, confirmed };
 }
 
 /** @param {() => void} reload */

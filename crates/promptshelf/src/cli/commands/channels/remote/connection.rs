@@ -85,8 +85,8 @@ impl Remote {
 
     /// Sends a change of a proposal or a channel.
     pub(super) async fn change(&self, request: Request) -> Answer<Published> {
-        let Outcome { proposal, prompts, findings } = self.call(request).await?;
-        Ok(Published { proposal, prompts, findings })
+        let Outcome { proposal, prompts, findings, kept } = self.call(request).await?;
+        Ok(Published { proposal, prompts, findings, kept })
     }
 
     pub(super) async fn send(&self, Request(request): Request) -> Answer<ApiResponse> {

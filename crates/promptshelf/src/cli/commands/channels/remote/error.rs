@@ -37,6 +37,7 @@ fn of_problem(problem: Problem, status: u16, server: &ServerUrl) -> BackendError
         },
         "conflict" => StoreError::Conflict { paths, revision },
         "policy" => StoreError::Policy { lacks, reasons },
+        "unchanged" => StoreError::Unchanged { reason: detail },
         "state" | "not-author" => StoreError::State { reason: detail },
         // The caller of the operation names the changed object.
         "precondition-failed" | "stale-review" | "stale-evaluation" => StoreError::Changed { what: String::new() },

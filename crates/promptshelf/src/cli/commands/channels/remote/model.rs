@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use promptshelf_store::{
-    ChannelInfo, Digest, FileEntry, Head, PromptChange, Proposal, Reason, Revision, Served, StoreError,
+    ChannelInfo, Digest, FileEntry, Head, Policy, PolicyChange, PromptChange, Proposal, Reason, Revision, Served,
+    StoreError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +107,22 @@ pub(super) struct Outcome {
     pub(super) proposal: Proposal,
     pub(super) prompts: Vec<PromptChange>,
     pub(super) findings: Vec<String>,
+    #[serde(default)]
+    pub(super) kept: Vec<String>,
+}
+
+/// The answer to a change of a policy.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum PolicyAnswer {
+    Proposed(Box<Proposal>),
+    Changed(#[expect(dead_code, reason = "the channel is read again")] Policy),
+}
+
+#[derive(Deserialize)]
+pub(super) struct PolicyChanges {
+    pub(super) changes: Vec<PolicyChange>,
+    pub(super) next: Option<u64>,
 }
 
 /// The change of one file.

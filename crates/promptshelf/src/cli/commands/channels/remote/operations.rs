@@ -5,15 +5,15 @@ use std::time::Duration;
 use http::{Method, header};
 use promptshelf_server::usage::UsageReport;
 use promptshelf_store::{
-    ChannelInfo, ChannelName, Digest, HistoryQuery, Policy, PolicyGuard, Proposal, ProposalQuery, Published, Revision,
-    Served, StoreError, Verdict,
+    ChannelInfo, ChannelName, Digest, HistoryQuery, NewReview, Policy, PolicyChange, PolicyGuard, PolicyOutcome,
+    Promotion, Proposal, ProposalQuery, Published, Revision, Served, StoreError,
 };
 use serde_json::json;
 
 use super::{
     connection::{Remote, Request},
     error::about,
-    model::{Channels, Content, Contents, Proposals, Revisions, ServedPrompts},
+    model::{Channels, Content, Contents, PolicyAnswer, PolicyChanges, Proposals, Revisions, ServedPrompts},
 };
 use crate::commands::channels::answer::{Answer, ChangedContent};
 
@@ -48,7 +48,8 @@ impl Remote {
         channel: &ChannelName,
         policy: &Policy,
         guard: &PolicyGuard,
-    ) -> Answer<ChannelInfo> {
+        message: &str,
+    ) -> Answer<PolicyOutcome> {
         let path = format!("channels/{channel}/policy");
         let what = format!("the policy of the channel `{channel}`");
         let condition = if *guard == PolicyGuard::Absent {
@@ -60,9 +61,32 @@ impl Remote {
             }
             (header::IF_MATCH, tag)
         };
-        let request = Request::new(Method::PUT, &path).body(&json!(policy)).condition(condition);
-        self.call::<Policy>(request).await.map_err(|error| about(error, &what))?;
-        self.channel(channel).await
+        let mut body = json!(policy);
+        body["message"] = json!(message);
+        let request = Request::new(Method::PUT, &path).body(&body).condition(condition);
+        match self.call(request).await.map_err(|error| about(error, &what))? {
+            PolicyAnswer::Proposed(proposal) => Ok(PolicyOutcome::Proposed(proposal)),
+            PolicyAnswer::Changed(_) => Ok(PolicyOutcome::Changed(self.channel(channel).await?)),
+        }
+    }
+
+    pub(in crate::commands::channels) async fn policy_history(
+        &self,
+        channel: &ChannelName,
+        limit: usize,
+    ) -> Answer<Vec<PolicyChange>> {
+        let mut changes = Vec::new();
+        let mut before: Option<u64> = None;
+        loop {
+            let mut words = vec![("limit", (limit - changes.len()).min(PAGE).to_string())];
+            words.extend(before.map(|before| ("before", before.to_string())));
+            let page: PolicyChanges = self.get(&format!("channels/{channel}/policy/history"), words).await?;
+            changes.extend(page.changes);
+            match page.next.filter(|next| before.is_none_or(|before| *next < before)) {
+                Some(next) if changes.len() < limit => before = Some(next),
+                _ => return Ok(changes),
+            }
+        }
     }
 
     pub(in crate::commands::channels) async fn history(
@@ -140,20 +164,22 @@ impl Remote {
         }
     }
 
-    pub(in crate::commands::channels) async fn publish_proposal(&self, id: u64, emergency: &str) -> Answer<Published> {
-        let path = format!("proposals/{id}/publish");
-        self.change(Request::new(Method::POST, &path).body(&json!({ "emergency": emergency }))).await
-    }
-
-    pub(in crate::commands::channels) async fn review(
+    pub(in crate::commands::channels) async fn publish_proposal(
         &self,
         id: u64,
-        verdict: Verdict,
-        note: &str,
         digest: Digest,
+        emergency: &str,
     ) -> Answer<Published> {
+        let path = format!("proposals/{id}/publish");
+        let body = json!({ "digest": digest, "emergency": emergency });
+        let published = self.change(Request::new(Method::POST, &path).body(&body)).await;
+        published.map_err(|error| about(error, &format!("proposal {id}")))
+    }
+
+    pub(in crate::commands::channels) async fn review(&self, id: u64, review: &NewReview) -> Answer<Published> {
         let path = format!("proposals/{id}/reviews");
-        let body = json!({ "verdict": verdict, "digest": digest, "note": note });
+        let NewReview { verdict, digest, note, confirmed } = review;
+        let body = json!({ "verdict": verdict, "digest": digest, "note": note, "confirmed": confirmed });
         let reviewed = self.change(Request::new(Method::POST, &path).body(&body)).await;
         reviewed.map_err(|error| about(error, &format!("proposal {id}")))
     }
@@ -165,15 +191,9 @@ impl Remote {
         self.call(request).await.map_err(|error| about(error, &format!("proposal {id}")))
     }
 
-    pub(in crate::commands::channels) async fn promote(
-        &self,
-        from: &ChannelName,
-        to: &ChannelName,
-        prompts: &[String],
-        message: &str,
-        dry_run: bool,
-    ) -> Answer<Published> {
-        let body = json!({ "from": from, "prompts": prompts, "message": message, "dryRun": dry_run });
+    pub(in crate::commands::channels) async fn promote(&self, promotion: &Promotion) -> Answer<Published> {
+        let Promotion { from, to, prompts, all, message, dry_run } = promotion;
+        let body = json!({ "from": from, "prompts": prompts, "all": all, "message": message, "dryRun": dry_run });
         self.change(Request::new(Method::POST, &format!("channels/{to}/promote")).body(&body)).await
     }
 

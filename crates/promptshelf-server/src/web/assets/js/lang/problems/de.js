@@ -24,10 +24,12 @@ export const problems = {
     'Die Datenbank ist nicht erreichbar. Nichts wurde geändert; versuchen Sie es später noch einmal.',
   'problem.too-many-requests': 'Zu viele Anfragen. Versuchen Sie es gleich noch einmal.',
   'problem.unavailable': 'Der Server ist ausgelastet. Versuchen Sie es gleich noch einmal.',
+  'problem.unchanged': 'Es gibt nichts zu ändern: Der Stand ist bereits so.',
   'reason.already-approved': 'Sie haben diesen Änderungen zugestimmt.',
   'reason.approvals': '{n} weitere Zustimmung fehlt.|{n} weitere Zustimmungen fehlen.',
   'reason.approvals-by-others':
     '{n} weitere Zustimmung fehlt, und nicht von {author}.|{n} weitere Zustimmungen fehlen, und nicht von {author}.',
+  'reason.breaking': 'Eine prüfende Person muss bestätigen: {effect}',
   'reason.changed-since':
     'Der Kanal hat {paths} inzwischen geändert. Machen Sie einen neuen Vorschlag auf der neuesten Revision.',
   'reason.check-errors': 'Die Prüfung hat {n} Fehler gefunden.|Die Prüfung hat {n} Fehler gefunden.',
@@ -45,9 +47,15 @@ export const problems = {
   'reason.insufficient-role': 'Nach den Regeln des Kanals dürfen das nur diese Rollen: {roles}.',
   'reason.insufficient-scope': 'Das braucht eine Anmeldung mit {scopes}.',
   'reason.may-not-publish': '{name} darf nicht veröffentlichen.',
+  'reason.mixed-scripts':
+    'Der Name {name} mischt Buchstaben mehrerer Schriften. Ist es die Person, die es zu sein scheint?',
   'reason.not-author': 'Das kann nur, wer den Vorschlag gemacht hat.',
+  'reason.opening': 'Eine andere Person oder die Verwaltung muss bestätigen: {effect}',
+  'reason.own-opening': '{name} öffnet etwas. Eine andere Person oder die Verwaltung muss es bestätigen.',
   'reason.own-proposal': 'Dem eigenen Vorschlag kann man nicht zustimmen: Die Regeln verlangen vier Augen.',
+  'reason.policy-changed-since': 'Die Regeln haben sich seither geändert. Schlagen Sie die Änderung erneut vor.',
   'reason.proposal-closed': 'Der Stand des Vorschlags ist: {state}.',
+  'reason.similar-names': '{name} und {other} sind verschiedene Namen, die gleich aussehen. Sind es zwei Personen?',
   'reason.tests-failed':
     '{failed} von {n} Prompt-Test ist fehlgeschlagen.|{failed} von {n} Prompt-Tests sind fehlgeschlagen.',
   'reason.tests-not-run': 'Die Prompt-Tests sind nicht gelaufen.',
