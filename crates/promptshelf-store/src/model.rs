@@ -6,7 +6,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use crate::digest::Digest;
-use crate::{address::ChannelName, check::CheckSummary, effect::Effect, input::same_name, reason::Reason};
+use crate::{
+    address::ChannelName,
+    check::CheckSummary,
+    effect::Effect,
+    input::same_name,
+    policy::{Act, unmet},
+    reason::Reason,
+};
 
 /// Identifies one life of a store: a restored backup gets a new epoch, and replicas then read everything again. A random
 /// UUID as text.
@@ -428,6 +435,15 @@ impl Proposal {
     #[must_use]
     pub fn is_by(&self, name: &str) -> bool {
         same_name(&self.author, name)
+    }
+
+    /// Returns the missing conditions that an actor cannot do without: one who may administer needs no confirmation of
+    /// openings, where the policy demands no approvals.
+    #[must_use]
+    pub fn reasons_against(&self, policy: &Policy, actor: &Actor) -> Vec<Reason> {
+        let Actor { may_publish, may_administer, .. } = *actor;
+        let act = Act { may_publish, may_administer, emergency: None };
+        unmet(policy, &self.reasons, &act).cloned().collect()
     }
 
     /// Replaces the missing conditions.

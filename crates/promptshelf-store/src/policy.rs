@@ -19,6 +19,9 @@ pub(crate) const OPENING: &str = "opening";
 /// The code of a reason: a breaking change that nobody has confirmed.
 const BREAKING: &str = "breaking";
 
+/// The digits that stand for a digest in a command.
+const SHORT: usize = 8;
+
 /// The largest number of effects to confirm that are listed.
 const MAX_EFFECTS: usize = 20;
 
@@ -230,7 +233,10 @@ fn confirmation(proposal: &Proposal, effect: &Effect) -> Reason {
     let how = match proposal.id {
         // The proposal of a dry run has no number.
         0 => String::new(),
-        id => format!(": `promptshelf approve {id} --confirm {name}`"),
+        id => {
+            let digest: String = proposal.digest.to_string().chars().take(SHORT).collect();
+            format!(": `promptshelf approve {id} --digest {digest} --confirm {name}`")
+        }
     };
     let sentence = format!("{text}; {who} has to confirm `{name}`{how}");
     Reason::new(code, sentence).with("name", name).with("effect", text)

@@ -144,7 +144,7 @@ async fn change_policy(
         return Ok(PolicyOutcome::Proposed(Box::new(proposal)));
     }
     let before = exists.then_some(&channel.policy);
-    if before != Some(after) {
+    if channel.policy != *after {
         let new = NewPolicyChange {
             before,
             after,

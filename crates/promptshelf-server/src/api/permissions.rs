@@ -135,7 +135,7 @@ fn of_proposal(operation: &Operation, proposal: &Proposal, policy: &Policy) -> P
         review.clone()
     };
     let publish = operation.permission(&[Scope::Publish], &roles.publish, "publish");
-    let publish = match proposal.reasons.as_slice() {
+    let publish = match proposal.reasons_against(policy, &operation.actor_under(roles)).as_slice() {
         [] => publish,
         reasons if publish.allowed => Permission::refused_for(reasons.to_vec(), Vec::new()),
         _ => publish,

@@ -23,7 +23,7 @@ pub(super) fn effects((before, old): (&MemoryTree, &Catalog), (after, new): (&Me
         .filter(|found| found.impact != Impact::Notice)
         .partition(|found| found.impact == Impact::Opening || CHANGED.contains(&found.code));
     let mut effects = opened(opening);
-    let files = opened_files(old, new, same_files(before, after)).into_iter();
+    let files = opened_files(old, new, same_files((before, old), (after, new))).into_iter();
     effects.extend(files.map(|found| {
         let text = format!("{} {}: more callers may read than before", shown(&found.paths), found.text);
         opening_of("file-opened", &found.paths, text)
@@ -42,7 +42,13 @@ pub(super) fn effects((before, old): (&MemoryTree, &Catalog), (after, new): (&Me
 }
 
 /// Returns the paths of each file before and now: under its name, or for a file that is gone the new one with its content.
-fn same_files<'t>(before: &'t MemoryTree, after: &'t MemoryTree) -> Vec<(&'t str, &'t str)> {
+/// Files of prompts that stay where they are are left out: the prompts themselves are compared.
+fn same_files<'t>(
+    (before, old): (&'t MemoryTree, &Catalog),
+    (after, new): (&'t MemoryTree, &Catalog),
+) -> Vec<(&'t str, &'t str)> {
+    let prompts: HashSet<&str> =
+        old.prompts().iter().chain(new.prompts().iter()).map(|prompt| prompt.source().path.as_str()).collect();
     let is_new = |path: &str| before.get(path).is_none();
     let moved: HashMap<&[u8], &str> =
         after.iter().filter(|(path, _)| is_new(path)).map(|(path, file)| (file.bytes(), path)).collect();
@@ -50,7 +56,7 @@ fn same_files<'t>(before: &'t MemoryTree, after: &'t MemoryTree) -> Vec<(&'t str
         Some(_) => Some((path, path)),
         None => moved.get(file.bytes()).map(|now| (path, *now)),
     };
-    before.iter().filter_map(same).collect()
+    before.iter().filter_map(same).filter(|(known, now)| known != now || !prompts.contains(now)).collect()
 }
 
 /// Joins equal openings of several prompts and resources: one rule often has many of them.

@@ -315,6 +315,7 @@ fn policy_of(approvals: u32) -> Value {
         "tests": false,
         "evaluations": [],
         "noRegression": false,
+        "noBreaking": false,
         "roles": { "propose": [], "review": [], "publish": [], "administer": [] },
     })
 }

@@ -98,7 +98,7 @@ async fn rollback_and_promotion_are_compared_before_they_happen() {
     for (body, expected) in [
         (json!({ "after": { "proposal": { "id": 99 } } }), refused(404, "not-found")),
         (json!({ "after": { "revision": { "channel": "production", "revision": 9 } } }), refused(404, "not-found")),
-        (json!({ "after": { "rollback": { "channel": "production", "to": 2 } } }), refused(409, "state")),
+        (json!({ "after": { "rollback": { "channel": "production", "to": 2 } } }), refused(409, "unchanged")),
         (json!({ "after": {} }), refused(400, "invalid-request")),
         (json!({ "after": { "revision": { "channel": "../x" } } }), refused(400, "invalid-request")),
     ] {

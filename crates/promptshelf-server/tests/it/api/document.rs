@@ -121,6 +121,7 @@ async fn every_operation_answers_as_the_document_says() {
         ("list_channels", "GET", "/channels", None),
         ("get_channel", "GET", "/channels/production", None),
         ("get_policy", "GET", "/channels/production/policy", None),
+        ("policy_history", "GET", "/channels/production/policy/history", None),
         ("list_revisions", "GET", "/channels/production/revisions", None),
         ("get_revision", "GET", "/channels/production/revisions/1", None),
         ("get_served", "GET", "/channels/production/revisions/1/prompts", None),

@@ -125,7 +125,13 @@ function entry(channel, one, newest, prompt) {
 function policyEntry(change) {
   const { actor, at, approvedBy, byOperator, emergency, message, proposal } = change;
   return h('li.revision', null, [
-    h('h2', null, t('ch.policy.changed'), ' ', h('span.pills', null, emergency ? pill('bad', t('ch.emergency')) : null)),
+    h(
+      'h2',
+      null,
+      t('ch.policy.changed'),
+      ' ',
+      h('span.pills', null, emergency ? pill('bad', t('ch.emergency')) : null),
+    ),
     message ? h('p.message', null, revealed(message)) : null,
     emergency ? h('p.problem', null, revealed(t('ch.emergency-reason', { reason: emergency }))) : null,
     h('p.facts', null, [
@@ -135,7 +141,9 @@ function policyEntry(change) {
       approvedBy.length ? h('span', null, revealed(t('ch.approved-by', { names: approvedBy.join(', ') }))) : null,
     ]),
     policyChange(change.before, change.after),
-    proposal ? h('p.links', null, h('a', { href: linkTo('proposal', proposal) }, t('ch.proposal', { n: String(proposal) }))) : null,
+    proposal
+      ? h('p.links', null, h('a', { href: linkTo('proposal', proposal) }, t('ch.proposal', { n: String(proposal) })))
+      : null,
   ]);
 }
 

@@ -256,7 +256,10 @@ function confirmations(proposal) {
   );
   const boxes = missing.map((/** @type {import('../problem-words.js').Reason} */ { values }) => {
     const input = /** @type {HTMLInputElement} */ (h('input', { type: 'checkbox', value: values?.name ?? '' }));
-    return { input, field: h('label.choice', null, input, ' ', revealed(t('ch.confirm', { effect: values?.effect ?? '' }))) };
+    return {
+      input,
+      field: h('label.choice', null, input, ' ', revealed(t('ch.confirm', { effect: values?.effect ?? '' }))),
+    };
   });
   const fields = boxes.length
     ? h('fieldset.confirmations', null, [

@@ -22,8 +22,7 @@ export const channels = {
   'ch.channel-changed': '频道已有新修订。请重新加载页面并先进行比较。',
   'ch.check': '检查',
   'ch.choose-file': '请选择一个文件。',
-  'ch.choose-none':
-    '未选择时将提升自上次以来的所有更改。所选提示会带上它需要的所有文件。',
+  'ch.choose-none': '未选择时将提升自上次以来的所有更改。所选提示会带上它需要的所有文件。',
   'ch.choose-prompts': '仅这些提示',
   'ch.clients': '会遇到新问题的客户端',
   'ch.collections': '合集',
