@@ -306,7 +306,7 @@ pub struct PromptChange {
     /// numbers in every channel. 0 for a version that gets its number when it is published.
     pub version: u64,
     /// The version number before; `None` for an added prompt.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<u64>,
     /// The effect.
     pub change: PromptChangeKind,

@@ -147,7 +147,10 @@ fn rollback_of_everything_makes_a_new_revision() {
     let revisions = team.json(&["history"])["revisions"].clone();
     assert_eq!((&revisions[0]["kind"], &revisions[0]["number"]), (&json!("rollback"), &json!(3)));
     // Equal content has the number that it had.
-    assert_eq!(revisions[0]["prompts"][0], json!({ "name": "hello", "version": 1, "change": "changed" }));
+    assert_eq!(
+        revisions[0]["prompts"][0],
+        json!({ "name": "hello", "version": 1, "previous": 2, "change": "changed" })
+    );
     team.ok(&["pull", "sqlite:team.db", "live"]);
     assert_eq!(team.read("live/hello.md"), HELLO);
     assert!(!team.path("live/more.md").exists());

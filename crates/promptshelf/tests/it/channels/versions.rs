@@ -28,15 +28,16 @@ fn history_prints_the_documented_json_newest_first() {
     assert!(times.iter().all(|time| time.ends_with('Z')), "{times:?}");
     let digests = revisions.iter_mut().map(|revision| revision["digest"].take());
     assert!(digests.into_iter().all(|digest| digest.as_str().is_some_and(|digest| digest.len() == 64)));
-    let prompt =
-        |name: &str, version: u64, change: &str| json!([{ "name": name, "version": version, "change": change }]);
-    let revision = |number: u64, author: &str, message: &str, prompts| json!({ "number": number, "digest": null, "kind": "publish", "author": author, "message": message, "at": null, "prompts": prompts });
+    let added = |name: &str| json!([{ "name": name, "version": 1, "change": "added" }]);
+    let changed = json!([{ "name": "hello", "version": 2, "previous": 1, "change": "changed" }]);
+    let policy = team.json(&["policy", "--channel", "production"])["policy"].clone();
+    let revision = |number: u64, author: &str, message: &str, prompts| json!({ "number": number, "digest": null, "kind": "publish", "author": author, "message": message, "at": null, "prompts": prompts, "policy": policy });
     assert_eq!(
         history["revisions"],
         json!([
-            revision(3, "eve", "Louder", prompt("hello", 2, "changed")),
-            revision(2, "bob", "Partings", prompt("bye", 1, "added")),
-            revision(1, "ada", "First", prompt("hello", 1, "added")),
+            revision(3, "eve", "Louder", changed),
+            revision(2, "bob", "Partings", added("bye")),
+            revision(1, "ada", "First", added("hello")),
         ])
     );
     let of_hello = team.json(&["history", "hello"]);
