@@ -67,7 +67,7 @@ pub(super) async fn create_token(
         grantable(&operation, &new)?;
         let token = random_token().map_err(|_| Problem::internal())?;
         let digest = Digest::of(token.as_bytes());
-        let info = state.store().await?.create_token(&new, digest, &operation.actor(false)).await?;
+        let info = state.store().await?.create_token(&new, digest, &operation.actor()).await?;
         operation.note_number("tokenId", info.id);
         Ok((StatusCode::CREATED, Json(CreatedToken { token, info })).into_response())
     }
@@ -86,7 +86,7 @@ pub(super) async fn revoke_token(
     let mut operation = state.begin(caller.0, "api/revoke-token", &[Scope::Admin])?;
     operation.note_number("tokenId", id);
     let answer = async {
-        let info = state.store().await?.revoke_token(id, &operation.actor(false)).await?;
+        let info = state.store().await?.revoke_token(id, &operation.actor()).await?;
         operation.note("token", &info.name);
         Ok(Json(info).into_response())
     }
