@@ -336,7 +336,7 @@ fn proposed(draft: &Draft, changes: &[Replacement], checked: &Checked) -> Propos
 async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, StoreError> {
     let report = run_check(&basis.tree, basis.policy.tests, checker).await?;
     // Nobody calls an empty channel.
-    let effects = match basis.revision {
+    let effects = match basis.head.revision {
         0 => Vec::new(),
         _ => {
             let (before, after, checker) = (basis.snapshot.tree.clone(), basis.tree.clone(), Arc::clone(checker));

@@ -146,7 +146,7 @@ pub(super) async fn upload(
         let contents = decoded.collect::<Result<Vec<Vec<u8>>, Problem>>()?;
         operation.note_number("contents", contents.len() as u64);
         operation.note_number("bytes", contents.iter().map(|content| content.len() as u64).sum());
-        let digests = state.store().await?.add_contents(contents, &operation.actor(false).name).await?;
+        let digests = state.store().await?.add_contents(contents, &operation.actor().name).await?;
         let answer = Uploaded { digests };
         etag::changed(StatusCode::OK, &answer, &answer)
     }

@@ -96,7 +96,7 @@ pub(super) async fn changes(
     let uploaded: BTreeMap<Digest, Arc<[u8]>> = match uploaded.is_empty() {
         true => BTreeMap::new(),
         false => {
-            let caller = operation.actor(false).name;
+            let caller = operation.actor().name;
             let is_shown = |channel: &ChannelName| operation.has(Scope::Read) && operation.sees(channel);
             let contents = store.contents_known_to(&caller, &uploaded, is_shown).await;
             contents
