@@ -6,8 +6,9 @@
 mod bind;
 mod checked;
 mod parse;
+mod pattern;
 
-pub(crate) use bind::check_before_forms;
 pub use bind::{Problem, RawArgumentValue, RawArguments, bind};
+pub(crate) use bind::{bind_leniently, check_before_forms};
 pub use checked::Argument;
 pub(crate) use checked::Declared;

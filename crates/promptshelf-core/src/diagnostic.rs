@@ -5,6 +5,8 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
+use crate::interrupt::spend_comparison;
+
 /// A text that diagnostics point into: a file of the library.
 #[derive(PartialEq, Eq)]
 pub struct SourceText {
@@ -179,9 +181,13 @@ impl fmt::Display for Diagnostic {
 }
 
 /// Longer words are not compared: it would take long, and a mistyped word is short.
-const MAX_COMPARED_BYTES: usize = 256;
+const MAX_COMPARED_BYTES: usize = 64;
 
-/// Returns the most similar known word, for "did you mean …".
+/// The most candidates for one mistake.
+const MAX_CANDIDATES: usize = 1_000;
+
+/// Returns the most similar known word, for "did you mean …". The first 1,000 known words are compared, and one check
+/// makes 20,000 comparisons at most: somebody who has that many mistakes is not helped by suggestions.
 ///
 /// ```
 /// use promptshelf_core::nearest;
@@ -197,6 +203,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let lower = word.to_lowercase();
     known
         .into_iter()
+        .take(MAX_CANDIDATES)
+        .take_while(|_| spend_comparison())
         .filter(|candidate| candidate.len() <= MAX_COMPARED_BYTES)
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
         // A part of the word must remain: `x` is not similar to `y`.

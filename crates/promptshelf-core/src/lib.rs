@@ -66,7 +66,7 @@ pub use definition::{
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, is_interrupted};
 pub use name::{MAX_NAME_BYTES, NameError, PromptName};
 pub use prompt::{ContentName, Part, Prompt, ReadPermission, RenderContext};
 pub use provenance::{CommitProvenance, PromptProvenance, Provenance};

@@ -9,8 +9,9 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    argument::{Argument, Problem, RawArgumentValue, RawArguments, check_before_forms},
+    argument::{Argument, Problem, RawArgumentValue, RawArguments, bind_leniently, check_before_forms},
     definition::{ArgumentDefinition, Decline, RemoteForm},
+    interrupt::{Interrupt, bounded},
     invisible::InvisiblePolicy,
     prompt::Prompt,
     value::{Bindings, Variables},
@@ -127,6 +128,10 @@ impl Prompt {
     /// forms has to send them.
     #[must_use]
     pub fn missing_answers(&self, raw: &RawArguments<'_>, answers: &Answers) -> Vec<Problem> {
+        bounded(Interrupt::brief, || self.missing_with(raw, answers))
+    }
+
+    fn missing_with(&self, raw: &RawArguments<'_>, answers: &Answers) -> Vec<Problem> {
         let known = self.known(raw, answers);
         let is_missing = |argument: &&Argument| {
             let is_answered = raw.has_value(argument.name()) || answers.values.contains_key(argument.name());
@@ -138,6 +143,10 @@ impl Prompt {
     /// Returns the next form, after the arguments of the call and all answers; `None` if nothing is missing.
     #[must_use]
     pub fn next_form(&self, raw: &RawArguments<'_>, answers: &Answers) -> Option<Form<'_>> {
+        bounded(Interrupt::brief, || self.form_after(raw, answers))
+    }
+
+    fn form_after(&self, raw: &RawArguments<'_>, answers: &Answers) -> Option<Form<'_>> {
         let numbers: BTreeSet<u32> = self
             .arguments()
             .iter()
@@ -188,10 +197,7 @@ impl Prompt {
 
     /// Returns all known and valid values, with defaults; conditions are evaluated with them.
     fn known(&self, raw: &RawArguments<'_>, answers: &Answers) -> Bindings {
-        let together = self.with_answers(raw, answers);
-        let mut known = Bindings::default();
-        self.arguments().iter().for_each(|argument| argument.bind_leniently(&together, &mut known));
-        known
+        bind_leniently(self.arguments(), &self.with_answers(raw, answers))
     }
 
     fn default_message(&self) -> String {

@@ -16,7 +16,6 @@ mod events;
 mod handler;
 mod header;
 mod host_check;
-mod large;
 mod reply;
 mod session;
 

@@ -256,7 +256,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for ArgumentValue<'a> {
 fn argument_value(raw: &RawValue) -> RawArgumentValue<'_> {
     match raw.get().starts_with('"').then(|| text(raw)).flatten() {
         Some(text) => RawArgumentValue::Text(text),
-        None => RawArgumentValue::Other(raw.get()),
+        None => RawArgumentValue::Other(Cow::Borrowed(raw.get())),
     }
 }
 
@@ -302,7 +302,7 @@ mod tests {
             assert_eq!(params.uri().expect_err("not a string").message, "`uri` must be a string");
             assert_eq!(params.cursor().expect("it is one"), Some("c".into()));
             let given = params.arguments().expect("they are an object");
-            assert_eq!(given.get("a"), Some(&RawArgumentValue::Other("1e400")));
+            assert_eq!(given.get("a"), Some(&RawArgumentValue::Other("1e400".into())));
             assert_eq!(given.get("b").map(RawArgumentValue::kind), Some("string that is not Unicode"));
             assert_eq!(given.get("c"), Some(&RawArgumentValue::Text("\n".into())));
         });

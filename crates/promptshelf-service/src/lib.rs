@@ -38,6 +38,7 @@ mod operation;
 mod operations;
 mod overview;
 mod permission;
+pub mod pool;
 mod refusals;
 mod rejection;
 mod renderers;

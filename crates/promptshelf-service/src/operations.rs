@@ -30,8 +30,8 @@ pub(crate) async fn render(
     secrets: &Secrets,
 ) -> Result<Vec<Message>, Rejection> {
     let catalog = view.catalog();
-    let bindings = prompt
-        .bind(arguments, catalog.policy().value_bytes)
+    let bindings = renderers::bind(view.caller(), prompt, arguments, catalog.policy().value_bytes)
+        .await
         .map_err(|problems| Rejection::InvalidArguments { prompt: name.to_string(), problems })?;
     let permission = CallerPermission::new(view);
     let parts = renderers::render(&permission, prompt, bindings).await.map_err(|error| {
@@ -49,8 +49,8 @@ pub(crate) async fn render_remote(
     input: RemoteInput,
     secrets: &Secrets,
 ) -> Result<Result<Vec<Message>, RemoteQuestion>, Rejection> {
-    let bindings = prompt
-        .bind(arguments, view.catalog().policy().value_bytes)
+    let bindings = renderers::bind(view.caller(), prompt, arguments, view.catalog().policy().value_bytes)
+        .await
         .map_err(|problems| Rejection::InvalidArguments { prompt: name.to_string(), problems })?;
     let permission = CallerPermission::new(view);
     let rendered = renderers::render_remote(&permission, prompt, bindings, input).await;
@@ -176,7 +176,7 @@ pub(crate) async fn read(view: &View, uri: &str) -> Result<ResourceContents, Rej
         Content::Resource { resource, variables } => (resource, variables),
         Content::File(file) => return Ok(file.contents(uri)),
     };
-    match renderers::read(resource, uri, variables).await {
+    match renderers::read(view.caller(), resource, uri, variables).await {
         Ok(contents) => Ok(contents),
         Err(ReadError::NotFound) => Err(unknown()),
         Err(ReadError::TooLarge { limit }) => Err(Rejection::ResourceTooLarge { uri: echo(uri), limit }),

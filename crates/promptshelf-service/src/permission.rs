@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use promptshelf_core::{Catalog, ContentName, ReadPermission, RenderContext};
 
-use crate::{rejection::Rejection, view::View};
+use crate::{caller::Caller, rejection::Rejection, view::View};
 
 /// The catalog of one rendering, restricted to the contents that the caller may read.
 #[derive(Debug)]
@@ -17,6 +17,10 @@ pub(crate) struct CallerPermission {
 impl CallerPermission {
     pub(crate) fn new(view: &View) -> Arc<CallerPermission> {
         Arc::new(CallerPermission { view: view.clone(), lacking: Mutex::new(None) })
+    }
+
+    pub(crate) fn caller(&self) -> Caller {
+        self.view.caller().clone()
     }
 
     /// Returns the surroundings of the rendering.

@@ -1,18 +1,41 @@
 //! The interface to the check and the tests of a tree.
 
+use std::{pin::Pin, sync::Arc};
+
 use promptshelf_source::MemoryTree;
 use serde::{Deserialize, Serialize};
 
-use crate::{effect::Effect, model::Digest};
+use crate::{StoreError, effect::Effect, model::Digest};
+
+/// The result of work in another thread.
+pub type Checking<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
 
 /// Checks a tree and runs its tests. Implemented by the crate that serves libraries.
-pub trait Checker: Send + Sync {
-    /// Checks a tree. May block for seconds: it is called on a thread for blocking work.
+pub trait Checker: Send + Sync + 'static {
+    /// Checks a tree. May block for seconds.
     fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport;
 
     /// Returns what a tree breaks and opens for the callers of the one that it replaces, the openings first. May block like
     /// [`check`](Checker::check).
     fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect>;
+
+    /// Checks a tree in another thread. A server bounds the checks of its callers here, and stops a check whose future is
+    /// dropped.
+    fn start(self: Arc<Self>, tree: MemoryTree, run_tests: bool) -> Checking<CheckReport> {
+        in_background(move || self.check(&tree, run_tests))
+    }
+
+    /// Returns the [`effects`](Checker::effects) from another thread, like [`start`](Checker::start).
+    fn start_effects(self: Arc<Self>, before: MemoryTree, after: MemoryTree) -> Checking<Vec<Effect>> {
+        in_background(move || self.effects(&before, &after))
+    }
+}
+
+fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Checking<T> {
+    Box::pin(async move {
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|error| StoreError::state(format!("the check of the files has failed: {error}")))
+    })
 }
 
 /// The result of a [`Checker`].

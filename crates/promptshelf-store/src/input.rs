@@ -17,7 +17,7 @@ use crate::{
 /// The largest file in bytes.
 const MAX_FILE: usize = 16 << 20;
 /// The largest sum of the files of a proposal in bytes.
-const MAX_PROPOSAL: usize = 256 << 20;
+pub const MAX_PROPOSAL_BYTES: usize = 256 << 20;
 /// The largest number of files of a tree, and of changes of a proposal.
 const MAX_FILES: usize = 100_000;
 /// The longest message, note or reason in characters.
@@ -45,16 +45,16 @@ pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
     let mut total = 0;
     for change in changes {
         path(&change.path)?;
-        let size = change.after.as_ref().map_or(0, Vec::len);
+        let size = change.after.as_ref().map_or(0, |bytes| bytes.len());
         if size > MAX_FILE {
             let path = &change.path;
             return Err(StoreError::invalid(format!("`{path}` has {size} bytes: at most {MAX_FILE} are accepted")));
         }
         total += size;
     }
-    if total > MAX_PROPOSAL {
+    if total > MAX_PROPOSAL_BYTES {
         return Err(StoreError::invalid(format!(
-            "the changes have {total} bytes: at most {MAX_PROPOSAL} are accepted"
+            "the changes have {total} bytes: at most {MAX_PROPOSAL_BYTES} are accepted"
         )));
     }
     Ok(())

@@ -52,7 +52,7 @@ mod webhook;
 mod webhook_body;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
-pub use check::{CheckReport, CheckSummary, Checker, PromptFile};
+pub use check::{CheckReport, CheckSummary, Checker, Checking, PromptFile};
 pub use comment::{Comment, CommentLine, CommentSide, NewComment};
 pub use effect::{BrokenCalls, Effect, EffectImpact};
 pub use error::StoreError;
@@ -61,6 +61,7 @@ pub use evaluation::{
     ResultChange,
 };
 pub use hints::ChangeHints;
+pub use input::MAX_PROPOSAL_BYTES;
 pub use model::{
     Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, NewReview,
     Policy, PolicyChange, PolicyGuard, PolicyOutcome, PolicyRoles, Promotion, PromptChange, PromptChangeKind, Proposal,

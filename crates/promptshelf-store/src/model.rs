@@ -1,6 +1,6 @@
 //! The values of the data model: revisions, proposals, reviews, policies.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -217,7 +217,7 @@ pub struct Change {
     /// The content that the author started from; `None` if the file did not exist.
     pub before: Option<Digest>,
     /// The new content; `None` deletes the file.
-    pub after: Option<Vec<u8>>,
+    pub after: Option<Arc<[u8]>>,
 }
 
 /// The kind of a revision.

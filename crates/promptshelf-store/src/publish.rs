@@ -1,8 +1,13 @@
 //! Proposing and publishing: check outside of any lock, compare and commit under the lock on the channel's row.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use promptshelf_source::{MemoryFile, MemoryTree};
+use tokio::time::timeout;
 
 use crate::{
     StoreError, announce,
@@ -29,7 +34,10 @@ use crate::{
 };
 
 /// The number of checks without the lock before one is made with it.
-const OPTIMISTIC: u32 = 3;
+const OPTIMISTIC: u32 = 6;
+
+/// The time that a check may take while other publishers wait.
+const CHECK_IN_TURN: Duration = Duration::from_secs(1);
 
 /// A draft on top of a revision.
 struct Basis {
@@ -109,12 +117,14 @@ impl Store {
             input::text("the reason of the emergency", reason)?;
         }
         input::changes(&publish.changes)?;
-        let mut contents = Contents::new();
+        let (mut contents, mut digests) = (Contents::new(), HashMap::new());
         let mut changes = BTreeMap::new();
         for change in publish.changes {
             let after = change.after.map(|bytes| {
-                let (digest, size) = (Digest::of(&bytes), bytes.len() as u64);
-                contents.insert(digest, bytes.into());
+                // Many changes can share one content.
+                let digest = *digests.entry((bytes.as_ptr().addr(), bytes.len())).or_insert_with(|| Digest::of(&bytes));
+                let size = bytes.len() as u64;
+                contents.entry(digest).or_insert(bytes);
                 (digest, size)
             });
             let replacement = Replacement { path: change.path.clone(), before: change.before, after };
@@ -146,15 +156,30 @@ impl Store {
         if draft.dry_run {
             return self.dry_run(draft, checker).await;
         }
-        // Publishers of this process wait for each other here instead of checking in vain. Other processes are noticed
-        // by the comparison below.
+        // The first check is made outside of the turn: nobody waits for a slow one. If the channel has moved meanwhile,
+        // publishers of this process wait for each other instead of checking in vain, as long as their checks are fast.
+        // Other processes are noticed by the comparison below.
         let turn = self.turn(&draft.channel);
-        let _turn = turn.lock().await;
-        for _ in 0..OPTIMISTIC {
+        let mut is_slow = false;
+        for attempt in 0..OPTIMISTIC {
+            let held = if attempt == 0 || is_slow { None } else { Some(turn.lock().await) };
             let mut transaction = self.database().begin(Mode::Read).await?;
             let result = self.basis(&mut transaction, draft, None).await;
             let basis = transaction.finish(result).await?;
-            let checked = check(&basis, checker).await?;
+            let checked = match &held {
+                None => check(&basis, checker).await?,
+                Some(_) => match timeout(CHECK_IN_TURN, check(&basis, checker)).await {
+                    Ok(checked) => checked?,
+                    Err(_) => {
+                        is_slow = true;
+                        continue;
+                    }
+                },
+            };
+            let _turn = match held {
+                Some(held) => held,
+                None => turn.lock().await,
+            };
             let mut transaction = self.database().begin(Mode::Write).await?;
             let result = store_unless_moved(&mut transaction, draft, &basis, &checked).await;
             let stored = transaction.finish(result).await.inspect_err(|_| self.snapshots().forget())?;
@@ -169,9 +194,16 @@ impl Store {
                 return Ok(published);
             }
         }
+        let _turn = turn.lock().await;
         let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = self.check_and_store(&mut transaction, draft, checker).await;
-        transaction.finish(result).await
+        let result = timeout(CHECK_IN_TURN, self.check_and_store(&mut transaction, draft, checker)).await;
+        let moved = || {
+            let channel = &draft.channel;
+            StoreError::state(format!(
+                "the channel `{channel}` has changed {OPTIMISTIC} times while these changes were checked; try again"
+            ))
+        };
+        transaction.finish(result.unwrap_or_else(|_| Err(moved()))).await
     }
 
     /// Checks the changes of an open proposal again, and stores the prompts that they add or change on top of the present
@@ -339,8 +371,7 @@ async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, Sto
     let effects = match basis.head.revision {
         0 => Vec::new(),
         _ => {
-            let (before, after, checker) = (basis.snapshot.tree.clone(), basis.tree.clone(), Arc::clone(checker));
-            blocking(move || checker.effects(&before, &after)).await?
+            Arc::clone(checker).start_effects(basis.snapshot.tree.clone(), basis.tree.clone()).await?
         }
     };
     Ok(checked(basis, report, effects))
@@ -352,19 +383,13 @@ fn checked(basis: &Basis, report: CheckReport, effects: Vec<Effect>) -> Checked 
     Checked { report, prompts, effects }
 }
 
-/// Runs a check on a thread for blocking work.
+/// Runs a check in another thread.
 pub(crate) async fn run_check(
     tree: &MemoryTree,
     run_tests: bool,
     checker: &Arc<dyn Checker>,
 ) -> Result<CheckReport, StoreError> {
-    let (tree, checker) = (tree.clone(), Arc::clone(checker));
-    blocking(move || checker.check(&tree, run_tests)).await
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| StoreError::state(format!("the check of the files has failed: {error}")))
+    Arc::clone(checker).start(tree.clone(), run_tests).await
 }
 
 fn act(draft: &Draft) -> Act<'_> {

@@ -1,6 +1,6 @@
 //! Contents that are stored before the proposal that refers to them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use crate::{
     StoreError,
@@ -37,36 +37,36 @@ impl Store {
         Ok(digests)
     }
 
-    /// Reads contents that a caller may refer to by digest: those that the caller has uploaded, and those of the channels
+    /// Returns the sizes of contents that a caller may refer to by digest: those that the caller has uploaded, and those of the channels
     /// that `is_shown` accepts. Who only knows a digest, or guesses one, learns nothing.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] for a content that does not exist and for one that belongs to others alike, and errors of
     /// the database.
-    pub async fn contents_known_to(
+    pub async fn sizes_known_to(
         &self,
         caller: &str,
         digests: &[Digest],
         is_shown: impl Fn(&ChannelName) -> bool,
-    ) -> Result<Vec<(Digest, Arc<[u8]>)>, StoreError> {
+    ) -> Result<BTreeMap<Digest, u64>, StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = read(&mut transaction, caller, digests, is_shown).await;
+        let result = sizes(&mut transaction, caller, digests, is_shown).await;
         transaction.finish(result).await
     }
 }
 
-async fn read(
+async fn sizes(
     transaction: &mut Transaction,
     caller: &str,
     digests: &[Digest],
     is_shown: impl Fn(&ChannelName) -> bool,
-) -> Result<Vec<(Digest, Arc<[u8]>)>, StoreError> {
+) -> Result<BTreeMap<Digest, u64>, StoreError> {
     let channels = channel::all(transaction).await?.into_iter().filter(|channel| is_shown(&channel.name));
     let channels: Vec<i64> = channels.map(|channel| channel.id).collect();
     let known = upload::known(transaction, caller, &channels, digests).await?;
     if let Some(other) = digests.iter().find(|digest| !known.contains(digest)) {
         return Err(StoreError::not_found(format!("the content {other}")));
     }
-    blob::read(transaction, digests).await
+    blob::sizes(transaction, digests).await
 }

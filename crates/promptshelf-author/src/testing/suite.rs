@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, path::PathBuf, time::Instant};
 
-use promptshelf_core::{Catalog, Location, Prompt, RawArguments, TestDefinition, Variables};
+use promptshelf_core::{Catalog, Location, Prompt, RawArguments, TestDefinition, Variables, is_interrupted};
 use promptshelf_source::MemoryTree;
 
 use super::{
@@ -156,7 +156,7 @@ impl<'c> TestSuite<'c> {
     /// [`TestError`] if a golden file cannot be written.
     pub async fn run_all(&self, target: &impl TestTarget) -> Result<Vec<TestOutcome>, TestError> {
         let mut outcomes = Vec::new();
-        for case in self.cases() {
+        for case in self.cases().take_while(|_| !is_interrupted()) {
             outcomes.push(self.run(&case, target).await?);
         }
         Ok(outcomes)

@@ -1,10 +1,16 @@
 //! Binding of a call: its strings are validated against the arguments of a prompt, all at once.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use super::checked::Argument;
 use crate::{
     diagnostic::nearest,
+    interrupt::{Interrupt, bounded},
     invisible::named,
     value::{Bindings, Value, Variables},
 };
@@ -25,7 +31,7 @@ pub enum RawArgumentValue<'a> {
     /// A string, as the protocol requires.
     Text(Cow<'a, str>),
     /// Another JSON value, as it was sent; also a string that is not Unicode.
-    Other(&'a str),
+    Other(Cow<'a, str>),
 }
 
 impl RawArgumentValue<'_> {
@@ -68,6 +74,24 @@ impl<'a> RawArguments<'a> {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawArgumentValue<'a>> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Returns the values by name.
+    fn by_name(&self) -> HashMap<&str, &RawArgumentValue<'a>> {
+        self.iter().collect()
+    }
+
+    /// Copies the values, for another thread.
+    #[must_use]
+    pub fn into_owned(self) -> RawArguments<'static> {
+        let owned = |(name, value): (Cow<'a, str>, RawArgumentValue<'a>)| {
+            let value = match value {
+                RawArgumentValue::Text(text) => RawArgumentValue::Text(Cow::Owned(text.into_owned())),
+                RawArgumentValue::Other(json) => RawArgumentValue::Other(Cow::Owned(json.into_owned())),
+            };
+            (Cow::Owned(name.into_owned()), value)
+        };
+        RawArguments(self.0.into_iter().map(owned).collect())
     }
 
     /// Returns the number of values.
@@ -159,8 +183,9 @@ pub(crate) fn check_before_forms(
     raw: &RawArguments<'_>,
     value_bytes: usize,
 ) -> Result<(), Vec<Problem>> {
-    let is_answered_later =
-        |name: &String| arguments.iter().any(|other| other.name() == name && other.is_asked() && !raw.has_value(name));
+    let asked = arguments.iter().filter(|other| other.is_asked() && !raw.has_value(other.name()));
+    let asked: HashSet<&str> = asked.map(Argument::name).collect();
+    let is_answered_later = |name: &String| asked.contains(name.as_str());
     // A condition on an answer is not decided yet.
     let is_decided = |argument: &Argument| {
         argument.condition.as_ref().is_none_or(|condition| !condition.names().iter().any(is_answered_later))
@@ -178,26 +203,42 @@ fn bind_all(
     value_bytes: usize,
     is_due: impl Fn(&Argument, &Bindings) -> bool,
 ) -> Result<Bindings, Vec<Problem>> {
-    let mut bindings = Bindings(Vec::with_capacity(arguments.len()));
-    let mut problems = Vec::new();
-    for argument in arguments {
-        match argument.bind(raw, &bindings, value_bytes) {
-            Ok(Some(value)) => bindings.0.push((argument.name().to_owned(), value)),
-            Ok(None) if is_due(argument, &bindings) => {
-                problems.push(argument.problem(missing(argument, arguments, raw)));
+    bounded(Interrupt::brief, || {
+        let values = raw.by_name();
+        let mut unknown = None;
+        let mut bindings = Bindings(Vec::with_capacity(arguments.len()));
+        let mut problems = Vec::new();
+        for argument in arguments {
+            match argument.bind(values.get(argument.name()).copied(), &bindings, value_bytes) {
+                Ok(Some(value)) => bindings.0.push((argument.name().to_owned(), value)),
+                Ok(None) if is_due(argument, &bindings) => {
+                    let unknown = unknown.get_or_insert_with(|| unknown_names(arguments, raw));
+                    problems.push(argument.problem(missing(argument, unknown)));
+                }
+                Ok(None) => {}
+                Err(reason) => problems.push(argument.problem(reason)),
             }
-            Ok(None) => {}
-            Err(reason) => problems.push(argument.problem(reason)),
         }
-    }
-    if problems.is_empty() { Ok(bindings) } else { Err(problems) }
+        if problems.is_empty() { Ok(bindings) } else { Err(problems) }
+    })
+}
+
+/// Returns the first names of a call that the prompt does not have.
+fn unknown_names<'r>(arguments: &[Argument], raw: &'r RawArguments<'_>) -> Vec<&'r str> {
+    let known: HashSet<&str> = arguments.iter().map(Argument::name).collect();
+    raw.names().filter(|name| !known.contains(name)).take(MAX_UNKNOWN).collect()
 }
 
 impl Argument {
     /// Returns the value of the call, or the default; `None` if neither exists. An argument whose condition is false
     /// has no default.
-    fn bind(&self, raw: &RawArguments<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
-        match raw.get(self.name()) {
+    fn bind(
+        &self,
+        value: Option<&RawArgumentValue<'_>>,
+        known: &Bindings,
+        value_bytes: usize,
+    ) -> Result<Option<Value>, String> {
+        match value {
             Some(other @ RawArgumentValue::Other(_)) => Err(format!("must be a string, got a JSON {}", other.kind())),
             Some(RawArgumentValue::Text(text)) => match &*self.sanitized(text, value_bytes)? {
                 "" if !self.required() => Ok(self.default_for(known)),
@@ -269,7 +310,7 @@ impl Argument {
 
     /// Returns the problem of a missing value.
     pub(crate) fn missing(&self) -> Problem {
-        self.problem(missing(self, &[], &RawArguments::new()))
+        self.problem(missing(self, &[]))
     }
 
     /// Describes the argument for a caller who sends it instead of answering a form.
@@ -280,18 +321,23 @@ impl Argument {
         }
     }
 
-    /// Adds the value of the call, or the default, if it is valid.
-    pub(crate) fn bind_leniently(&self, raw: &RawArguments<'_>, known: &mut Bindings) {
-        if let Ok(Some(value)) = self.bind(raw, known, usize::MAX) {
-            known.0.push((self.name().to_owned(), value));
-        }
-    }
-
     /// Parses a value as this argument's type; `None` if it is invalid.
     #[must_use]
     pub fn parsed(&self, text: &str) -> Option<Value> {
         self.parser().parse(text).ok()
     }
+}
+
+/// Returns the valid values of a call, and defaults.
+pub(crate) fn bind_leniently(arguments: &[Argument], raw: &RawArguments<'_>) -> Bindings {
+    let values = raw.by_name();
+    let mut known = Bindings::default();
+    for argument in arguments {
+        if let Ok(Some(value)) = argument.bind(values.get(argument.name()).copied(), &known, usize::MAX) {
+            known.0.push((argument.name().to_owned(), value));
+        }
+    }
+    known
 }
 
 fn is_placeholder(text: &str) -> bool {
@@ -300,10 +346,9 @@ fn is_placeholder(text: &str) -> bool {
 
 /// Returns the message for a missing required argument: its description, its allowed values, and a misspelt name that
 /// may have been meant for it.
-fn missing(argument: &Argument, arguments: &[Argument], raw: &RawArguments<'_>) -> String {
+fn missing(argument: &Argument, unknown: &[&str]) -> String {
     let mut reason = described("is required", argument);
-    let unknowns = raw.names().filter(|name| !arguments.iter().any(|known| known.name() == *name));
-    if let Some(unknown) = nearest(argument.name(), unknowns.take(MAX_UNKNOWN)) {
+    if let Some(unknown) = nearest(argument.name(), unknown.iter().copied()) {
         let unknown = &unknown[..unknown.floor_char_boundary(ECHO_BYTES)];
         reason.push_str(&format!("; did you misspell it as `{}`?", named(unknown)));
     }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use regex::Regex;
-
-use super::parse::Parser;
+use super::{parse::Parser, pattern::Pattern};
 use crate::{
     definition::{ArgumentDefinition, ArgumentType, Choice, CompletionSource, PromptDefinition},
     invisible::InvisiblePolicy,
@@ -16,7 +14,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Argument {
     declared: Declared,
-    pattern: Option<Box<Regex>>,
+    pattern: Option<Box<Pattern>>,
     pub(super) default: Option<Box<Value>>,
     /// Decides whether it is asked for.
     pub(crate) condition: Option<Arc<Condition>>,
@@ -67,10 +65,9 @@ impl Argument {
         let mut faults = Vec::new();
         let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
 
-        let pattern = definition.constraints().pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
-            Ok(regex) => Some(Box::new(regex)),
-            Err(error) => {
-                let (message, help) = pattern_fault(&error);
+        let pattern = definition.constraints().pattern.as_deref().and_then(|pattern| match Pattern::compile(pattern) {
+            Ok(pattern) => Some(Box::new(pattern)),
+            Err((message, help)) => {
                 fault("pattern", Code::InvalidPattern, message, help);
                 None
             }
@@ -274,20 +271,6 @@ impl Argument {
     pub fn definition(&self) -> &ArgumentDefinition {
         self.declared.definition()
     }
-}
-
-/// Returns the message and the help for an invalid pattern.
-fn pattern_fault(error: &regex::Error) -> (String, Option<String>) {
-    // The engine's message repeats the pattern over several lines; the last line has the reason.
-    let text = error.to_string();
-    let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-    if reason.starts_with("look-around") || reason.starts_with("backreferences") {
-        let what = if reason.starts_with('l') { "`(?=…)`, `(?!…)` and `(?<…)`" } else { "`\\1`" };
-        let message = format!("patterns do not support look-around or backreferences, such as {what}");
-        let help = "rewrite the pattern without them; on some values they would take exponential time";
-        return (message, Some(help.to_owned()));
-    }
-    (format!("invalid regular expression: {reason}"), None)
 }
 
 /// The beginning of a value, for a message.

@@ -2,8 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use regex::Regex;
-
+use super::pattern::{Match, Matcher, Pattern};
 use crate::{
     definition::{ArgumentDefinition, ArgumentType, Choice},
     value::Value,
@@ -13,7 +12,7 @@ use crate::{
 pub(super) struct Parser<'a> {
     pub(super) definition: &'a ArgumentDefinition,
     /// The compiled pattern of the definition.
-    pub(super) pattern: Option<&'a Regex>,
+    pub(super) pattern: Option<&'a Pattern>,
 }
 
 impl Parser<'_> {
@@ -22,6 +21,7 @@ impl Parser<'_> {
     pub(super) fn parse(&self, text: &str) -> Result<Value, String> {
         let value = self.check_type(text)?;
         let definition = self.definition;
+        let mut matcher = self.pattern.map(Pattern::matcher);
         match &value {
             Value::Integer(_) | Value::Number(_) => {
                 #[expect(clippy::cast_precision_loss, reason = "bounds are floating-point numbers too")]
@@ -41,14 +41,14 @@ impl Parser<'_> {
             Value::List(items) => {
                 let choices: HashSet<&str> = definition.choices.iter().map(|choice| choice.value.as_str()).collect();
                 for item in items {
-                    self.check_text(item)?;
+                    self.check_text(item, matcher.as_mut())?;
                     if !choices.is_empty() && !choices.contains(item.as_str()) {
                         return Err(self.not_a_choice());
                     }
                 }
             }
             Value::Text(text) => {
-                self.check_text(text)?;
+                self.check_text(text, matcher.as_mut())?;
                 self.check_choice(&value, text)?;
             }
             Value::Boolean(_) | Value::Json(_) => self.check_choice(&value, text)?,
@@ -56,7 +56,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn check_text(&self, text: &str) -> Result<(), String> {
+    fn check_text(&self, text: &str, matcher: Option<&mut Matcher<'_>>) -> Result<(), String> {
         let definition = self.definition;
         if definition.constraints().min_length.is_some() || definition.constraints().max_length.is_some() {
             let length = text.chars().count();
@@ -67,9 +67,13 @@ impl Parser<'_> {
                 return Err(format!("must have {} or fewer, got {length}", characters(most)));
             }
         }
-        match self.pattern {
-            Some(pattern) if !pattern.is_match(text) => Err(format!("must match the pattern {pattern}")),
-            _ => Ok(()),
+        match matcher.map_or(Match::Found, |matcher| matcher.find(text)) {
+            Match::Found => Ok(()),
+            Match::Missing => Err(format!(
+                "must match the pattern {}",
+                definition.constraints().pattern.as_deref().unwrap_or_default()
+            )),
+            Match::Refused => Err("is too long for its pattern: comparing them would take too long".to_owned()),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::{
     catalog::{Catalog, PromptList},
     definition::{BrokenFile, PromptDefinition, Requirements},
     diagnostic::{Code, Diagnostic, nearest},
+    interrupt::is_interrupted,
     prompt::Prompt,
 };
 
@@ -107,6 +108,9 @@ impl<'a> Prompts<'a> {
         let (prompts, unread, mismatched) = (Some(self as _), &unread, &mismatched);
         let scope = Scope { budget, files: &catalog.files, uris: &uris, catalog, prompts, unread, mismatched };
         for index in 0..self.definitions.len() {
+            if is_interrupted() {
+                break;
+            }
             self.check(index, &scope);
         }
         for draft in self.drafts {

@@ -13,6 +13,7 @@ use crate::{
     catalog::{Catalog, references, review_prompt, review_prompt_icons},
     definition::PromptDefinition,
     diagnostic::{Diagnostic, Location, SourceText},
+    interrupt::{Interrupt, bounded},
     prompt::Prompt,
 };
 
@@ -37,6 +38,10 @@ const MOST: usize = 256;
 /// ```
 #[must_use]
 pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known: &[Diagnostic]) -> Option<Checked> {
+    bounded(Interrupt::new, || check_few(edited, previous, known))
+}
+
+fn check_few(edited: &[Arc<PromptDefinition>], previous: &Catalog, known: &[Diagnostic]) -> Option<Checked> {
     if edited.len() > MOST || !previous.parts.is_empty() {
         return None;
     }

@@ -17,6 +17,7 @@ use crate::{
     },
     definition::{BrokenFile, Definitions, PromptDefinition},
     diagnostic::{Code, Diagnostic, Location, SourceText},
+    interrupt::{Interrupt, bounded},
     library_files::LibraryFiles,
     prompt::Prompt,
 };
@@ -34,6 +35,10 @@ use crate::{
 /// ```
 #[must_use]
 pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
+    bounded(Interrupt::new, || check_bounded(definitions, previous))
+}
+
+fn check_bounded(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     let Definitions {
         about,
         policy,

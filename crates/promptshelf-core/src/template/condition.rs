@@ -6,10 +6,14 @@ use super::{
     compile_error::CompileError,
     depth::TOO_DEEP,
     environment::{self, fixed_globals, to_jinja},
+    meter::{AT_LEAST, MEMBER, Meter},
     metered::metered_expression,
     syntax,
 };
-use crate::value::Bindings;
+use crate::{
+    interrupt::{Interrupt, remaining_work, spend_work},
+    value::{Bindings, Value},
+};
 
 /// A compiled condition, such as `language == "python"`.
 pub(crate) struct Condition {
@@ -48,13 +52,47 @@ impl Condition {
     }
 
     /// Returns whether it is true. A condition that fails, such as a comparison of different types, or whose operators
-    /// walk more than 16 MiB of values, is false.
+    /// walk more than 16 MiB of values, is false; so is one that is not evaluated, because those before it have used up
+    /// what may be spent.
     pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
         // Only its own names: converting a large value for every condition of a prompt would be slow.
-        let known =
-            self.names.iter().filter_map(|name| bindings.get(name).map(|value| (name.as_str(), to_jinja(value))));
-        let context = JinjaValue::from_pairs(known);
-        self.expression.eval(context).is_ok_and(|value| value.is_true())
+        let known = || self.names.iter().filter_map(|name| Some((name.as_str(), bindings.get(name)?)));
+        let lookups = self.names.len().saturating_mul(bindings.0.len());
+        let values: u64 = known().map(|(_, value)| conversion(value)).sum();
+        if !spend_work(values.saturating_add(lookups as u64).saturating_add(EVALUATED * self.text.len() as u64)) {
+            return false;
+        }
+        let limit = remaining_work().min(AT_LEAST);
+        let meter = Meter::new(limit, Interrupt::current());
+        let known = known().map(|(name, value)| (name, to_jinja(value)));
+        let context = JinjaValue::from_pairs(known.chain(std::iter::once(meter.variable())));
+        let value = self.expression.eval(context);
+        let is_used_up = limit < AT_LEAST && meter.is_used_up();
+        // What is left does not suffice, and one more marks it.
+        let may = spend_work((limit - meter.remaining()).saturating_add(u64::from(is_used_up)));
+        may && value.is_ok_and(|value| value.is_true())
+    }
+}
+
+/// The work of one character of a condition.
+const EVALUATED: u64 = 32;
+
+/// Returns the work of converting a value.
+fn conversion(value: &Value) -> u64 {
+    fn json(value: &serde_json::Value) -> u64 {
+        use serde_json::Value;
+        MEMBER
+            + match value {
+                Value::String(text) => text.len() as u64,
+                Value::Array(items) => items.iter().map(json).sum(),
+                Value::Object(members) => members.iter().map(|(key, value)| key.len() as u64 + json(value)).sum(),
+                Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            }
+    }
+    match value {
+        Value::List(items) => items.iter().map(|item| MEMBER + item.len() as u64).sum(),
+        Value::Json(value) => json(value),
+        _ => MEMBER,
     }
 }
 
@@ -69,6 +107,17 @@ mod tests {
 
     use super::*;
     use crate::value::Value;
+
+    /// One condition may walk megabytes, a thousand of them may not.
+    // req: S-275
+    #[test]
+    fn conditions_share_what_may_be_spent() {
+        let bindings = Bindings(vec![("text".to_owned(), Value::Text(Arc::from("x".repeat(1_000))))]);
+        let condition = Condition::parse("text * 4000 == 'x' or true").expect("a condition");
+        let bounds = Interrupt::new();
+        let held = bounds.scope(|| (0..1_000).filter(|_| condition.holds(&bindings)).count());
+        assert!((10..100).contains(&held) && bounds.has_refused_work(), "{held}");
+    }
 
     // req: S-218
     #[test]

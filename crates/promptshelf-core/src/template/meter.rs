@@ -77,6 +77,11 @@ impl Meter {
         self.limit.saturating_sub(self.spent.load(Ordering::Relaxed))
     }
 
+    /// Returns whether more was needed than was there.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.spent.load(Ordering::Relaxed) > self.limit
+    }
+
     fn spend(&self, bytes: u64) -> Result<(), Error> {
         let before = self.spent.load(Ordering::Relaxed);
         let spent = before.saturating_add(bytes);

@@ -42,7 +42,7 @@ fn value() -> impl Strategy<Value = RawArgumentValue<'static>> {
     prop_oneof![
         8 => "(true|-?[0-9]{1,20}|[0-9.e+-]{0,6}|[a-c, \n]{0,8}|\\[[a-c\",0-9]{0,8}\\]|\\{\"a\":[0-9]\\}|2026-0[0-9]-3[01]|.{0,12}|\\$[0-9]|\\$ARGUMENTS)"
             .prop_map(|text| RawArgumentValue::Text(text.into())),
-        1 => Just(RawArgumentValue::Other("1")),
+        1 => Just(RawArgumentValue::Other("1".into())),
     ]
 }
 

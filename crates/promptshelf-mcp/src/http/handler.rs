@@ -16,13 +16,17 @@ use bytes::Bytes;
 use futures_util::TryFutureExt as _;
 use http::{HeaderMap, Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
-use promptshelf_service::Caller;
+use promptshelf_core::BoxFuture;
+use promptshelf_service::{
+    Caller,
+    pool::{self, Amount, Panicked},
+};
 
 use super::{
     Endpoint,
     body::{self, BodyError, HttpBody},
     events::Events,
-    header, host_check, large, reply,
+    header, host_check, reply,
     reply::{Denial, refusal},
     session,
 };
@@ -34,6 +38,11 @@ use crate::{
     revision::{Era, Revision},
     subscription::Subscription,
 };
+
+/// The size in bytes above which a message is handled in the pool: parsing, rendering and encoding megabytes takes
+/// milliseconds, in which a thread of the runtime could answer a hundred small requests. Below it, a change of threads
+/// costs more than it saves.
+const LARGE_BYTES: usize = 128 << 10;
 
 /// The response to a request.
 enum Output {
@@ -111,13 +120,16 @@ impl Endpoint {
             return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
         }
         let bytes = self.read_body(head, body).await?;
-        if bytes.len() <= large::MIN_BYTES {
+        if bytes.len() <= LARGE_BYTES {
             return self.message(&head.headers, caller, &bytes).await;
         }
-        let (endpoint, headers, caller) = (Arc::clone(self), head.headers.clone(), caller.clone());
-        large::run(Box::pin(async move { endpoint.message(&headers, &caller, &bytes).await }))
+        let (endpoint, headers, of_caller) = (Arc::clone(self), head.headers.clone(), caller.clone());
+        // Boxed: every request, also a small one, would have room for it.
+        let handling: BoxFuture<'static, _> =
+            Box::pin(async move { endpoint.message(&headers, &of_caller, &bytes).await });
+        pool::run_future(caller, Amount::Small, move || handling)
             .await
-            .unwrap_or_else(|| Err(WireError::internal().into()))
+            .unwrap_or_else(|Panicked| Err(WireError::internal().into()))
     }
 
     /// Handles a message, or a batch of them.

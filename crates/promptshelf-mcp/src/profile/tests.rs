@@ -127,7 +127,7 @@ fn values_before_the_argument_are_read() {
             .iter()
             .map(|(name, value)| match value {
                 RawArgumentValue::Text(text) => (name, &**text),
-                RawArgumentValue::Other(json) => (name, *json),
+                RawArgumentValue::Other(json) => (name, &**json),
             })
             .collect();
         assert_eq!(split, expected, "{given}");

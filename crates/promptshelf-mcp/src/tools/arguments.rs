@@ -35,10 +35,10 @@ pub(super) fn as_text<'a>(given: &'a RawArguments<'_>) -> RawArguments<'a> {
     let text = |(name, value): (&'a str, &'a RawArgumentValue<'_>)| {
         let value = match value {
             RawArgumentValue::Text(text) => RawArgumentValue::Text(Cow::Borrowed(&**text)),
-            RawArgumentValue::Other("null") => return None,
+            RawArgumentValue::Other(json) if json == "null" => return None,
             // A string that is not Unicode stays invalid.
-            RawArgumentValue::Other(json) if json.starts_with('"') => RawArgumentValue::Other(json),
-            RawArgumentValue::Other(json) => RawArgumentValue::Text(Cow::Borrowed(*json)),
+            RawArgumentValue::Other(json) if json.starts_with('"') => RawArgumentValue::Other(Cow::Borrowed(&**json)),
+            RawArgumentValue::Other(json) => RawArgumentValue::Text(Cow::Borrowed(&**json)),
         };
         Some((Cow::Borrowed(name), value))
     };
@@ -48,7 +48,8 @@ pub(super) fn as_text<'a>(given: &'a RawArguments<'_>) -> RawArguments<'a> {
 /// Reads an object inside of the arguments. Some models send it as a text with JSON.
 pub(super) fn nested<'a>(value: Option<&'a RawArgumentValue<'_>>) -> Result<RawArguments<'a>, WireError> {
     let json: &str = match value {
-        None | Some(RawArgumentValue::Other("null")) => return Ok(RawArguments::new()),
+        None => return Ok(RawArguments::new()),
+        Some(RawArgumentValue::Other(json)) if json == "null" => return Ok(RawArguments::new()),
         Some(RawArgumentValue::Other(json)) => json,
         Some(RawArgumentValue::Text(text)) => text,
     };

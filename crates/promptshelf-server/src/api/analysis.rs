@@ -1,25 +1,27 @@
 //! Analysis of a library with unsaved texts, for the page's editor: diagnostics, completion, hover, a rendering with the
 //! values of a form, and tests. The engine is that of the language server.
 
-use std::{collections::BTreeMap, sync::PoisonError};
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use promptshelf_author::{
     Analysis, Analyzer, add_samples,
     testing::{TestOutcome, TestSuite},
 };
-use promptshelf_core::{Argument, CatalogHandle, Prompt, RawArguments, Variables};
+use promptshelf_core::{Argument, CatalogHandle, Prompt, RawArguments, Variables, is_interrupted};
 use promptshelf_mcp::messages_json;
-use promptshelf_service::{Caller, Rejection, Service};
+use promptshelf_service::{
+    Caller, Rejection, Service,
+    pool::{self, Amount, Panicked},
+};
 use promptshelf_source::{MemoryFile, MemoryTree, check_tree_path};
 use promptshelf_store::ChannelName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
-use tokio::{runtime::Handle, task::spawn_blocking};
+use tokio::runtime::Handle;
 use utoipa::ToSchema;
 
 use super::{
-    analyzers::EditedChannel,
     content::FileContent,
     etag,
     operation::{ApiCaller, ApiState, Scope},
@@ -143,14 +145,15 @@ pub(super) async fn analyze_channel(
         let body: AnalysisBody = request.json(&state.endpoint).await?;
         operation.note("path", &body.path);
         let question = Question::of(body)?;
-        // A closed semaphore would be an error; it is never closed.
-        let _permit = state.api.checks.acquire().await;
-        let EditedChannel { tree, analyzer, .. } = state.api.edited.newest(&state.store().await?, &channel).await?;
-        let result = in_background(move || {
+        let mut edited = state.api.edited.newest(&state.store().await?, &channel).await?;
+        let channels = Arc::clone(&state.api.edited);
+        let result = in_pool(operation.caller(), move || {
             let is_plain = question.others.is_empty();
+            let tree = edited.tree.clone();
             let tree = if is_plain { tree } else { tree.with(question.deleted_and_binary()) };
-            let mut analyzer = analyzer.lock().unwrap_or_else(PoisonError::into_inner);
-            question.answer(analyzer.of(&tree), |_| tree.clone())
+            let result = question.answer(edited.analyzer.of(&tree), |_| tree.clone());
+            channels.put(edited);
+            result
         })
         .await?;
         etag::changed(StatusCode::OK, &result, &result)
@@ -159,9 +162,13 @@ pub(super) async fn analyze_channel(
     Ok(operation.end(answer))
 }
 
-/// Runs work that blocks, with access to the runtime.
-pub(super) async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-    spawn_blocking(work).await.map_err(|_| {
+/// Runs an analysis or a comparison of a caller in the pool, with access to the runtime.
+pub(super) async fn in_pool<T: Send + 'static>(
+    caller: &Caller,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let done = pool::run(caller, Amount::Large, |_| work()).await;
+    done.map_err(|Panicked| {
         let detail = "The analysis failed with an internal error; see the server's log";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", "Internal error", detail)
     })
@@ -268,7 +275,7 @@ fn tested(analysis: &Analysis<'_>, prompt: &Prompt, golden: MemoryTree) -> Vec<T
     let cases = suite.cases().filter(|case| case.location().source.path == *path);
     let run = async {
         let mut results = Vec::new();
-        for case in cases {
+        for case in cases.take_while(|_| !is_interrupted()) {
             // Golden files of a tree are never written, and nothing else fails.
             let Ok(TestOutcome { test, mismatches, .. }) = suite.run(&case, &target).await else { continue };
             let mismatches =

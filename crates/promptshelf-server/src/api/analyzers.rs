@@ -2,17 +2,18 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 use promptshelf_author::Analyzer;
+use promptshelf_core::is_interrupted;
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{ChannelName, Head, Store};
 
 use super::problem::Problem;
 
-/// The number of channels whose analyzers stay.
-const CHANNELS: usize = 4;
+/// The number of analyzers that stay.
+const ANALYZERS: usize = 8;
 
 /// The largest number of files of all analyzers that stay, so that the memory is bounded.
 const FILES: usize = 150_000;
@@ -36,50 +37,50 @@ impl ChannelAnalyzer {
 }
 
 /// A channel that is being edited: its newest files, and an analyzer that has read them or earlier ones.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct EditedChannel {
     channel: ChannelName,
     head: Head,
     pub(super) tree: MemoryTree,
-    pub(super) analyzer: Arc<Mutex<ChannelAnalyzer>>,
+    pub(super) analyzer: ChannelAnalyzer,
 }
 
-/// Channels that are being edited, the most recently used last.
+/// Idle analyzers of channels, the most recently used last. One that is in use is taken out: whoever comes meanwhile gets
+/// another one instead of waiting for work that another author has chosen.
 #[derive(Debug, Default)]
 pub(super) struct EditedChannels(Mutex<VecDeque<EditedChannel>>);
 
 impl EditedChannels {
-    /// Returns the newest revision of a channel. The caller has a permit to read trees.
+    /// Takes the newest revision of a channel.
     pub(super) async fn newest(&self, store: &Store, channel: &ChannelName) -> Result<EditedChannel, Problem> {
         let head = store.head(channel).await?;
-        let known = self.take(channel);
-        if let Some(known) = known.iter().find(|known| known.head == head) {
-            return Ok(self.put(known.clone()));
-        }
-        let (head, tree) = store.tree(channel, None).await?;
-        let analyzer = match known {
-            Some(known) => known.analyzer,
-            None => {
-                let analyzer = Analyzer::of_tree(tree.clone());
-                Arc::new(Mutex::new(ChannelAnalyzer { tree: tree.clone(), analyzer }))
-            }
+        let known = match self.take(channel) {
+            Some(known) if known.head == head => return Ok(known),
+            known => known,
         };
-        Ok(self.put(EditedChannel { channel: channel.clone(), head, tree, analyzer }))
+        let (head, tree) = store.tree(channel, None).await?;
+        let analyzer = known.map_or_else(
+            || ChannelAnalyzer { tree: tree.clone(), analyzer: Analyzer::of_tree(tree.clone()) },
+            |known| known.analyzer,
+        );
+        Ok(EditedChannel { channel: channel.clone(), head, tree, analyzer })
     }
 
     fn take(&self, channel: &ChannelName) -> Option<EditedChannel> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = all.iter().position(|known| known.channel == *channel)?;
+        let place = all.iter().rposition(|known| known.channel == *channel)?;
         all.remove(place)
     }
 
-    fn put(&self, edited: EditedChannel) -> EditedChannel {
+    /// Gives an analyzer back. One whose work was stopped has read its files in part, and is dropped.
+    pub(super) fn put(&self, edited: EditedChannel) {
+        if is_interrupted() {
+            return;
+        }
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|known| known.channel != edited.channel);
-        all.push_back(edited.clone());
-        while all.len() > CHANNELS || all.iter().map(|known| known.tree.len()).sum::<usize>() > FILES {
+        all.push_back(edited);
+        while all.len() > ANALYZERS || all.iter().map(|known| known.tree.len()).sum::<usize>() > FILES {
             all.pop_front();
         }
-        edited
     }
 }

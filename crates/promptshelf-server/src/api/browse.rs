@@ -7,10 +7,10 @@ use promptshelf_core::{Catalog, Prompt};
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{ChannelName, Standing};
 use serde::{Deserialize, Serialize};
-use tokio::task::spawn_blocking;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
+    analysis::in_pool,
     compare_model::RevisionSide,
     etag,
     operation::{ApiCaller, ApiState, Scope},
@@ -142,13 +142,13 @@ pub(super) async fn browse(
         if query.text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH) {
             return Err(Problem::invalid(format!("The text is too long: at most {MAX_SEARCH} bytes are searched for")));
         }
-        let side = opened(&state, &RevisionSide { channel, revision: query.revision }).await?;
+        let side = opened(&state, &operation, &RevisionSide { channel, revision: query.revision }).await?;
         let revision = side.name.revision.unwrap_or_default();
-        let found = spawn_blocking(move || {
+        let found = in_pool(operation.caller(), move || {
             let catalog = side.opened.preview.as_ref().map(super::super::preview::TreePreview::catalog);
             search(&side.opened.tree, catalog.as_deref(), &query, limit, revision)
         });
-        let mut found = found.await.map_err(|_| Problem::internal())?;
+        let mut found = found.await?;
         let prompts = || found.files.iter().flat_map(|file| &file.prompts);
         let names: Vec<String> = prompts().map(|prompt| prompt.name.clone()).collect();
         let standings = state.store().await?.standings_of(&names, |channel| operation.sees(channel)).await?;

@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{extract::State, http::StatusCode, response::Response};
 use promptshelf_author::{Difference, differences};
+use promptshelf_core::is_interrupted;
+use promptshelf_service::pool::{self, Amount};
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{Change, CheckReport, Checker, Digest, PromptChangeKind, StoreError};
-use tokio::task::spawn_blocking;
 
 use super::{
-    content::changes,
+    content::{Changes, changes},
     etag,
     impact::in_words,
     model::{AffectedPrompt, CheckBody, CheckResult, Rendering},
@@ -44,18 +45,20 @@ pub(super) async fn check(
         operation.note("channel", body.channel.as_str());
         operation.require_channel(&body.channel)?;
         let store = state.store().await?;
-        let changes = changes(&operation, &store, body.changes).await?;
         let roles = store.channel(&body.channel).await?.policy.roles;
         operation.require_role(&roles.propose, "propose")?;
-        // A closed semaphore would be an error; it is never closed.
-        let _permit = state.api.checks.acquire().await;
+        let Changes { changes, memory: _memory } =
+            changes(&operation, &store, &state.api.referred, body.changes).await?;
         let (head, before) = store.tree(&body.channel, None).await?;
         let after = apply(&before, changes, head.revision)?;
-        let (checked, before, after) = {
-            let checker = Arc::clone(&state.api.checker);
-            spawn_blocking(move || compare(&*checker, before, after)).await.map_err(|_| Problem::internal())?
+        let checker = Arc::clone(&state.api.checker);
+        let check = move || async move {
+            let (checked, before, after) = compare(&*checker, before, after);
+            let prompts = render(&checked.affected, before.as_ref(), after.as_ref()).await;
+            (checked, prompts)
         };
-        let prompts = render(&checked.affected, before.as_ref(), after.as_ref()).await;
+        let checked = pool::run_future(operation.caller(), Amount::Large, check).await;
+        let (checked, prompts) = checked.map_err(|_| Problem::internal())?;
         let CheckReport { summary, findings, .. } = checked.report;
         let affected = checked.affected.len();
         let differences = in_words(&state, &body.channel, checked.differences).await;
@@ -126,7 +129,7 @@ async fn render(
     after: Option<&TreePreview>,
 ) -> Vec<AffectedPrompt> {
     let mut prompts = Vec::new();
-    for (name, change) in affected.iter().take(MAX_PROMPTS) {
+    for (name, change) in affected.iter().take(MAX_PROMPTS).take_while(|_| !is_interrupted()) {
         let before = before.filter(|_| *change != PromptChangeKind::Added);
         let after = after.filter(|_| *change != PromptChangeKind::Removed);
         prompts.push(AffectedPrompt {

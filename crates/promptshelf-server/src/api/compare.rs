@@ -9,10 +9,10 @@ use promptshelf_author::{
     differences,
     testing::{TestOutcome, TestSuite},
 };
-use promptshelf_core::{Prompt, Variables};
+use promptshelf_core::{Prompt, Variables, is_interrupted};
+use promptshelf_service::pool::{self, Amount};
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{Digest, FileChange, PromptChangeKind};
-use tokio::task::spawn_blocking;
 
 use super::{
     compare_model::{
@@ -58,10 +58,9 @@ pub(super) async fn compare(
         let CompareBody { before, after } = request.json(&state.endpoint).await?;
         let (before, after) = sides(&state, &mut operation, before, after).await?;
         operation.note("channel", after.name.channel.as_str());
-        let turn = state.api.turn().await;
         let channel = after.name.channel.clone();
-        let (mut comparison, differences) = comparison(before, after).await?;
-        drop(turn);
+        let compared = pool::run_future(operation.caller(), Amount::Large, || comparison(before, after)).await;
+        let (mut comparison, differences) = compared.map_err(|_| Problem::internal())?;
         comparison.differences = in_words(&state, &channel, differences).await;
         etag::changed(StatusCode::OK, &comparison, &comparison)
     }
@@ -84,17 +83,17 @@ pub(super) async fn compare_renderings(
         let CompareRenderingsBody { before, after, prompt, arguments } = request.json(&state.endpoint).await?;
         let (before, after) = sides(&state, &mut operation, before, after).await?;
         operation.note("channel", after.name.channel.as_str());
-        let renderings = renderings(&before.opened, &after.opened, &prompt, arguments).await?;
+        let rendering = || async move { renderings(&before.opened, &after.opened, &prompt, arguments).await };
+        let rendered = pool::run_future(operation.caller(), Amount::Large, rendering).await;
+        let renderings = rendered.map_err(|_| Problem::internal())??;
         etag::changed(StatusCode::OK, &renderings, &renderings)
     }
     .await;
     Ok(operation.end(answer))
 }
 
-async fn comparison(before: Side, after: Side) -> Result<(Comparison, Vec<Difference>), Problem> {
-    let (old, new) = (before.opened.clone(), after.opened.clone());
-    let described = spawn_blocking(move || describe(&old, &new));
-    let Described { files, prompts, differences, clients } = described.await.map_err(|_| Problem::internal())?;
+async fn comparison(before: Side, after: Side) -> (Comparison, Vec<Difference>) {
+    let Described { files, prompts, differences, clients } = describe(&before.opened, &after.opened);
     let tested: HashSet<&str> = prompts.iter().take(MAX_TESTED).map(|prompt| prompt.name.as_str()).collect();
     let outcomes = (outcomes(&before.opened, &tested).await, outcomes(&after.opened, &tested).await);
     let tests_run = outcomes.1.len();
@@ -119,7 +118,7 @@ async fn comparison(before: Side, after: Side) -> Result<(Comparison, Vec<Differ
         summary: after.opened.report.summary,
         findings: after.opened.report.findings.clone(),
     };
-    Ok((comparison, differences))
+    (comparison, differences)
 }
 
 struct Described {
@@ -208,7 +207,7 @@ async fn outcomes(opened: &OpenedTree, names: &HashSet<&str>) -> Vec<TestOutcome
     let target = ServiceTarget::new(preview.service());
     let mut outcomes = Vec::new();
     let cases = suite.cases().filter(|case| names.contains(case.prompt().name().as_str()));
-    for case in cases.take(MAX_ENTRIES) {
+    for case in cases.take(MAX_ENTRIES).take_while(|_| !is_interrupted()) {
         // Golden files of a tree are never written, and nothing else fails.
         outcomes.extend(suite.run(&case, &target).await);
     }

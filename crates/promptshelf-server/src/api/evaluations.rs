@@ -3,8 +3,6 @@
 //! Reading needs `library:read`. Storing needs a scope of its own, `library:evaluate`: a result opens the release gate, so
 //! neither authors nor publishers may store one with their scopes, and a runner in CI needs no other change.
 
-use std::sync::Arc;
-
 use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
@@ -102,7 +100,7 @@ pub(super) async fn add_evaluation(
             operation.note_number("proposal", id);
         }
         let store = state.store().await?;
-        let added = store.add_evaluation(&channel, &new, &operation.actor(), Arc::clone(&state.api.checker)).await;
+        let added = store.add_evaluation(&channel, &new, &operation.actor(), state.checker(&operation)).await;
         let added = added.map_err(|error| match error {
             // The precondition is part of the body.
             StoreError::Changed { .. } => Problem::new(

@@ -19,19 +19,18 @@ use axum::{
     routing::any,
 };
 use promptshelf_author::Analyzer;
-use promptshelf_core::Prompt;
+use promptshelf_core::{Prompt, is_interrupted};
 use promptshelf_mcp::HttpService;
 use promptshelf_source::{EditError, EditableFolder, ListedFile, MemoryFile, MemoryTree};
 use promptshelf_store::Digest;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    CHECKS,
     admit::{Checks, admit},
-    analysis::{AnalysisBody, AnalysisResult, Question, in_background},
+    analysis::{AnalysisBody, AnalysisResult, Question, in_pool},
     content::FileContent,
     etag::{self, Tag},
     operation::{ApiCaller, Operation, Scope},
@@ -55,28 +54,46 @@ const GOLDEN: &str = ".golden.md";
 #[derive(Clone)]
 pub struct FolderApi {
     folder: Arc<EditableFolder>,
-    analyzer: Arc<Mutex<Analyzer>>,
-    /// One permit for each analysis that runs: each can take a processor for seconds.
-    analyses: Arc<Semaphore>,
+    analyzers: Arc<Mutex<FolderAnalyzers>>,
 }
 
+/// Idle analyzers of the folder. One that is in use is taken out: whoever comes meanwhile gets another one.
+struct FolderAnalyzers {
+    idle: Vec<Analyzer>,
+    granted_roots: Vec<PathBuf>,
+}
+
+/// The number of analyzers that stay.
+const ANALYZERS: usize = 2;
+
 impl FolderApi {
-    /// Creates the API of a folder. `analyzer` is that of the same folder.
+    /// Creates the API of a folder. `granted_roots` are the folders outside of the library that its `[roots]` may point to.
     #[must_use]
-    pub fn new(folder: EditableFolder, analyzer: Analyzer) -> FolderApi {
-        FolderApi {
-            folder: Arc::new(folder),
-            analyzer: Arc::new(Mutex::new(analyzer)),
-            analyses: Arc::new(Semaphore::new(CHECKS)),
-        }
+    pub fn new(folder: EditableFolder, granted_roots: impl IntoIterator<Item = PathBuf>) -> FolderApi {
+        let analyzers = FolderAnalyzers { idle: Vec::new(), granted_roots: granted_roots.into_iter().collect() };
+        FolderApi { folder: Arc::new(folder), analyzers: Arc::new(Mutex::new(analyzers)) }
     }
-}
 
-impl FolderApi {
-    /// Grants folders outside of the library to previews, instead of those granted before. Waits for an analysis that
-    /// runs.
+    /// Grants folders outside of the library to previews, instead of those granted before.
     pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
-        self.analyzer.lock().unwrap_or_else(PoisonError::into_inner).grant_roots(folders);
+        let analyzers = FolderAnalyzers { idle: Vec::new(), granted_roots: folders.into_iter().collect() };
+        *self.analyzers.lock().unwrap_or_else(PoisonError::into_inner) = analyzers;
+    }
+
+    /// Works with an analyzer of the folder.
+    fn analyze<T>(&self, work: impl FnOnce(&mut Analyzer) -> T) -> T {
+        let (idle, granted_roots) = {
+            let mut analyzers = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
+            (analyzers.idle.pop(), analyzers.granted_roots.clone())
+        };
+        let mut analyzer = idle.unwrap_or_else(|| Analyzer::of_folder(self.folder.path(), granted_roots.clone()));
+        let result = work(&mut analyzer);
+        let mut analyzers = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
+        // One whose work was stopped has read the folder in part.
+        if !is_interrupted() && analyzers.granted_roots == granted_roots && analyzers.idle.len() < ANALYZERS {
+            analyzers.idle.push(analyzer);
+        }
+        result
     }
 }
 
@@ -105,7 +122,7 @@ impl FolderState {
         work: impl FnOnce(&EditableFolder) -> Result<T, EditError> + Send + 'static,
     ) -> Result<T, Problem> {
         let folder = Arc::clone(&self.api.folder);
-        in_background(move || work(&folder)).await?.map_err(Problem::from)
+        spawn_blocking(move || work(&folder)).await.map_err(|_| Problem::internal())?.map_err(Problem::from)
     }
 
     /// Checks the permission for the library's settings, under all their paths.
@@ -326,14 +343,13 @@ async fn rename_in_folder(
         for path in [&from, &to] {
             state.admit_path(&operation, path).await?;
         }
-        let _permit = state.api.analyses.acquire().await;
-        let api = state.api.clone();
+        let (api, caller) = (state.api.clone(), operation.caller().clone());
         let may_change_manifest = operation.has(Scope::Admin);
-        let renamed = in_background(move || {
-            let mut analyzer = api.analyzer.lock().unwrap_or_else(PoisonError::into_inner);
-            renamed(&api.folder, &mut analyzer, (&from, &to), digest, may_change_manifest)
-        });
-        let renamed = renamed.await?.map_err(Problem::from)?;
+        let work =
+            move || api.analyze(|analyzer| renamed(&api.folder, analyzer, (&from, &to), digest, may_change_manifest));
+        // A task of its own: a rename that has begun is completed.
+        let renamed = tokio::spawn(async move { in_pool(&caller, work).await }).await;
+        let renamed = renamed.map_err(|_| Problem::internal())??.map_err(Problem::from)?;
         state.reload().await;
         etag::changed(StatusCode::OK, &renamed, &digest)
     }
@@ -389,12 +405,9 @@ async fn analyze_folder(
         for path in question.paths() {
             state.admit_path(&operation, path).await?;
         }
-        // A closed semaphore would be an error; it is never closed.
-        let _permit = state.api.analyses.acquire().await;
         let api = state.api.clone();
-        let result = in_background(move || {
-            let mut analyzer = api.analyzer.lock().unwrap_or_else(PoisonError::into_inner);
-            question.answer(&mut analyzer, |prompt| golden_files(&api.folder, prompt))
+        let result = in_pool(operation.caller(), move || {
+            api.analyze(|analyzer| question.answer(analyzer, |prompt| golden_files(&api.folder, prompt)))
         })
         .await?;
         etag::changed(StatusCode::OK, &result, &result)

@@ -54,7 +54,6 @@ mod webhooks;
 use std::{fmt, sync::Arc};
 
 use promptshelf_store::Checker;
-use tokio::sync::Semaphore;
 
 pub use folder::FolderApi;
 pub(crate) use folder::routes as folder_routes;
@@ -75,21 +74,23 @@ pub struct Api {
     pub(crate) checker: Arc<dyn Checker>,
     /// The evaluations that policies can require; any if they are unknown.
     evaluations: Option<Vec<String>>,
-    /// One permit for each check that runs: each can take a processor for seconds.
-    checks: Arc<Semaphore>,
+    referred: Arc<content::Referred>,
     opened: Arc<opened::OpenedTrees>,
     edited: Arc<analyzers::EditedChannels>,
 }
-
-/// The checks that run at the same time; others wait.
-const CHECKS: usize = 2;
 
 impl Api {
     /// Creates the API of a store, which may be away for a while. `checker` checks trees before a publish.
     #[must_use]
     pub fn new(store: StoreHandle, checker: Arc<dyn Checker>) -> Api {
-        let checks = Arc::new(Semaphore::new(CHECKS));
-        Api { store, checker, evaluations: None, checks, opened: Arc::default(), edited: Arc::default() }
+        Api {
+            store,
+            checker,
+            evaluations: None,
+            referred: Arc::default(),
+            opened: Arc::default(),
+            edited: Arc::default(),
+        }
     }
 
     /// Sets the evaluations of the operator's settings: a policy cannot begin to require another one.

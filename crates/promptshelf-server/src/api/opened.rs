@@ -6,11 +6,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use promptshelf_service::Caller;
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{ChannelName, CheckReport, Checker, Digest, Head, PromptFile};
-use tokio::{sync::SemaphorePermit, task::spawn_blocking};
 
-use super::{Api, problem::Problem};
+use super::{Api, analysis::in_pool, problem::Problem};
 use crate::preview::TreePreview;
 
 /// The number of trees that stay open: the two sides of two comparisons.
@@ -51,12 +51,6 @@ impl OpenedTree {
     }
 }
 
-/// One of the turns to read a tree: memory and processors are bounded.
-#[derive(Debug)]
-pub(super) struct Turn<'a> {
-    _permit: Option<SemaphorePermit<'a>>,
-}
-
 /// Recently opened trees, the newest last.
 #[derive(Debug, Default)]
 pub(super) struct OpenedTrees(Mutex<VecDeque<(Key, Arc<OpenedTree>)>>);
@@ -89,25 +83,19 @@ impl Api {
         self.opened.get(key)
     }
 
-    /// Waits until fewer than two trees are being read, checked or compared.
-    pub(super) async fn turn(&self) -> Turn<'_> {
-        // A closed semaphore would be an error; it is never closed.
-        Turn { _permit: self.checks.acquire().await.ok() }
-    }
-
-    /// Reads and checks a tree, whose files were read in the same turn.
+    /// Reads and checks a tree for a caller.
     pub(super) async fn open(
         &self,
-        _turn: Turn<'_>,
+        caller: &Caller,
         key: Option<Key>,
         tree: MemoryTree,
     ) -> Result<Arc<OpenedTree>, Problem> {
         let checker: Arc<dyn Checker> = Arc::clone(&self.checker);
-        let opened = spawn_blocking(move || {
+        let opened = in_pool(caller, move || {
             let report = checker.check(&tree, false);
             Arc::new(OpenedTree { preview: TreePreview::open(tree.clone()).ok(), report, tree })
         });
-        let opened = opened.await.map_err(|_| Problem::internal())?;
+        let opened = opened.await?;
         if let Some(key) = key {
             self.opened.put(key, &opened);
         }

@@ -9,10 +9,10 @@ use axum::{
 use promptshelf_core::Access;
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{Caller, Service};
-use promptshelf_store::{Actor, ChannelName, PolicyRoles, Proposal, Reason, Store, StoreError};
+use promptshelf_store::{Actor, ChannelName, Checker, PolicyRoles, Proposal, Reason, Store, StoreError};
 
 use super::{Api, problem::Problem};
-use crate::usage::UsageLog;
+use crate::{channels::CallerChecker, usage::UsageLog};
 
 /// A permission that a token carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,12 @@ impl ApiState {
     /// Returns the store, and connects if it was away.
     pub(super) async fn store(&self) -> Result<Store, Problem> {
         Ok(self.api.store.get().await?)
+    }
+
+    /// Returns the checker for the changes of a caller.
+    pub(super) fn checker(&self, operation: &Operation) -> Arc<dyn Checker> {
+        let (checker, caller) = (Arc::clone(&self.api.checker), operation.caller.clone());
+        Arc::new(CallerChecker { checker, caller })
     }
 
     /// Begins an operation, whose name in the audit is `method`.
@@ -255,6 +261,11 @@ impl Operation {
         let roles = roles.join(", ");
         let text = format!("The policy of the channel lets only these roles {what}: {roles}");
         Some(Reason::new("insufficient-role", text).with("roles", roles))
+    }
+
+    /// The caller, for the pool.
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// The name under which the caller's changes are recorded.

@@ -11,7 +11,7 @@ use promptshelf_store::{
 
 use super::{
     channels::{existing, target_roles},
-    content::{FileContent, changes},
+    content::{Changes, FileContent, changes},
     etag::{self, represent},
     model::{
         AllProposals, AllProposalsQuery, ChangedContent, Contents, ContentsQuery, Outcome, ProposalBody, Proposals,
@@ -238,7 +238,7 @@ pub(super) async fn review_proposal(
         check(&headers, &present, false)?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.review, "review")?;
-        let (actor, checker) = (operation.actor_under(&roles), state.api.checker.clone());
+        let (actor, checker) = (operation.actor_under(&roles), state.checker(&operation));
         operation.note("verdict", body.verdict.as_str());
         if !body.confirmed.is_empty() {
             operation.note("confirmed", &body.confirmed.join(", "));
@@ -275,7 +275,7 @@ pub(super) async fn publish_proposal(
         operation.require_role(&roles.publish, "publish")?;
         check_emergency(&mut operation, &roles, body.emergency.as_deref())?;
         let actor = Actor { may_publish: true, ..operation.actor_under(&roles) };
-        let (store, checker) = (state.store().await?, state.api.checker.clone());
+        let (store, checker) = (state.store().await?, state.checker(&operation));
         let published = store.publish_proposal(id, Some(body.digest), body.emergency, &actor, checker).await;
         let published = published.map_err(stale)?;
         respond(&mut operation, StatusCode::OK, published)
@@ -341,6 +341,7 @@ async fn publish(
     operation.require_role(&roles.propose, "propose")?;
     check_emergency(operation, roles, body.emergency.as_deref())?;
     let store = state.store().await?;
+    let Changes { changes, memory: _memory } = changes(operation, &store, &state.api.referred, body.changes).await?;
     let publish = Publish {
         channel,
         base: body.base,
@@ -349,10 +350,10 @@ async fn publish(
         proposal: replaced.map(|proposal| proposal.id),
         expected: replaced.map(|proposal| proposal.digest),
         emergency: body.emergency,
-        changes: changes(operation, &store, body.changes).await?,
+        changes,
         dry_run: body.dry_run,
     };
-    let (actor, checker) = (operation.actor_under(roles), state.api.checker.clone());
+    let (actor, checker) = (operation.actor_under(roles), state.checker(operation));
     Ok(store.publish(publish, &actor, checker).await?)
 }
 

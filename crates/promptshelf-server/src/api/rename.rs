@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    analysis::{UnsavedFile, in_background},
+    analysis::{UnsavedFile, in_pool},
     etag,
     operation::{ApiCaller, ApiState, Scope},
     problem::Problem,
@@ -91,10 +91,9 @@ pub(super) async fn rename_in_channel(
         operation.note("to", &to);
         let changes = unsaved(changes)?;
         check_tree_path(&to).map_err(|error| Problem::invalid(format!("The new path is invalid: {error}")))?;
-        // A closed semaphore would be an error; it is never closed.
-        let _permit = state.api.checks.acquire().await;
         let (_, tree) = state.store().await?.tree(&channel, None).await?;
-        let references = in_background(move || changed_references(&tree.with(changes), &from, &to)).await??;
+        let references =
+            in_pool(operation.caller(), move || changed_references(&tree.with(changes), &from, &to)).await??;
         etag::changed(StatusCode::OK, &ChangedReferences { references }, &())
     }
     .await;

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use promptshelf_service::Caller;
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     ChannelName, FileChange, Head, Promotion, Proposal, ProposalState, Published, Store, StoreError,
@@ -10,7 +11,7 @@ use promptshelf_store::{
 use super::{
     check::apply,
     compare_model::{RevisionSide, SideBody, SideName},
-    content::changes,
+    content::{Changes, changes},
     opened::{Key, OpenedTree},
     operation::{ApiState, Operation, Scope},
     problem::Problem,
@@ -23,8 +24,8 @@ pub(super) struct Side {
 }
 
 /// Opens a revision of a channel that the caller sees.
-pub(super) async fn opened(state: &ApiState, side: &RevisionSide) -> Result<Side, Problem> {
-    let sides = Sides { state, store: state.store().await? };
+pub(super) async fn opened(state: &ApiState, operation: &Operation, side: &RevisionSide) -> Result<Side, Problem> {
+    let sides = Sides { state, store: state.store().await?, caller: operation.caller().clone() };
     let number = sides.number(side).await?;
     sides.revision(&side.channel, number).await
 }
@@ -37,7 +38,7 @@ pub(super) async fn sides(
     after: SideBody,
 ) -> Result<(Side, Side), Problem> {
     let store = state.store().await?;
-    let sides = Sides { state, store };
+    let sides = Sides { state, store, caller: operation.caller().clone() };
     match after {
         SideBody::Revision(after) => {
             operation.require_channel(&after.channel)?;
@@ -62,15 +63,15 @@ pub(super) async fn sides(
             must_propose(state, operation, &channel).await?;
             let newest = RevisionSide { channel: channel.clone(), revision: None };
             let before = sides.before(operation, before, newest).await?;
-            let turn = state.api.turn().await;
-            let changes = changes(operation, &sides.store, bodies).await?;
+            let Changes { changes, memory: _memory } =
+                changes(operation, &sides.store, &state.api.referred, bodies).await?;
             let tree = apply(&before.opened.tree, changes, before.name.revision.unwrap_or_default())?;
-            let opened = state.api.open(turn, None, tree).await?;
+            let opened = state.api.open(&sides.caller, None, tree).await?;
             Ok((before, Side { name: unpublished(&channel), opened }))
         }
         SideBody::Rollback { channel, to, prompt } => {
             must_propose(state, operation, &channel).await?;
-            let (actor, checker) = (operation.actor(), state.api.checker.clone());
+            let (actor, checker) = (operation.actor(), state.checker(operation));
             let plan = sides.store.rollback(&channel, to, prompt.as_deref(), "", true, &actor, checker).await?;
             let newest = RevisionSide { channel: channel.clone(), revision: None };
             let before = sides.before(operation, before, newest).await?;
@@ -82,7 +83,7 @@ pub(super) async fn sides(
             must_propose(state, operation, &to).await?;
             operation.require_channel(&from)?;
             let head = sides.store.head(&from).await?;
-            let (actor, checker) = (operation.actor(), state.api.checker.clone());
+            let (actor, checker) = (operation.actor(), state.checker(operation));
             let message = String::new();
             let promotion = Promotion { from: from.clone(), to: to.clone(), prompts, all, message, dry_run: true };
             let plan = sides.store.promote(&promotion, &actor, checker).await?;
@@ -110,6 +111,7 @@ fn unpublished(channel: &ChannelName) -> SideName {
 struct Sides<'s> {
     state: &'s ApiState,
     store: Store,
+    caller: Caller,
 }
 
 impl Sides<'_> {
@@ -152,7 +154,6 @@ impl Sides<'_> {
         if let Some(opened) = self.state.api.known(&key) {
             return Ok(Side { name, opened });
         }
-        let turn = self.state.api.turn().await;
         let (key, tree) = match number {
             0 => (key, MemoryTree::default()),
             number => {
@@ -160,7 +161,7 @@ impl Sides<'_> {
                 (Key::Revision(channel.clone(), head), tree)
             }
         };
-        Ok(Side { name, opened: self.state.api.open(turn, Some(key), tree).await? })
+        Ok(Side { name, opened: self.state.api.open(&self.caller, Some(key), tree).await? })
     }
 
     /// Opens a proposal. Its changes replace the files on the left whatever those are: `lacks` of the proposal names the
@@ -176,17 +177,15 @@ impl Sides<'_> {
         if let Some(opened) = self.state.api.known(&key) {
             return Ok(Side { name, opened });
         }
-        let turn = self.state.api.turn().await;
         let contents = self.store.proposal_contents(proposal.id).await?;
         let files = contents.into_iter().map(|(path, _, after)| (path, after.map(MemoryFile::new)));
         let tree = before.opened.tree.with(files);
-        Ok(Side { name, opened: self.state.api.open(turn, Some(key), tree).await? })
+        Ok(Side { name, opened: self.state.api.open(&self.caller, Some(key), tree).await? })
     }
 
     /// Opens the result of a rollback or a promotion that was only planned.
     async fn planned(&self, before: &Side, channel: &ChannelName, plan: Published) -> Result<Side, Problem> {
         let changes: Vec<FileChange> = plan.proposal.changes;
-        let turn = self.state.api.turn().await;
         let digests: Vec<_> = changes.iter().filter_map(|change| change.after).collect();
         let contents: BTreeMap<_, _> = self.store.blobs(&digests).await?.into_iter().collect();
         let mut files = Vec::with_capacity(changes.len());
@@ -201,7 +200,7 @@ impl Sides<'_> {
             };
             files.push((change.path, after));
         }
-        let opened = self.state.api.open(turn, None, before.opened.tree.with(files)).await?;
+        let opened = self.state.api.open(&self.caller, None, before.opened.tree.with(files)).await?;
         Ok(Side { name: unpublished(channel), opened })
     }
 }

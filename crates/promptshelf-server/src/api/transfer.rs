@@ -39,7 +39,7 @@ pub(super) async fn rollback(
         expected(&state, &channel, &headers).await?;
         let roles = existing(&state, &channel).await?.policy.roles;
         operation.require_role(&roles.propose, "propose")?;
-        let (actor, checker) = (operation.actor_under(&roles), state.api.checker.clone());
+        let (actor, checker) = (operation.actor_under(&roles), state.checker(&operation));
         let store = state.store().await?;
         let prompt = body.prompt.as_deref();
         let published = store.rollback(&channel, body.to, prompt, &body.message, body.dry_run, &actor, checker).await?;
@@ -73,7 +73,7 @@ pub(super) async fn promote(
         expected(&state, &channel, &headers).await?;
         let roles = target_roles(&state, &operation, &channel).await?;
         operation.require_role(&roles.propose, "propose")?;
-        let (actor, checker) = (operation.actor_under(&roles), state.api.checker.clone());
+        let (actor, checker) = (operation.actor_under(&roles), state.checker(&operation));
         let store = state.store().await?;
         let PromoteBody { from, prompts, all, message, dry_run } = body;
         let promotion = Promotion { from, to: channel, prompts, all, message, dry_run };

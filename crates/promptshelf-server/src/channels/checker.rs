@@ -1,13 +1,18 @@
 //! The check of a tree before it is published.
 
+use std::sync::Arc;
+
 use promptshelf_author::{
     findings,
     testing::{TestOutcome, TestSuite},
 };
-use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Definitions, Diagnostic, Severity, check};
-use promptshelf_service::Service;
+use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Definitions, Diagnostic, Interrupt, Severity, check};
+use promptshelf_service::{
+    Caller, Service,
+    pool::{self, Amount},
+};
 use promptshelf_source::{MemoryTree, Snapshot, Source as _, SourceError, TreeSource};
-use promptshelf_store::{CheckReport, CheckSummary, Checker, Effect};
+use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, StoreError};
 
 use super::{effects::effects, prompt_files::prompt_files};
 use crate::test_target::ServiceTarget;
@@ -98,6 +103,41 @@ impl Checker for LibraryChecker {
     }
 }
 
+/// A checker whose checks are work of a caller: they wait for a place in the pool, and end with the request.
+pub(crate) struct CallerChecker {
+    pub(crate) checker: Arc<dyn Checker>,
+    pub(crate) caller: Caller,
+}
+
+impl CallerChecker {
+    fn in_pool<T: Send + 'static>(self: Arc<Self>, work: impl FnOnce() -> T + Send + 'static) -> Checking<T> {
+        Box::pin(async move {
+            let done = pool::run(&self.caller, Amount::Large, move |_: &Interrupt| work()).await;
+            done.map_err(|error| StoreError::State { reason: format!("the check of the files has failed: {error}") })
+        })
+    }
+}
+
+impl Checker for CallerChecker {
+    fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
+        self.checker.check(tree, run_tests)
+    }
+
+    fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect> {
+        self.checker.effects(before, after)
+    }
+
+    fn start(self: Arc<Self>, tree: MemoryTree, run_tests: bool) -> Checking<CheckReport> {
+        let checker = Arc::clone(&self.checker);
+        self.in_pool(move || checker.check(&tree, run_tests))
+    }
+
+    fn start_effects(self: Arc<Self>, before: MemoryTree, after: MemoryTree) -> Checking<Vec<Effect>> {
+        let checker = Arc::clone(&self.checker);
+        self.in_pool(move || checker.effects(&before, &after))
+    }
+}
+
 /// The report on a tree that cannot be read at all.
 fn unreadable(error: &SourceError) -> CheckReport {
     let summary = CheckSummary { errors: 1, ..CheckSummary::default() };
@@ -114,6 +154,7 @@ fn place(finding: &Diagnostic) -> (&str, usize) {
 
 /// Runs all tests on a thread of its own, because the caller may be inside a runtime.
 fn outcomes(catalog: Catalog, tree: &MemoryTree) -> Vec<TestOutcome> {
+    let bounds = Interrupt::current().unwrap_or_default();
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("the system has the resources for a runtime");
@@ -123,7 +164,7 @@ fn outcomes(catalog: Catalog, tree: &MemoryTree) -> Vec<TestOutcome> {
         // Golden files of a tree are never written, and nothing else fails.
         runtime.block_on(suite.run_all(&ServiceTarget::new(&service))).unwrap_or_default()
     };
-    std::thread::scope(|scope| match scope.spawn(run).join() {
+    std::thread::scope(|scope| match scope.spawn(|| bounds.scope(run)).join() {
         Ok(outcomes) => outcomes,
         Err(panic) => std::panic::resume_unwind(panic),
     })

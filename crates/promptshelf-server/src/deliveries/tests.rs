@@ -66,7 +66,7 @@ impl Sending {
     async fn publish(&self, to: &str, revision: u64) {
         let text = |number: u64| format!("text {number}").into_bytes();
         let before = revision.checked_sub(2).map(|_| Digest::of(&text(revision - 1)));
-        let change = Change { path: "a.md".to_owned(), before, after: Some(text(revision)) };
+        let change = Change { path: "a.md".to_owned(), before, after: Some(text(revision).into()) };
         let publish = Publish {
             channel: to.parse().expect("a name"),
             base: revision - 1,

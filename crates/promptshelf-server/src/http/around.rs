@@ -13,7 +13,7 @@ use futures_util::FutureExt as _;
 use tokio::time::timeout;
 use tracing::Level;
 
-use super::options::Options;
+use super::{busy::watched, options::Options};
 
 /// One year, in seconds. Subdomains may belong to other servers.
 const TLS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
@@ -27,8 +27,9 @@ where
     let logged = tracing::enabled!(Level::DEBUG).then(|| LoggedRequest::new(&request));
     let asks_for_tls = options.strict_transport_security && !is_for_localhost(request.headers());
     // The panic hook logs the message and the location.
+    let path = if cfg!(debug_assertions) { request.uri().path().to_owned() } else { String::new() };
     let answering = AssertUnwindSafe(async { next(request).await }).catch_unwind();
-    let mut response = match timeout(options.request_timeout, answering).await {
+    let mut response = match timeout(options.request_timeout, watched(&path, answering)).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),

@@ -10,6 +10,7 @@ mod authenticate;
 #[cfg(feature = "channels")]
 mod basic;
 mod budget;
+mod busy;
 mod connections;
 mod discovery;
 mod idle;
@@ -37,6 +38,7 @@ pub use self::webhooks::{Webhook, Webhooks};
 pub use self::{
     app::App,
     budget::{ConnectionLimits, Usage, is_out_of_files, raise_open_files},
+    busy::longest_poll,
     connections::serve_routes,
     discovery::Discovery,
     options::Options,

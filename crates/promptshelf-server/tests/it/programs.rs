@@ -109,7 +109,7 @@ async fn publish(store: &Store, channel: &str, files: &[(&str, &str)]) -> u64 {
     let changes = files.iter().map(|(path, content)| Change {
         path: (*path).to_owned(),
         before: digest(path),
-        after: (!content.is_empty()).then(|| content.as_bytes().to_vec()),
+        after: (!content.is_empty()).then(|| content.as_bytes().into()),
     });
     let publish = Publish {
         channel,

@@ -20,7 +20,7 @@ async fn publish(url: &StoreUrl, files: &[(&str, &str)]) {
     let change = |(path, text): &(&str, &str)| Change {
         path: (*path).to_owned(),
         before: before(path),
-        after: Some(text.as_bytes().to_vec()),
+        after: Some(text.as_bytes().into()),
     };
     let publish = Publish {
         channel: channel.clone(),

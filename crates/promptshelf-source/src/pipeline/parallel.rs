@@ -6,6 +6,7 @@ use std::{
     thread,
 };
 
+use promptshelf_core::{Interrupt, is_interrupted};
 use smol_str::SmolStr;
 
 use super::{
@@ -46,8 +47,10 @@ pub(super) fn read_all(
     let mut chunks = if threads <= 1 {
         job.work()
     } else {
+        let bounds = Interrupt::current();
+        let work = || bounds.as_ref().map_or_else(|| job.work(), |bounds| bounds.scope(|| job.work()));
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| job.work())).collect();
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             let join = |worker: thread::ScopedJoinHandle<'_, _>| match worker.join() {
                 Ok(chunks) => chunks,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -91,7 +94,7 @@ impl Job<'_> {
 
     fn file(&self, found: &FoundFile) -> Option<CachedFile> {
         // The contents are in memory by then, so the limit has to apply during the read and not only afterwards.
-        if self.bytes.load(Ordering::Relaxed) > self.library_bytes {
+        if self.bytes.load(Ordering::Relaxed) > self.library_bytes || is_interrupted() {
             return None;
         }
         let role = match self.context.role(&found.path) {

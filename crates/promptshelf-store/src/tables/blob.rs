@@ -72,6 +72,21 @@ pub(crate) async fn damaged(transaction: &mut Transaction, digests: Vec<Digest>)
     Ok(damaged)
 }
 
+/// Returns the sizes of contents; those that do not exist are missing.
+pub(crate) async fn sizes(
+    transaction: &mut Transaction,
+    digests: &[Digest],
+) -> Result<BTreeMap<Digest, u64>, StoreError> {
+    let mut sizes = BTreeMap::new();
+    for chunk in digests.chunks(CHUNK) {
+        let sql = format!("SELECT digest, size FROM ps_blob WHERE digest IN {}", list(0, chunk.len()));
+        for row in transaction.rows(sql, chunk.iter().map(|digest| (*digest).into()).collect()).await? {
+            sizes.insert(row.digest(0)?, row.number(1)?);
+        }
+    }
+    Ok(sizes)
+}
+
 /// Returns the digests and sizes of all contents.
 pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<(Digest, u64)>, StoreError> {
     let rows = transaction.rows("SELECT digest, size FROM ps_blob", vec![]).await?;

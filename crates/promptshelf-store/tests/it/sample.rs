@@ -135,7 +135,7 @@ pub(crate) fn actor(name: &str) -> Actor {
 
 /// A change from one text to another; an empty text stands for a missing file.
 pub(crate) fn change(path: &str, before: &str, after: &str) -> Change {
-    let some = |text: &str| (!text.is_empty()).then(|| text.as_bytes().to_vec());
+    let some = |text: &str| (!text.is_empty()).then(|| std::sync::Arc::<[u8]>::from(text.as_bytes()));
     Change { path: path.to_owned(), before: some(before).map(|bytes| Digest::of(&bytes)), after: some(after) }
 }
 

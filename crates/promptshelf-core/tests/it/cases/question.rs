@@ -44,10 +44,10 @@ fn given_value(value: &Value) -> RawArgumentValue<'static> {
             let times = keys["times"].as_u64().expect("a number");
             RawArgumentValue::Text(repeated.repeat(usize::try_from(times).expect("a small number")).into())
         }
-        Value::Array(_) => RawArgumentValue::Other("[]"),
-        Value::Number(_) => RawArgumentValue::Other("1"),
-        Value::Bool(_) => RawArgumentValue::Other("true"),
-        Value::Null => RawArgumentValue::Other("null"),
+        Value::Array(_) => RawArgumentValue::Other("[]".into()),
+        Value::Number(_) => RawArgumentValue::Other("1".into()),
+        Value::Bool(_) => RawArgumentValue::Other("true".into()),
+        Value::Null => RawArgumentValue::Other("null".into()),
     }
 }
 

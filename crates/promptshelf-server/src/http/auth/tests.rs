@@ -109,8 +109,7 @@ async fn shared_tokens_are_accepted_while_they_are_known() {
     use futures_util::FutureExt as _;
 
     let shared = SharedTokens::default();
-    let sign_in =
-        SignIn::new(SignInOptions { shared_tokens: Some(shared.clone()), ..SignInOptions::default() });
+    let sign_in = SignIn::new(SignInOptions { shared_tokens: Some(shared.clone()), ..SignInOptions::default() });
     let caller = async |token: &str| {
         let headers =
             HeaderMap::from_iter([(header::AUTHORIZATION, format!("Bearer {token}").parse().expect("ASCII"))]);

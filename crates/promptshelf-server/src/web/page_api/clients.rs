@@ -4,6 +4,7 @@
 use axum::{extract::State, response::Response};
 use promptshelf_author::clients::{Incompatibility, Quirk, incompatibilities};
 use promptshelf_core::Prompt;
+use promptshelf_service::pool::{self, Amount};
 use serde_json::{Value, json};
 
 use super::response::{AuthenticatedCaller, caller, json_response, rejected};
@@ -19,7 +20,8 @@ pub(in crate::web) async fn clients(State(library): State<Library>, authenticate
         Err(rejection) => return rejected(&rejection),
     };
     // Templates are searched, which blocks noticeably with thousands of prompts.
-    let report = tokio::task::spawn_blocking(move || {
+    let asking = overview.view().caller().clone();
+    let report = pool::run(&asking, Amount::Large, move |_| {
         let prompts: Vec<&Prompt> = overview.usable().map(|prompt| &**prompt).collect();
         let found: Vec<Value> = incompatibilities(&prompts, overview.view().catalog().policy().page_size)
             .iter()

@@ -6,7 +6,6 @@ use std::{
 };
 
 use axum::http::Method;
-use promptshelf_author::Analyzer;
 use promptshelf_server::api::FolderApi;
 use promptshelf_source::EditableFolder;
 use serde_json::{Value, json};
@@ -35,7 +34,7 @@ impl Edited {
         let change = |options: &mut promptshelf_server::http::Options| {
             let folder = EditableFolder::open(&library).expect("a folder");
             options.api = None;
-            options.folder = Some(FolderApi::new(folder, Analyzer::of_folder(&library, [])));
+            options.folder = Some(FolderApi::new(folder, []));
             if has_sign_in {
                 options.sign_in = Some(sign_in());
             }

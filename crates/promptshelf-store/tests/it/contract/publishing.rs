@@ -170,8 +170,11 @@ pub(crate) async fn bad_input_is_refused_and_changes_nothing(store: Store) {
         let (store, actor) = (store.clone(), actor(name));
         async move { store.publish(request, &actor, checker()).await.unwrap_err() }
     };
-    let huge =
-        promptshelf_store::Change { path: "h.md".to_owned(), before: None, after: Some(vec![b'x'; (16 << 20) + 1]) };
+    let huge = promptshelf_store::Change {
+        path: "h.md".to_owned(),
+        before: None,
+        after: Some(vec![b'x'; (16 << 20) + 1].into()),
+    };
     let twice = vec![change("b.md", "", "1"), change("b.md", "", "2")];
     let good = || vec![change("b.md", "", "1")];
     for error in [

@@ -90,7 +90,7 @@ pub(crate) async fn contents_are_read_by_digest(store: Store) {
     let changes = [("bin", bytes.clone()), ("empty.txt", Vec::new())].map(|(path, bytes)| Change {
         path: path.to_owned(),
         before: None,
-        after: Some(bytes),
+        after: Some(bytes.into()),
     });
     store.publish(request("c", 0, changes.to_vec()), &actor("ada"), checker()).await.unwrap();
     let digests = [Digest::of(&bytes), Digest::of(b""), Digest::of(b"")];
@@ -107,7 +107,7 @@ pub(crate) async fn hundred_thousand_files_fit(store: Store) {
     let file = |number: usize| Change {
         path: format!("texts/{:03}/{number:06}.txt", number / 1_000),
         before: None,
-        after: Some(format!("text {number}").into_bytes()),
+        after: Some(format!("text {number}").into_bytes().into()),
     };
     let changes: Vec<Change> = (0..FILES).map(file).collect();
     store.publish(request("c", 0, changes), &actor("ada"), checker()).await.unwrap();

@@ -30,7 +30,7 @@ pub(crate) fn changes(tree: &MemoryTree, base: &Listing, current: &Listing) -> V
     let change = |path: &str| Change {
         path: path.to_owned(),
         before: base.get(path).copied(),
-        after: tree.get(path).map(|file| file.bytes().to_vec()),
+        after: tree.get(path).map(|file| file.bytes().into()),
     };
     changed_paths(base, &after).into_iter().filter(is_missing).map(change).collect()
 }

@@ -66,7 +66,7 @@ impl Author {
         };
         let change = |(path, text): (String, Option<String>)| Change {
             before: present.iter().find(|file| file.path == path).map(|file| file.digest),
-            after: text.map(String::into_bytes),
+            after: text.map(|text| text.into_bytes().into()),
             path,
         };
         let publish = Publish {

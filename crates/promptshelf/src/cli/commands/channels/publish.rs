@@ -51,7 +51,7 @@ async fn publish(
     }
     let contents = plan.changes.iter().filter_map(|change| Some((change.path.as_str(), change.after.as_deref()?)));
     private_files::refuse(contents, &arguments.include)?;
-    let bytes = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(Vec::len).sum::<usize>();
+    let bytes = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(|bytes| bytes.len()).sum::<usize>();
     let publish = Publish {
         channel: place.channel().clone(),
         base: plan.revision,

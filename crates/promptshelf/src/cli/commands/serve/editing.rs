@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use promptshelf_author::Analyzer;
 use promptshelf_server::api::FolderApi;
 use promptshelf_source::EditableFolder;
 
@@ -44,6 +43,5 @@ pub(super) fn api(
     let files = EditableFolder::open(folder).map_err(|error| {
         Failure::new(Exit::Library, format!("the folder {} cannot be opened: {error}", folder.display()))
     })?;
-    let analyzer = Analyzer::of_folder(folder, settings.granted_roots.iter().cloned());
-    Ok(Some(FolderApi::new(files, analyzer)))
+    Ok(Some(FolderApi::new(files, settings.granted_roots.iter().cloned())))
 }

@@ -1,7 +1,10 @@
 //! Files in both directions: lists, contents, and publishing. Contents that do not fit one request are uploaded before
 //! the proposal that refers to them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use http::{Method, header};
 use promptshelf_source::{MemoryFile, MemoryTree};
@@ -113,12 +116,12 @@ impl Remote {
                 Some((path, tag))
             }
         };
-        let size = changes.iter().filter_map(|change| change.after.as_ref()).map(Vec::len).sum::<usize>();
+        let size = changes.iter().filter_map(|change| change.after.as_ref()).map(|bytes| bytes.len()).sum::<usize>();
         let is_uploaded = size > UPLOAD_BYTES;
         if is_uploaded {
             self.upload(&channel, &changes).await?;
         }
-        let content = |bytes: &Vec<u8>| match is_uploaded {
+        let content = |bytes: &Arc<[u8]>| match is_uploaded {
             true => Content::Digest(Digest::of(bytes)),
             false => Content::of(bytes),
         };
@@ -148,14 +151,14 @@ impl Remote {
     /// Uploads the new contents, each once.
     async fn upload(&self, channel: &ChannelName, changes: &[Change]) -> Answer<()> {
         let new = changes.iter().filter_map(|change| change.after.as_ref());
-        let contents: BTreeMap<Digest, &Vec<u8>> = new.map(|bytes| (Digest::of(bytes), bytes)).collect();
-        let contents: Vec<(Digest, &Vec<u8>)> = contents.into_iter().collect();
+        let contents: BTreeMap<Digest, &Arc<[u8]>> = new.map(|bytes| (Digest::of(bytes), bytes)).collect();
+        let contents: Vec<(Digest, &Arc<[u8]>)> = contents.into_iter().collect();
         let path = format!("channels/{channel}/uploads");
         let mut progress = FileProgress::new(contents.len());
         let mut rest = contents.as_slice();
         while !rest.is_empty() {
             let mut bytes = 0;
-            let fits = |(_, content): &&(Digest, &Vec<u8>)| {
+            let fits = |(_, content): &&(Digest, &Arc<[u8]>)| {
                 bytes += content.len();
                 bytes <= UPLOAD_BYTES
             };
