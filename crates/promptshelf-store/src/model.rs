@@ -143,7 +143,7 @@ pub struct PolicyChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyOutcome {
     /// The policy is changed.
-    Changed(ChannelInfo),
+    Changed(Box<ChannelInfo>),
     /// The change loosens the policy and waits for the approvals that the present one demands.
     Proposed(Box<Proposal>),
 }

@@ -44,7 +44,7 @@ impl Store {
         actor: &Actor,
     ) -> Result<ChannelInfo, StoreError> {
         match self.change_policy(channel, &Change { policy, guard, message, actor }, true).await? {
-            PolicyOutcome::Changed(info) => Ok(info),
+            PolicyOutcome::Changed(info) => Ok(*info),
             PolicyOutcome::Proposed(proposal) => Err(StoreError::state(format!("proposal {} is open", proposal.id))),
         }
     }
@@ -158,7 +158,7 @@ async fn change_policy(
         write(transaction, &channel, &new).await?;
     }
     let info = Channel { policy: after.clone(), ..channel };
-    Ok(PolicyOutcome::Changed(info.info(&channel::epoch(transaction).await?)))
+    Ok(PolicyOutcome::Changed(Box::new(info.info(&channel::epoch(transaction).await?))))
 }
 
 async fn write(transaction: &mut Transaction, channel: &Channel, new: &NewPolicyChange<'_>) -> Result<(), StoreError> {

@@ -370,9 +370,7 @@ async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, Sto
     // Nobody calls an empty channel.
     let effects = match basis.head.revision {
         0 => Vec::new(),
-        _ => {
-            Arc::clone(checker).start_effects(basis.snapshot.tree.clone(), basis.tree.clone()).await?
-        }
+        _ => Arc::clone(checker).start_effects(basis.snapshot.tree.clone(), basis.tree.clone()).await?,
     };
     Ok(checked(basis, report, effects))
 }

@@ -282,12 +282,12 @@ impl RolloutProgress {
         let calls = ((&mut candidate.calls, &mut candidate.errors), (&mut stable.calls, &mut stable.errors));
         let [errors, declined, slow] = &mut self.callers;
         let [failing, declining, slowed] = &mut self.failing;
-        compare(&mut self.errors, (errors, failing), plan.errors, calls.0, calls.1);
+        compare(&mut self.errors, errors, failing, plan.errors, calls.0, calls.1);
         let forms = ((&mut candidate.forms, &mut candidate.declined), (&mut stable.forms, &mut stable.declined));
-        compare(&mut self.declined, (declined, declining), plan.declined, forms.0, forms.1);
+        compare(&mut self.declined, declined, declining, plan.declined, forms.0, forms.1);
         let timed = ((&mut candidate.timed, &mut candidate.slow), (&mut stable.timed, &mut stable.slow));
         // The bound of latency decides which calls are counted as slow.
-        compare(&mut self.slow, (slow, slowed), plan.latency.map(|_| 1.0), timed.0, timed.1);
+        compare(&mut self.slow, slow, slowed, plan.latency.map(|_| 1.0), timed.0, timed.1);
     }
 
     fn reason_to_stop(&self, plan: &RolloutPlan) -> Option<String> {
@@ -316,7 +316,8 @@ impl RolloutProgress {
 /// Adds waiting counts to evidence, once both groups have some. Each group is its calls and those that failed.
 fn compare(
     log_ratios: &mut [f64; RATIOS],
-    (callers, failing): (&mut [(u64, [f64; RATIOS]); FAILING_CALLERS], &mut [(u64, u64); FAILING_CALLERS]),
+    callers: &mut [(u64, [f64; RATIOS]); FAILING_CALLERS],
+    failing: &mut [(u64, u64); FAILING_CALLERS],
     bound: Option<f64>,
     candidate: (&mut u64, &mut u64),
     stable: (&mut u64, &mut u64),

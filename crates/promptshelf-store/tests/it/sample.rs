@@ -84,8 +84,7 @@ impl Checker for SampleChecker {
             prompt: None,
             calls: None,
         };
-        let opened =
-            before.iter().filter(|(path, file)| closed(file) && after.get(path).is_some_and(|it| !closed(&it)));
+        let opened = before.iter().filter(|(path, file)| closed(file) && after.get(path).is_some_and(|it| !closed(it)));
         let gone = before.iter().filter(|(path, _)| after.get(path).is_none());
         let opened = opened.map(|(path, _)| effect(EffectImpact::Opening, "access-opened", path));
         opened.chain(gone.map(|(path, _)| effect(EffectImpact::Breaking, "prompt-gone", path))).collect()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use promptshelf_store::{HistoryQuery, PolicyGuard, PromptStanding, StandingQuery, Store, StoreError, Verdict};
 
-use crate::sample::{actor, channel, checker, policy, prompts, publish, review, tamper, texts};
+use crate::sample::{actor, channel, policy, prompts, publish, review, tamper, texts};
 
 pub(crate) async fn equal_digest_has_an_equal_version_in_every_channel(store: Store) {
     publish(&store, "one", 0, &[("a.md", "", "A")]).await.unwrap();

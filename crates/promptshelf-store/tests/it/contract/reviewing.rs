@@ -19,7 +19,7 @@ async fn propose(store: &Store, text: &str) -> Proposal {
 }
 
 async fn approve(store: &Store, id: u64, name: &str) -> Result<promptshelf_store::Published, StoreError> {
-    review(&store, id, Verdict::Approve, "fine", None, name).await
+    review(store, id, Verdict::Approve, "fine", None, name).await
 }
 
 pub(crate) async fn approvals_of_the_policy_publish(store: Store) {

@@ -53,7 +53,7 @@ impl Backend {
     ) -> Answer<PolicyOutcome> {
         match self {
             Backend::Store(store) => {
-                Ok(PolicyOutcome::Changed(store.set_policy(channel, policy, guard, message, actor).await?))
+                Ok(PolicyOutcome::Changed(Box::new(store.set_policy(channel, policy, guard, message, actor).await?)))
             }
             Backend::Server(server) => server.set_policy(channel, policy, guard, message).await,
         }

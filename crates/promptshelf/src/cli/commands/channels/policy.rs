@@ -69,7 +69,7 @@ async fn shown(store: &Backend, arguments: &PolicyArguments, place: &Place, acto
     };
     let policy = arguments.change.applied(policy);
     Ok(match store.set_policy(channel, &policy, &guard, &arguments.message, actor).await? {
-        PolicyOutcome::Changed(info) => Shown::Channels(vec![info]),
+        PolicyOutcome::Changed(info) => Shown::Channels(vec![*info]),
         PolicyOutcome::Proposed(proposal) => Shown::Proposed(proposal),
     })
 }

@@ -77,7 +77,7 @@ async fn publish(
         plan.move_marker(store, copy, pulled.as_ref(), place.channel(), published.proposal.revision).await?;
     }
     let warned = if arguments.change.dry_run {
-        let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone().map(Into::into)));
+        let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone()));
         impact::of_changes(store, place.channel(), changes).await?
     } else {
         Vec::new()

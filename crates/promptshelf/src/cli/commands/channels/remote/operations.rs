@@ -66,7 +66,7 @@ impl Remote {
         let request = Request::new(Method::PUT, &path).body(&body).condition(condition);
         match self.call(request).await.map_err(|error| about(error, &what))? {
             PolicyAnswer::Proposed(proposal) => Ok(PolicyOutcome::Proposed(proposal)),
-            PolicyAnswer::Changed(_) => Ok(PolicyOutcome::Changed(self.channel(channel).await?)),
+            PolicyAnswer::Changed(_) => Ok(PolicyOutcome::Changed(Box::new(self.channel(channel).await?))),
         }
     }
 
