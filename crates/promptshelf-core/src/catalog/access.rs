@@ -122,8 +122,7 @@ impl AccessTable {
         Names { resources, files, fixed: &self.fixed }
     }
 
-    /// Returns the requirements for the prompt of each file. Several links to one file are several prompts with the same
-    /// requirements, and so are a broken file and its last valid version.
+    /// Returns the requirements for the prompt of each file. A broken file and its last valid version have the same.
     fn prompt_requirements(
         &self,
         input: &AccessInput<'_>,
@@ -153,7 +152,10 @@ impl AccessTable {
 
     /// Returns the requirements for a prompt whose file has these paths.
     fn requirements(&self, prompt: &PromptDefinition, paths: &[String]) -> AccessSet {
-        let fitting = self.rules.iter().filter(|rule| rule.fits_prompt(&prompt.name, &prompt.tags, paths));
+        let linked = &prompt.origin.linked_names;
+        let fitting = self.rules.iter().filter(|rule| {
+            rule.fits_prompt(&prompt.name, &prompt.tags, paths) || linked.iter().any(|name| rule.fits_name(name))
+        });
         fitting.map(|rule| Arc::clone(&rule.access)).chain(prompt.access.clone()).collect()
     }
 

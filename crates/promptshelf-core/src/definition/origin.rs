@@ -17,6 +17,8 @@ pub struct Origin {
     /// The precedence among definitions of one name: the smallest number is served. Definitions with the same number
     /// exclude each other.
     pub rank: u8,
+    /// The names that links to the file would give its prompt. Access rules for them apply to it.
+    pub linked_names: Box<[String]>,
     /// The file's time of last change, if known.
     pub modified: Option<Timestamp>,
     /// Byte ranges for parts of the definition, by a path such as
@@ -29,7 +31,7 @@ impl Origin {
     /// Creates an origin without spans.
     #[must_use]
     pub fn new(source: Arc<SourceText>) -> Origin {
-        Origin { source, from: 0, rank: 0, modified: None, spans: Spans::default() }
+        Origin { source, from: 0, rank: 0, linked_names: Box::default(), modified: None, spans: Spans::default() }
     }
 
     /// Returns the location of a part of the definition.

@@ -127,6 +127,7 @@ impl PromptDefinition {
             || body
                 && Arc::ptr_eq(&self.origin.source, &other.origin.source)
                 && self.origin.modified == other.origin.modified
+                && self.origin.linked_names == other.origin.linked_names
                 && self.name == other.name
                 && self.title == other.title
                 && self.description == other.description

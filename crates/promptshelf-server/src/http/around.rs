@@ -11,7 +11,7 @@ use axum::{
 };
 use futures_util::FutureExt as _;
 use tokio::time::timeout;
-use tracing::Level;
+use tracing::{Level, level_filters::LevelFilter};
 
 use super::{busy::watched, options::Options};
 
@@ -24,7 +24,8 @@ where
     F: Future<Output = Response>,
 {
     options.proxies.apply(&mut request);
-    let logged = tracing::enabled!(Level::DEBUG).then(|| LoggedRequest::new(&request));
+    // Not `enabled!`: with several filtered layers its answer is taken for that about the next span on this thread.
+    let logged = (LevelFilter::current() >= Level::DEBUG).then(|| LoggedRequest::new(&request));
     let asks_for_tls = options.strict_transport_security && !is_for_localhost(request.headers());
     // The panic hook logs the message and the location.
     let path = if cfg!(debug_assertions) { request.uri().path().to_owned() } else { String::new() };

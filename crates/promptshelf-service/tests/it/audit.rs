@@ -200,7 +200,7 @@ async fn recording_takes_linear_time_in_the_number_of_names() {
     }
     assert_eq!(memory.records().len(), 6);
     // 20 times as many names; a look-up that scans, called for each name, would take 400 times as long.
-    assert!(cost[1] < cost[0].max(100_000) * 100, "{cost:?} ns");
+    assert!(cost[1] < cost[0].max(500_000) * 100, "{cost:?} ns");
 }
 
 // req: S-26, S-92

@@ -60,7 +60,8 @@ impl LibraryContext<'_> {
             };
             match kind {
                 ContentKind::Prompt { draft: Some(draft), .. } => {
-                    let (definition, is_good) = self.prompt(draft, &icons, &mut diagnostics);
+                    let linked = self.linked_names(path, &last.entries);
+                    let (definition, is_good) = self.prompt(draft, linked, &icons, &mut diagnostics);
                     if is_good {
                         prompts.push(definition);
                     } else {
@@ -74,7 +75,8 @@ impl LibraryContext<'_> {
                     }
                 }
                 ContentKind::Prompt { broken: Some(found), .. } => {
-                    let (definition, _) = self.prompt(&found.draft, &icons, &mut diagnostics);
+                    let linked = self.linked_names(path, &last.entries);
+                    let (definition, _) = self.prompt(&found.draft, linked, &icons, &mut diagnostics);
                     let has_all_arguments = found.has_all_arguments;
                     let (name, draft) = (definition.name.to_string(), Some(definition));
                     broken.extend(broken_file().map(|file| BrokenFile { name, draft, has_all_arguments, ..file }));
@@ -150,6 +152,19 @@ impl LibraryContext<'_> {
         names.iter().any(|other| other != path && key(other) < own && is_prompt(other))
     }
 
+    /// Returns the names that links to the file at a path would give its prompt.
+    fn linked_names(&self, path: &str, entries: &[(SmolStr, CachedFile)]) -> Box<[String]> {
+        let names = self.places.links.names(&self.places.links.place(path));
+        let name = |other: &String| {
+            let index = entries.binary_search_by(|(known, _)| known.as_str().cmp(other)).ok()?;
+            match &entries[index].1.content.kind {
+                ContentKind::Prompt { draft: Some(draft), .. } => Some(draft.definition.name.clone()),
+                kind => kind.requirements().map(|_| self.name_and_rank(other).0),
+            }
+        };
+        names.iter().filter(|other| *other != path).filter_map(name).collect()
+    }
+
     /// Returns the name and the precedence of the prompt at a path, as far as they follow from the path.
     fn name_and_rank(&self, path: &str) -> (String, u8) {
         let path = self.homes.path(path);
@@ -189,6 +204,7 @@ impl LibraryContext<'_> {
     fn prompt(
         &self,
         draft: &Draft,
+        linked_names: Box<[String]>,
         icons: &IconResolver<'_>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> (Arc<PromptDefinition>, bool) {
@@ -196,6 +212,9 @@ impl LibraryContext<'_> {
         let origin = &draft.definition.origin;
         if !definition.icons.is_empty() {
             icons.resolve(&mut Arc::make_mut(&mut definition).icons, |part| origin.locate(part), diagnostics);
+        }
+        if !linked_names.is_empty() {
+            Arc::make_mut(&mut definition).origin.linked_names = linked_names;
         }
         // Fields that are not changed here stay shared with the draft.
         let is_good = draft.globs.is_empty()

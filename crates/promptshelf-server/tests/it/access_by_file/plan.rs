@@ -191,13 +191,16 @@ impl Plan {
         write(&library, "promptshelf.toml", &manifest);
     }
 
-    /// The names of all prompts, each with the name of its file.
+    /// The names of all prompts, each with the name of its file. A file is one prompt, however many links lead to it.
     pub(super) fn prompts(&self) -> Vec<(&'static str, &'static str)> {
-        let linked = self.has_link("zzpr.md").then_some(("zzpr", "closed/zzpk.md"));
-        let through = self.has_link("shown") && self.has_prompt("closed/zzpk.md");
         let files = self.prompts.iter().map(|index| PROMPTS[*index].0);
-        let files = files.map(|file| (if file == "closed/zzpk.md" { "closed-zzpk" } else { token(file) }, file));
-        files.chain(linked).chain(through.then_some(("shown-zzpk", "closed/zzpk.md"))).collect()
+        files.map(|file| (if file == "closed/zzpk.md" { "closed-zzpk" } else { token(file) }, file)).collect()
+    }
+
+    /// The names that rules can have for the prompt of a file, those of links to it included.
+    fn names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let linked = self.has_link("zzpr.md").then_some(("zzpr", "closed/zzpk.md"));
+        self.prompts().into_iter().chain(linked)
     }
 
     pub(super) fn prompt_files(&self) -> impl Iterator<Item = &'static str> {
@@ -284,7 +287,7 @@ impl Plan {
                 Some(start) => uri.starts_with(start),
                 None => *uri == pattern.replace("%64", "d"),
             }),
-            _ => self.prompts().iter().any(|(name, of)| *of == file && *name == pattern),
+            _ => self.names().any(|(name, of)| of == file && name == pattern),
         };
         let rules = self.rules.iter().filter(|(rule, _)| fits(RULES[*rule].0, RULES[*rule].1));
         rules.map(|(_, role)| *role).chain((file == "zzph.md").then_some("one")).collect()

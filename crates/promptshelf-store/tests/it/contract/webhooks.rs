@@ -185,7 +185,7 @@ pub(crate) async fn broken_revision_is_announced_once(store: Store) {
         store.report_broken(&c, 2, "it cannot be loaded").await.unwrap();
     }
     let received = receive(&store, "hook").await;
-    assert_eq!(names(&received), ["published", "broken"]);
-    assert_eq!(parse(&received[1].body)["revision"], 2);
+    assert_eq!(names(&received), ["policy-changed", "published", "broken"]);
+    assert_eq!(parse(&received[2].body)["revision"], 2);
     assert!(matches!(store.report_broken(&channel("no"), 1, "").await.unwrap_err(), StoreError::NotFound { .. }));
 }
