@@ -104,8 +104,8 @@ mod tests {
         assert_eq!(found.path.as_deref(), Some(".claude/commands/a b.md"));
         let exported = Mark::words(false, &digest, "team", "x/SKILL.md");
         assert!(Mark::find(&format!("Hi\n<!-- {exported} -->\r\n")).is_some_and(|mark| !mark.is_synced));
-        let old = Mark::find(&format!("# promptshelf sync sha256:{digest} /home/ada/prompts\nprompt = \"\"\n"));
-        assert!(old.is_some_and(|mark| mark.path.is_none() && mark.origin == "/home/ada/prompts"));
+        let old = Mark::find(&format!("# promptshelf sync sha256:{digest} /srv/ada/prompts\nprompt = \"\"\n"));
+        assert!(old.is_some_and(|mark| mark.path.is_none() && mark.origin == "/srv/ada/prompts"));
         for text in [
             format!("Files begin with `# {new}`.\n"),
             "# promptshelf sync sha256:abc from . as x.md\n".to_owned(),

@@ -60,7 +60,6 @@ macro_rules! all {
             evaluating::malformed_result_is_refused,
             history::equal_digest_has_an_equal_version_in_every_channel,
             history::history_tells_what_was_served_at_a_time,
-            history::clock_that_was_ahead_once_does_not_set_later_times,
             history::history_of_a_prompt_has_its_revisions_only,
             history::garbage_is_removed_and_used_contents_stay,
             history::pruned_history_keeps_the_served_state,

@@ -95,3 +95,11 @@ async fn looser_policy_needs_the_approvals_of_the_present_one() {
     contract::reviewing::looser_policy_needs_the_approvals_of_the_present_one(place.store.clone()).await;
     contract::reviewing::looser_policy_needs_the_approvals_of_the_present_one(on_postgres().await).await;
 }
+
+// req: S-270
+#[tokio::test(flavor = "multi_thread")]
+async fn clock_that_was_ahead_once_does_not_set_later_times() {
+    let place = sqlite::store().await;
+    contract::history::clock_that_was_ahead_once_does_not_set_later_times(place.store.clone()).await;
+    contract::history::clock_that_was_ahead_once_does_not_set_later_times(on_postgres().await).await;
+}

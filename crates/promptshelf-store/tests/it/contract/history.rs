@@ -42,7 +42,6 @@ pub(crate) async fn history_tells_what_was_served_at_a_time(store: Store) {
     assert_eq!(store.history(&c, &of_a).await.unwrap()[0].number, 2);
 }
 
-// req: S-270
 pub(crate) async fn clock_that_was_ahead_once_does_not_set_later_times(store: Store) {
     publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
     let url = store.url().to_string();

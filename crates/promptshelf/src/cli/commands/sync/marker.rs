@@ -192,10 +192,10 @@ mod tests {
 
         let ours = origin(&ada, &elsewhere);
         assert_eq!(ours.owner("library:prompts", false), Owner::Same);
-        for earlier in [ada.display().to_string(), "/home/eve/prompts".to_owned()] {
+        for earlier in [ada.display().to_string(), "/srv/eve/prompts".to_owned()] {
             assert_eq!(ours.owner(&earlier, true), Owner::Moved, "{earlier}");
         }
-        for other in ["/home/eve/other", "https://example.com/mcp"] {
+        for other in ["/srv/eve/other", "https://example.com/mcp"] {
             assert_eq!(ours.owner(other, true), Owner::Other, "{other}");
         }
         let ours = origin(&ada, &project(&ada));

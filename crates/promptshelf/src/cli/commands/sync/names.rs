@@ -111,6 +111,7 @@ mod tests {
     use super::*;
 
     // req: S-130
+    // req: S-244
     #[test]
     fn hostile_names_have_no_path() {
         let native = |client: &str| find(client).and_then(Client::native_files).expect("native files");
@@ -144,7 +145,6 @@ mod tests {
                 assert!(path(name, native(client)).is_err(), "{client} {name:?}");
             }
         }
-        // req: S-244
         for (client, name) in
             [("claude-code", "help"), ("claude-code", "Clear"), ("opencode", "review"), ("vscode", "newnotebook")]
         {
