@@ -67,8 +67,14 @@ function creation(created) {
       button.disabled = false;
     }
   };
-  const form = h('form', null, [name.element, scopes.element, roles.element, end.element, h('div.action', null, button)]);
-  form.addEventListener('submit', (event) => {
+  const form = h('form', null, [
+    name.element,
+    scopes.element,
+    roles.element,
+    end.element,
+    h('div.action', null, button),
+  ]);
+  form.addEventListener('submit', (/** @type {Event} */ event) => {
     event.preventDefault();
     void create();
   });

@@ -9,7 +9,8 @@ export const de = {
   'find.all': '{n} Prompt|{n} Prompts',
   'find.asks': '{n} Angabe|{n} Angaben',
   'find.clear': 'Alle Prompts zeigen',
-  'find.empty': 'Diese Bibliothek ist noch leer. Legen Sie eine Markdown-Datei in ihren Ordner, und sie erscheint hier.',
+  'find.empty':
+    'Diese Bibliothek ist noch leer. Legen Sie eine Markdown-Datei in ihren Ordner, und sie erscheint hier.',
   'find.found': '{n} Prompt gefunden|{n} Prompts gefunden',
   'find.heading': 'Was möchten Sie fragen?',
   'find.hint': 'Wörter suchen; ein / beginnt einen Befehl wie /name angabe=wert.',

@@ -52,7 +52,13 @@ function row({ name, kind, state, revision, commit, prompts, behindSince, proble
         ? h('p.hint', null, revealed(t('sources.since', { time: localTime(behindSince), problem })))
         : null,
       leftOut.length ? h('p.hint', null, t('sources.leftOut')) : null,
-      leftOut.length ? h('ul.hint', null, leftOut.map((text) => h('li', null, revealed(text)))) : null,
+      leftOut.length
+        ? h(
+            'ul.hint',
+            null,
+            leftOut.map((text) => h('li', null, revealed(text))),
+          )
+        : null,
     ]),
   ]);
 }

@@ -218,7 +218,8 @@ export const channels = {
   'ch.token-until': '期限:',
   'ch.token-used': '最終使用:',
   'ch.tokens': 'トークン',
-  'ch.tokens-about': 'プログラムはこのストアのどのサーバーにもこれでサインインします。ストアにはダイジェストだけが保存されます。',
+  'ch.tokens-about':
+    'プログラムはこのストアのどのサーバーにもこれでサインインします。ストアにはダイジェストだけが保存されます。',
   'ch.tokens-none': 'ストアにトークンはありません。',
   'ch.trail': 'チャンネル',
   'ch.unreachable': 'サーバーが応答しません。入力内容は残ります。',
