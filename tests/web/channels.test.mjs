@@ -228,7 +228,7 @@ arguments: [{ name: code, title: "<svg onload=alert(1)>" }]
   const comment = (/** @type {object} */ place) =>
     shop.api('ada', `/proposals/${id}/comments`, {
       method: 'POST',
-      body: { digest, text: `<script>alert('comment')</script> [x](javascript:alert(1)) \u202Etxet\u202C`, ...place },
+      body: { digest, text: `<script>alert('comment')</script> [x](javascript:alert(1))`, ...place },
     });
   await comment({});
   await comment({ path, line: { side: 'after', number: 3 } });
@@ -318,7 +318,7 @@ test('results of evaluations are compared, and run nothing', async () => {
   const [newer] = (await shop.api('ada', `/proposals/${next.id}/evaluations`)).prompts;
   assert.equal(newer.before, after);
   const result = { evaluation: 'quality', prompt: name, digest: newer.after, scores: { score: 0.7 } };
-  const reason = `<img src=x onerror=alert('model')> \u202Eesrow`;
+  const reason = `<img src=x onerror=alert('model')>`;
   const cases = [
     { name: 'polite', score: 0.4, passed: false, reason },
     { name: 'brief', score: 1, passed: true },

@@ -130,7 +130,7 @@ test('a rename on a channel changes references; names that other systems cannot 
   await page.locator('.edit-new summary').click();
   const path = page.getByLabel('Pfad der neuen Datei');
   for (const [name, reason] of [
-    ['aux.md', /reserved on Windows/],
+    ['aux.md', /name of a device on Windows/],
     ['a:b.md', /not every file system accepts/],
     ['HELLO.md', /gibt es schon/],
   ]) {
