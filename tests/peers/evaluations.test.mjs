@@ -17,6 +17,9 @@ const adapters = join(repository, 'examples/evaluations');
 const recording = join(import.meta.dirname, 'promptfoo-output.json');
 const binary = process.env.PROMPTSHELF ?? join(repository, 'target/debug/promptshelf');
 
+/** What the programs read. */
+const VARIABLES = 'OPENAI_BASE_URL OPENAI_API_KEY OPENAI_MODEL OPENAI_JUDGE PROMPTFOO PROMPTFOO_REAL RECORD RECORDING SEEN'.split(' ');
+
 /** A prompt with two cases. */
 const HELLO = `---
 description: Greets
@@ -59,6 +62,8 @@ async function team(context, program) {
   await writeFile(join(folder, 'prompts/hello.md'), HELLO);
   const section = { name: 'quality', program: [process.execPath, ...program], thresholds: '{ score = 0.7 }' };
   const lines = [`name = "${section.name}"`, `program = ${JSON.stringify(section.program)}`];
+  // Everything else of the command's environment stays away from the program.
+  lines.push(`environment = ${JSON.stringify(VARIABLES)}`);
   const settings = `[[evaluation]]\n${lines.join('\n')}\ntimeout = "120s"\nthresholds = ${section.thresholds}\n`;
   await writeFile(join(folder, 'server.toml'), settings);
   const run = (args, env = {}) =>

@@ -72,12 +72,12 @@ Examples:
     --url https://prompts.example.com";
 
 pub(in crate::args) const PROMOTE_EXAMPLES: &str = "\
-A promotion takes what the source has changed since the last one. What only the
-target has or has changed stays, and is named; a file that both have changed is a
-conflict (exit code 14). It is a proposal like any other: if the policy of the
-channel requires more, it stays open. A prompt brings in its partials and
-attachments; --dry-run lists the other prompts that change with them, and the
-calls of the last 30 days that would fail.
+A promotion takes what the source has changed since the last one. What only
+the target has or has changed stays, and is named; a file that both have
+changed is a conflict (exit code 14). It is a proposal like any other: if the
+policy of the channel requires more, it stays open. A prompt brings in its
+partials and attachments; --dry-run lists the other prompts that change with
+them, and the calls of the last 30 days that would fail.
 
 Examples:
   promptshelf promote --from staging --to production -m \"Release 12\" \\
