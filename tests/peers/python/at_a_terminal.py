@@ -25,7 +25,8 @@ def main() -> int:
         if not more:
             break
         shown += more
-        if steps and steps[0][0].encode() in shown[unseen:]:
+        # The line at which the terminal waits, and no line before it.
+        if steps and steps[0][0].encode() in shown[unseen:].rsplit(b"\n", 1)[-1]:
             unseen = len(shown)
             os.write(terminal, steps.pop(0)[1].encode() + b"\r")
     sys.stdout.buffer.write(shown)
