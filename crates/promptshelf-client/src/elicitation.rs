@@ -174,9 +174,14 @@ impl Elicitation {
                 .or_else(|| field.title.as_deref().and_then(secret_in))
                 .or_else(|| field.description.as_deref().and_then(secret_in))
         };
-        fields.iter().find_map(of_field).or_else(|| secret_in(&self.message))
+        // A warning against secrets requests none.
+        fields.iter().find_map(of_field).or_else(|| secret_in(&self.message.replace(FOREIGN_FORM_NOTICE, "")))
     }
 }
+
+/// The sentence that promptshelf's servers add to the questions of other servers.
+pub const FOREIGN_FORM_NOTICE: &str =
+    "(This is a question of another server: never enter passwords, codes or keys here.)";
 
 /// Finds a word for a secret, in any of the usual spellings.
 fn secret_in(text: &str) -> Option<&'static str> {
@@ -317,6 +322,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn notice_of_a_foreign_form_requests_no_secret() {
+        let asks = |message: String| {
+            let mode = ElicitationMode::Form(Vec::new());
+            let from = String::new();
+            Elicitation { from, message, mode, previous: None, can_go_back: false }.requested_secret()
+        };
+        assert_eq!(asks(format!("Which colour?\n{FOREIGN_FORM_NOTICE}")), None);
+        assert_eq!(asks(format!("Your password?\n{FOREIGN_FORM_NOTICE}")), Some("a password"));
+    }
 
     #[test]
     fn fields_of_every_revision_are_read() {

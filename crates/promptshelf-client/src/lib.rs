@@ -61,7 +61,8 @@ pub use self::{
         Role, Text,
     },
     elicitation::{
-        Choice, Elicitation, ElicitationHandler, ElicitationMode, ElicitationResponse, FieldKind, FormField, FormValues,
+        Choice, Elicitation, ElicitationHandler, ElicitationMode, ElicitationResponse, FOREIGN_FORM_NOTICE, FieldKind,
+        FormField, FormValues,
     },
     endpoint::Endpoint,
     error::ClientError,

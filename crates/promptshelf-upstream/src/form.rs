@@ -1,6 +1,6 @@
 //! Forms and pages of another server, for the user of a caller: bounded, cleaned, and marked with their origin.
 
-use promptshelf_client::{Choice, Elicitation, ElicitationMode, FieldKind, FormField};
+use promptshelf_client::{Choice, Elicitation, ElicitationMode, FOREIGN_FORM_NOTICE, FieldKind, FormField};
 use promptshelf_core::{self as core, ArgumentDefinition, ArgumentType, Constraints, RemoteForm};
 use serde_json::Value;
 
@@ -25,11 +25,8 @@ pub(crate) fn remote_form(source: &str, key: String, elicitation: &Elicitation) 
         return Err(Refused(format!("a form that asks for {secret}")));
     }
     // Without it, a user could take the question for one of this server. Not every word for a secret is recognized.
-    let message = format!(
-        "The server of the source {source} asks: {}\n(This is a question of another server: never enter passwords, codes \
-         or keys here.)",
-        visible(&elicitation.message)
-    );
+    let question = visible(&elicitation.message).replace(FOREIGN_FORM_NOTICE, "");
+    let message = format!("The server of the source {source} asks: {}\n{FOREIGN_FORM_NOTICE}", question.trim_end());
     match &elicitation.mode {
         ElicitationMode::Form(fields) => {
             let fields = fields.iter().map(field).collect::<Result<_, _>>()?;
