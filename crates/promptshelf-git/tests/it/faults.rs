@@ -158,7 +158,8 @@ async fn server_that_hangs_or_sends_too_much_is_cut_off() {
     let address = format!("git+http://{}/a.git#main", listener.local_addr().unwrap());
     let mut options = sample.options("");
     options.address = address.parse().unwrap();
-    options.timeout = Duration::from_millis(500);
+    // Long enough for git to start on a busy machine: without a connection the test would not end.
+    options.timeout = Duration::from_secs(5);
     let source = GitSource::new(options).unwrap();
     let (result, mut connection) = tokio::join!(source.refresh(), async { listener.accept().await.unwrap().0 });
     assert!(matches!(result, Err(GitError::TimedOut { .. })), "{result:?}");
