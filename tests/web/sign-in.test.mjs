@@ -73,7 +73,9 @@ test('a token is stored per tab, sent to its server only, and removed on sign-ou
   await bring(page, 'no token');
   await page.getByText('Invalid token').waitFor();
   await bring(page, 'token-of-nobody');
-  await page.getByText('The server rejected your token: The token is unknown, or has been revoked. Sign in again.').waitFor();
+  await page
+    .getByText('The server rejected your token: The token is unknown, or has been revoked. Sign in again.')
+    .waitFor();
   await bring(page, 'token-of-lacking');
   await page.getByText('Your token does not grant access to this server. Required: prompts:read.').waitFor();
   await bring(page, 'token-of-reader');
