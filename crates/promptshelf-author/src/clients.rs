@@ -101,7 +101,6 @@ pub enum Quirk {
 }
 
 impl Quirk {
-    /// Returns whether a client with this behaviour uses prompts at all.
     fn uses_prompts(self) -> bool {
         !matches!(self, Quirk::NoPrompts | Quirk::NeverGets)
     }

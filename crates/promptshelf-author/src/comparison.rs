@@ -153,13 +153,11 @@ impl Difference {
         "value-type",
     ];
 
-    /// Adds a value of the sentence.
     fn with(&mut self, name: &'static str, value: impl Into<String>) -> &mut Difference {
         self.values.insert(name, value.into());
         self
     }
 
-    /// Sets the calls that are affected.
     fn affecting(&mut self, calls: AffectedCalls) -> &mut Difference {
         self.affects = calls;
         self
@@ -235,7 +233,6 @@ pub fn opened_files<'p>(
     groups.into_iter().map(group).collect()
 }
 
-/// Collects the differences of one subject.
 struct Notes<'a> {
     subject: Subject,
     name: &'a str,
@@ -284,10 +281,8 @@ fn changed_text(
     }
 }
 
-/// The longest quotation of a text, in characters.
 const MAX_QUOTED: usize = 120;
 
-/// Quotes a text, cut to one short line.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MAX_QUOTED) {
@@ -296,7 +291,6 @@ fn short(text: &str) -> String {
     }
 }
 
-/// The most values of a list.
 const MOST: usize = 12;
 
 /// Joins values for a sentence: "`a`, `b` and `c`".

@@ -238,7 +238,6 @@ pub fn import(source: &Arc<SourceText>, format: ImportFormat) -> Imported {
     Imported { files: prompts.iter().map(write::file).collect(), losses }
 }
 
-/// A prompt with the keys of our format, ready to be written.
 #[derive(Debug, Default)]
 struct Foreign {
     /// The path of the file without its extension.
@@ -251,7 +250,6 @@ struct Foreign {
     tags: Vec<String>,
     arguments: Vec<ArgumentDefinition>,
     tests: Vec<TestDefinition>,
-    /// The text in our template language.
     template: String,
 }
 
@@ -289,7 +287,6 @@ fn declare_used(prompt: &mut Foreign) {
     }
 }
 
-/// Returns the type and the text of an example value.
 fn typed(node: &Node) -> (ArgumentType, String) {
     let kind = match &node.value {
         Value::Scalar(scalar) => match scalar.kind {

@@ -149,7 +149,6 @@ fn item(item: &str, column: usize, keys: &Keys) -> Option<String> {
     Some(indented.collect())
 }
 
-/// Returns whether two texts have the same values and comments.
 fn is_same(before: &str, after: &str) -> bool {
     let same = match (parse(before), parse(after)) {
         (Some(before), Some(after)) => means(&before, &after),

@@ -44,7 +44,6 @@ pub use sample::add_samples;
 pub use sarif::sarif;
 pub use starter::starter;
 
-/// Compiles the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -60,7 +60,6 @@ fn sample(prompt: &Prompt, argument: &Argument) -> String {
     written.chain(made).find(|value| argument.parsed(value).is_some()).unwrap_or(placeholder)
 }
 
-/// Returns texts that are likely to satisfy the bounds.
 fn texts(constraints: &Constraints, placeholder: &str) -> Vec<String> {
     let least = constraints.min_length.unwrap_or_default().min(MAX_LENGTH);
     let most = constraints.max_length.unwrap_or(usize::MAX);

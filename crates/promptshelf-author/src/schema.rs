@@ -43,7 +43,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the keys that a schema describes.
     fn names(schema: &Value) -> BTreeSet<String> {
         schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
     }
@@ -114,7 +113,6 @@ mod tests {
         }
     }
 
-    /// Returns a file as JSON, and whether the parser accepts it.
     fn as_json(path: &str, text: &str) -> (Value, bool) {
         let source = SourceText::new(path, text);
         let mut notes = Notes::new(&source);

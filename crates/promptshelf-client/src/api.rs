@@ -19,7 +19,6 @@ use crate::{
 
 /// The largest answer in bytes: a file of 16 MiB as JSON, with every byte escaped, fits.
 const MAX_RESPONSE: usize = 128 << 20;
-/// The time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The address of a server with an HTTP API: `https`, or `http` on this machine, without credentials.

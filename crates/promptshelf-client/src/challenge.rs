@@ -23,7 +23,6 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// Finds a challenge among the causes of an error.
     pub(crate) fn find(error: &(dyn Error + 'static)) -> Option<Challenge> {
         causes(error).find_map(|cause| {
             if let Some(AuthRequiredError { www_authenticate_header: header, .. }) = cause.downcast_ref() {
@@ -35,7 +34,6 @@ impl Challenge {
         })
     }
 
-    /// Finds the challenge that prevented a connection.
     pub(crate) fn of_connect(error: &ClientInitializeError) -> Option<Challenge> {
         match error {
             ClientInitializeError::TransportError { error, .. } => Challenge::find(&*error.error),
@@ -58,7 +56,6 @@ impl Challenge {
         Some(Challenge { header: header.to_owned(), forbidden })
     }
 
-    /// Creates the challenge of a server that requires these scopes.
     pub(crate) fn for_scopes(scopes: &[String]) -> Challenge {
         Challenge { header: "Bearer error=\"insufficient_scope\"".to_owned(), forbidden: Some(Some(scopes.join(" "))) }
     }
@@ -67,7 +64,6 @@ impl Challenge {
         self.forbidden.is_some()
     }
 
-    /// Returns the missing scopes.
     pub(crate) fn scopes(&self) -> Vec<String> {
         self.forbidden.iter().flatten().flat_map(|scopes| scopes.split_whitespace().map(str::to_owned)).collect()
     }

@@ -54,7 +54,6 @@ pub struct Client {
     auth: Option<Arc<AuthSession>>,
 }
 
-/// The parts of a client that its clones share.
 pub(crate) struct ConnectionState {
     pub(crate) label: String,
     pub(crate) handler: Handler,
@@ -306,7 +305,6 @@ pub(crate) async fn with_timeout<T>(timeout: Duration, future: impl Future<Outpu
 pub struct Changes {
     receiver: watch::Receiver<u64>,
     subscription: Option<JoinHandle<()>>,
-    /// Ends when the server has accepted or refused the subscription.
     subscribed: Option<oneshot::Receiver<()>>,
 }
 

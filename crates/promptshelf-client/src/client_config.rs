@@ -32,11 +32,8 @@ pub struct ConfiguredServer {
     pub file: PathBuf,
     /// The owner of the file.
     pub scope: ConfigScope,
-    /// The entry as JSON.
     entry: Value,
-    /// The placeholder syntax of the values.
     dialect: Dialect,
-    /// The folder that the configuration applies to.
     folder: PathBuf,
 }
 
@@ -80,9 +77,7 @@ impl Endpoint {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
-    /// `${NAME}` and `${NAME:-default}`.
     Claude,
-    /// `${env:NAME}`, `${workspaceFolder}`, `${userHome}`, `${input:…}`.
     VsCode,
 }
 
@@ -181,7 +176,6 @@ impl ConfiguredServer {
         pairs.map(|(name, value)| Ok((name.clone(), self.expand(&text(value))?))).collect()
     }
 
-    /// Replaces the placeholders `${…}`.
     fn expand(&self, text: &str) -> Result<String, ClientError> {
         let mut whole = String::new();
         let mut rest = text;
@@ -267,7 +261,6 @@ fn read(file: &Path, kind: (ConfigScope, Dialect), folder: &Path, place: &[&str]
     servers.as_object().into_iter().flatten().map(server).collect()
 }
 
-/// Removes comments and trailing commas, which VS Code allows in its JSON.
 fn without_comments(text: &str) -> String {
     let mut json = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();

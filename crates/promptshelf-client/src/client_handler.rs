@@ -36,13 +36,11 @@ impl Handler {
         Handler { label: label.into(), elicitation, interactions: Arc::default(), changes, wants_notifications }
     }
 
-    /// Subscribes to changes of the list of prompts from now on.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.wants_notifications.send_replace(true);
         self.changes.subscribe()
     }
 
-    /// Returns whether notifications are wanted, now and later.
     pub(crate) fn wants_notifications(&self) -> watch::Receiver<bool> {
         self.wants_notifications.subscribe()
     }
@@ -51,7 +49,6 @@ impl Handler {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Returns whether the user is filling in a form or signing in.
     pub(crate) fn is_interacting(&self) -> bool {
         self.interactions.load(Ordering::Acquire) > 0
     }
@@ -61,7 +58,6 @@ impl Handler {
         Interaction::begin(&self.interactions)
     }
 
-    /// Passes an elicitation to the user.
     pub(crate) async fn elicit(&self, elicitation: Elicitation) -> ElicitationResponse {
         let Some(handler) = &self.elicitation else { return ElicitationResponse::Decline };
         let _interaction = self.interaction();

@@ -183,7 +183,6 @@ impl Elicitation {
 pub const FOREIGN_FORM_NOTICE: &str =
     "(This is a question of another server: never enter passwords, codes or keys here.)";
 
-/// Finds a word for a secret, in any of the usual spellings.
 fn secret_in(text: &str) -> Option<&'static str> {
     const SECRETS: [(&str, &str); 32] = [
         ("password", "a password"),
@@ -290,7 +289,6 @@ fn kind(property: &Value) -> FieldKind {
     }
 }
 
-/// Reads choices from any of the keywords that revisions of the protocol use.
 fn choices(schema: &Value) -> Option<Vec<Choice>> {
     if let Some(values) = schema["enum"].as_array() {
         let names = schema["enumNames"].as_array();

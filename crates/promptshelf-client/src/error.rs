@@ -4,7 +4,6 @@
 
 use std::{error::Error, fmt, time::Duration};
 
-/// A boxed cause.
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// An error of a connection or a request.
@@ -99,7 +98,6 @@ impl ClientError {
         ClientError::SignInFailed { reason: reason.into(), source: None }
     }
 
-    /// Creates a sign-in error from its cause.
     pub(crate) fn sign_in(error: impl Error + Send + Sync + 'static) -> ClientError {
         ClientError::SignInFailed { reason: chain(&error), source: Some(Box::new(error)) }
     }
@@ -146,7 +144,6 @@ pub(crate) fn as_error(error: &BoxError) -> &(dyn Error + 'static) {
     &**error
 }
 
-/// Iterates over an error and its causes.
 pub(crate) fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| (**error).source())
 }

@@ -29,7 +29,6 @@ use crate::error::ClientError;
 /// a request on one that is being closed would be lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The most redirects that one request follows.
 const MAX_REDIRECTS: usize = 10;
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;

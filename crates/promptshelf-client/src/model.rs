@@ -27,7 +27,6 @@ pub enum CompletionTarget<'a> {
     ResourceTemplate(&'a str),
 }
 
-/// The most arguments of a prompt.
 const MAX_ARGUMENTS: usize = 256;
 /// The most values of one completion (specification, *Completion*); further ones are dropped.
 const MAX_VALUES: usize = 100;
@@ -200,7 +199,6 @@ fn bounded(text: String, limit: usize, what: &str) -> Result<String, ClientError
     }
 }
 
-/// Shortens a text of a list.
 fn truncated(mut text: String) -> String {
     if text.len() > MAX_TEXT_BYTES {
         text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));

@@ -21,9 +21,7 @@ use crate::{
 
 /// The most rounds of one request; a guided prompt has about five.
 const MAX_ROUNDS: usize = 50;
-/// The most elicitations in one round.
 const MAX_ELICITATIONS: usize = 20;
-/// The most messages of a prompt.
 const MAX_MESSAGES: usize = 10_000;
 
 /// The answer to one request for a prompt ([`Client::get_round`]).
@@ -41,13 +39,11 @@ pub enum PromptRound {
     },
 }
 
-/// The result of one round.
 enum Outcome<T> {
     Complete(T),
     InputRequired(InputRequiredResult),
 }
 
-/// A completed round.
 struct Round {
     required: InputRequiredResult,
     responses: Vec<ElicitationResponse>,

@@ -20,16 +20,13 @@ use crate::{
     sdk_error::complete,
 };
 
-/// The default for the most entries of one list.
 pub(crate) const DEFAULT_MAX_ENTRIES: usize = 100_000;
 /// The most pages of a list, as a share of its most entries: pages with fewer entries on average are too small.
 const MIN_ENTRIES_PER_PAGE: usize = 100;
-/// The longest name of an entry in a message, in characters.
 const MAX_SHOWN_NAME: usize = 60;
 /// The longest cursor, in bytes.
 const MAX_CURSOR_BYTES: usize = 64 << 10;
 
-/// The entries of a page, and the cursor of the next one.
 type Page<T> = (Vec<T>, Option<String>);
 
 impl Client {
@@ -220,7 +217,6 @@ fn left_out(name: Option<&str>, reason: &str) -> String {
     }
 }
 
-/// The position in a list.
 struct Walk<W> {
     /// The entries of the last page that were not returned yet.
     page: std::vec::IntoIter<W>,
@@ -265,7 +261,6 @@ where
 }
 
 impl<W> Walk<W> {
-    /// Continues with the next page, within the limits.
     fn next_page(&mut self, entries: Vec<W>, next: Option<String>) -> Result<(), ClientError> {
         self.pages += 1;
         self.entries += entries.len();

@@ -25,12 +25,10 @@ const STDERR_TIMEOUT: Duration = Duration::from_secs(3);
 /// The process of a connection; empty for servers that were not started by this client.
 #[derive(Default)]
 pub(crate) struct Process {
-    /// Killed on drop.
     #[expect(dead_code, reason = "owned, so that the process lives as long as the connection")]
     child: Option<Child>,
     reading: Option<JoinHandle<()>>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
-    /// Whether stderr is still open.
     is_open: Option<watch::Receiver<bool>>,
 }
 
@@ -76,13 +74,11 @@ impl Process {
         }
     }
 
-    /// Returns the end of stderr.
     pub(crate) fn stderr(&self) -> String {
         let bytes: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 
-    /// Appends the end of stderr to a reason.
     pub(crate) fn with_stderr(&self, reason: &str) -> String {
         match self.stderr() {
             stderr if stderr.is_empty() => reason.to_owned(),

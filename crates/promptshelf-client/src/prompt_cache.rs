@@ -166,13 +166,13 @@ fn stale(prompt: CachedPrompt, entry: &Entry, reason: ClientError) -> CachedProm
     CachedPrompt { confirmation: Confirmation::Stale { age: entry.age(), reason }, ..prompt }
 }
 
-/// An answer of the API.
 enum Answer {
-    /// The stored prompt.
-    Present { prompt: Box<CachedPrompt>, body: Vec<u8> },
+    Present {
+        prompt: Box<CachedPrompt>,
+        body: Vec<u8>,
+    },
     /// A prompt that must not be stored.
     Unsaved(Box<CachedPrompt>),
-    /// The stored answer is the present one.
     Unchanged,
 }
 

@@ -19,12 +19,9 @@ use crate::{
     sdk_error::complete,
 };
 
-/// The longest name of an unknown role or kind that is repeated, in characters.
 const MAX_NAME: usize = 64;
-/// The content types of the protocol.
 const KNOWN_TYPES: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
 
-/// The answer of a server.
 pub(crate) enum PromptAnswer {
     Complete(PromptResult),
     InputRequired(InputRequiredResult),
@@ -90,7 +87,6 @@ fn lossy_message(raw: &Value) -> Message {
     Message { role, content: ContentBlock::text(format!("[{}]", problem(raw))) }
 }
 
-/// Names the unknown part of a message.
 fn problem(raw: &Value) -> String {
     let short = |name: &str| name.chars().take(MAX_NAME).collect::<String>();
     match (raw["role"].as_str(), raw["content"]["type"].as_str()) {
@@ -103,7 +99,6 @@ fn problem(raw: &Value) -> String {
     }
 }
 
-/// Notifies the server when a request is abandoned.
 struct CancelOnDrop {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,

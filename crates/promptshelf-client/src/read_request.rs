@@ -23,13 +23,11 @@ use crate::{
 /// The media type of the text in place of unknown contents.
 const PLAIN_TEXT: &str = "text/plain";
 
-/// The answer of a server.
 pub(crate) enum ReadAnswer {
     Complete(ReadResult),
     InputRequired(InputRequiredResult),
 }
 
-/// Sends the request and waits for its answer.
 pub(crate) async fn read_resource(
     peer: &Peer<RoleClient>,
     params: ReadResourceRequestParams,

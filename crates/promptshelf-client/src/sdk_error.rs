@@ -18,7 +18,6 @@ use crate::{
 /// The error code of revision 2025-11-25 for a page that has to be visited before the request can succeed.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 
-/// Maps the error of a request.
 pub(crate) fn request_error(error: ServiceError, process: &Process) -> ClientError {
     match error {
         ServiceError::McpError(error) if error.code == URL_ELICITATION_REQUIRED => ClientError::ErrorResponse {
@@ -113,7 +112,6 @@ fn http_reason(http: &StreamableHttpError<reqwest::Error>) -> (bool, String) {
     }
 }
 
-/// The longest part of an answer in a message, in characters.
 const MAX_SHOWN_ANSWER: usize = 200;
 
 /// Returns the status of the SDK's `HTTP 404 Not Found: body` if it means that the URL is another one, with a body of

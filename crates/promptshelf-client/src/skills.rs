@@ -104,7 +104,6 @@ impl SkillInfo {
     }
 }
 
-/// Returns the files of a valid skill.
 fn files(skill: &wire::Skill) -> Result<Vec<SkillFile>, String> {
     skill.validate().map_err(|error| error.to_string())?;
     let wire::SkillResources::Files(resources) = &skill.resources else {

@@ -36,17 +36,14 @@ const SESSION_RECOVERY: Duration = Duration::from_secs(10);
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// An open connection.
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
     pub(crate) process: Process,
 }
 
-/// A failed attempt to connect.
 pub(crate) struct ConnectFailure {
     pub(crate) error: ClientError,
     pub(crate) challenge: Option<Challenge>,
-    /// Whether another attempt with the other lifecycle may succeed.
     can_retry: bool,
 }
 
@@ -109,7 +106,6 @@ fn initialize() -> ClientLifecycleMode {
     ClientLifecycleMode::Initialize
 }
 
-/// Rejects unknown revisions and configures the response cache.
 async fn checked(connection: Connection) -> Result<Connection, ClientError> {
     if let Some(server) = connection.service.peer().peer_info()
         && !ProtocolVersion::KNOWN_VERSIONS.contains(&server.protocol_version)
@@ -197,7 +193,6 @@ where
     }
 }
 
-/// Returns whether the server seems to have ended.
 fn is_closed(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => true,

@@ -38,14 +38,11 @@ pub(crate) use review::{review, review_prompt};
 /// The prompts and resources that a server serves at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// The number of catalogs before this one in the same handle.
     pub(crate) serial: u64,
-    /// The number that a source gives to this state.
     pub(crate) generation: Option<u64>,
     pub(crate) provenance: Option<CatalogProvenance>,
     pub(crate) about: About,
     pub(crate) policy: Policy,
-    /// By name.
     pub(crate) prompts: PromptList,
     /// Names of the prompts that other prompts include, and possibly of some that were included before.
     pub(crate) called_prompts: Arc<HashSet<String>>,
@@ -54,7 +51,6 @@ pub struct Catalog {
     pub(crate) references: Arc<References>,
     pub(crate) access: Arc<AccessTable>,
     pub(crate) skills: Arc<Skills>,
-    /// The resources of another server.
     pub(crate) remote: Option<Arc<dyn RemoteResources>>,
     /// The catalogs that this one is joined from; empty for one library.
     pub(crate) parts: Arc<[CatalogPart]>,
@@ -405,7 +401,6 @@ impl Catalog {
         Some(Page { range: start..last + 1, next_cursor: Some(cursor::encode(list, self.key(list, last))) })
     }
 
-    /// Returns the index of the first item of a page.
     fn start(&self, list: ListKind, cursor: Option<&str>) -> Option<usize> {
         match cursor {
             None => Some(0),
@@ -421,7 +416,6 @@ impl Catalog {
         }
     }
 
-    /// Returns the number of items up to and including a key.
     fn after(&self, list: ListKind, last: &str) -> usize {
         match list {
             ListKind::Prompts => self.prompts.partition_point(|name| name <= last),

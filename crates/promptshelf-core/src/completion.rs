@@ -89,7 +89,6 @@ impl Restriction<'_> {
     }
 }
 
-/// The largest number of URIs that one value of a variable is tried with.
 const MAX_URIS: usize = 64;
 
 /// Returns URIs of a template with a value for one of its variables. A variable that is not known yet gets each of its
@@ -204,7 +203,6 @@ fn candidates<'c>(
     found
 }
 
-/// Removes duplicates and keeps the first of equal values.
 fn retain_first<'v, T>(found: &mut Vec<T>, values: impl Iterator<Item = &'v str>) {
     let mut seen = HashSet::with_capacity_and_hasher(found.len(), foldhash::fast::RandomState::default());
     let mut is_first = values.map(|value| seen.insert(value));
@@ -245,7 +243,6 @@ fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
     Completions { values, total }
 }
 
-/// Returns the words to search for.
 fn pattern(typed: &str) -> Pattern {
     let mut pattern = Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
     pattern.atoms.truncate(MAX_WORDS);

@@ -138,10 +138,8 @@ impl ContentBlock {
     }
 }
 
-/// The mistake in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BlockFault {
-    /// A caller's value may be the cause.
     Value(String),
     /// The prompt's author has to correct it.
     Prompt(String),

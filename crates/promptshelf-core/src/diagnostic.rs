@@ -183,7 +183,6 @@ impl fmt::Display for Diagnostic {
 /// Longer words are not compared: it would take long, and a mistyped word is short.
 const MAX_COMPARED_BYTES: usize = 64;
 
-/// The most candidates for one mistake.
 const MAX_CANDIDATES: usize = 1_000;
 
 /// Returns the most similar known word, for "did you mean …". The first 1,000 known words are compared, and one check

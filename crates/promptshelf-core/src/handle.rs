@@ -17,7 +17,6 @@ pub struct CatalogHandle(Arc<Place>);
 
 struct Place {
     current: ArcSwap<Catalog>,
-    /// The lock also serializes replacements.
     observers: Mutex<Vec<Observer>>,
 }
 

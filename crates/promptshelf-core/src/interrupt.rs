@@ -111,7 +111,6 @@ impl Interrupt {
     }
 }
 
-/// Puts the earlier bounds back.
 struct Scope {
     before: Option<Interrupt>,
 }
@@ -133,7 +132,6 @@ pub(crate) fn bounded<T>(bounds: impl FnOnce() -> Interrupt, work: impl FnOnce()
     if CURRENT.with_borrow(Option::is_some) { work() } else { bounds().scope(work) }
 }
 
-/// Returns the work of patterns and conditions that may still be done.
 pub(crate) fn remaining_work() -> u64 {
     CURRENT.with_borrow(|current| current.as_ref().map_or(u64::MAX, |it| it.0.work.load(Ordering::Relaxed)))
 }

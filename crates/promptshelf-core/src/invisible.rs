@@ -144,7 +144,6 @@ fn is_hidden(rest: &str, at: usize, before: char, c: char, flag_end: &mut usize)
     at >= *flag_end && !is_ordinary(at, before, c, rest[c.len_utf8()..].chars().next())
 }
 
-/// Returns whether a character belongs to ordinary text.
 fn is_ordinary(at: usize, before: char, c: char, next: Option<char>) -> bool {
     match c {
         '\n' | '\t' => true,

@@ -80,7 +80,6 @@ pub use uri_template::expand_uri_template;
 pub use value::{Bindings, BoxFuture, Value, Variables};
 pub use workflow::{Answers, Form};
 
-/// Compiles the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

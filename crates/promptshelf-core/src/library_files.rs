@@ -10,15 +10,11 @@ use crate::{
     diagnostic::SourceText,
 };
 
-/// A library's files, and the URI of each.
 #[derive(Debug, Default)]
 pub(crate) struct LibraryFiles {
     pub(crate) by_path: BTreeMap<String, Arc<LibraryFile>>,
-    /// URIs that the library declares for a file.
     pub(crate) declared: BTreeMap<String, Arc<str>>,
-    /// Texts that templates can include, by path.
     pub(crate) partials: BTreeMap<String, Arc<SourceText>>,
-    /// Symbolic links of the library and its roots.
     pub(crate) links: Links,
     /// The authority of the files' URIs; see [`Definitions::namespace`](crate::Definitions::namespace).
     pub(crate) namespace: Option<Arc<str>>,
@@ -29,7 +25,6 @@ pub(crate) struct LibraryFiles {
 pub(crate) struct References(pub(crate) HashMap<String, Vec<u32>>);
 
 impl References {
-    /// Returns the prompts that refer to a file.
     pub(crate) fn prompts(&self, path: &str) -> &[u32] {
         self.0.get(path).map_or(&[], Vec::as_slice)
     }
@@ -40,7 +35,6 @@ impl LibraryFiles {
         self.declared.get(&file.path).cloned().unwrap_or_else(|| Arc::from(self.library_uri(&file.path)))
     }
 
-    /// Returns the URI under which callers read the file with this path.
     pub(crate) fn library_uri(&self, path: &str) -> String {
         library_uri(self.namespace.as_deref().unwrap_or_default(), path)
     }

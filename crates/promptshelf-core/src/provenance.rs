@@ -4,13 +4,10 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::invisible;
 
-/// The largest number of approvers that are kept for a version.
 const MAX_APPROVERS: usize = 20;
 
-/// The longest name of an approver, an author or a signer, in characters.
 const MAX_PERSON: usize = 200;
 
-/// The longest URL, id or path, in characters.
 const MAX_TEXT: usize = 1_000;
 
 /// The origin of prompts: the name of their source, and the revision of a channel or the commit of a git repository.
@@ -193,7 +190,6 @@ impl CommitProvenance {
     }
 }
 
-/// Removes control characters and invisible ones, and cuts the text.
 fn visible(text: &str, limit: usize) -> String {
     let visible = invisible::stripped(text);
     visible.chars().filter(|c| !c.is_control()).take(limit).collect()

@@ -134,7 +134,6 @@ impl Resource {
         }
     }
 
-    /// Returns the place of the folder that contains all files that can be read.
     pub(crate) fn folder(&self) -> Option<String> {
         match &self.content {
             CheckedContent::Reader(reader) => reader.folder(),
@@ -142,7 +141,6 @@ impl Resource {
         }
     }
 
-    /// Returns the values of variables with which the file of this path is read.
     pub(crate) fn variables_of(&self, path: &str) -> Vec<Variables> {
         match &self.content {
             CheckedContent::Reader(reader) => reader.variables_of(path),
@@ -150,7 +148,6 @@ impl Resource {
         }
     }
 
-    /// Checks variables and fills in defaults.
     pub(crate) fn bind(&self, variables: &Variables) -> Result<Variables, Vec<Problem>> {
         let raw = RawArguments::from(variables);
         let bound = argument::bind(&self.variables, &raw, usize::MAX)?;
@@ -216,7 +213,6 @@ impl Resource {
         Some(bound.and_then(|bound| self.rendered(template, uri, &bound, limit(Remaining::of(template.budget())))))
     }
 
-    /// Renders the text with bound variables.
     fn rendered(
         &self,
         template: &Template,
@@ -263,17 +259,13 @@ impl Resource {
     }
 }
 
-/// The resources of a catalog.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resources {
-    /// Resources with a fixed URI, by URI.
     pub(crate) fixed: Arc<[Arc<Resource>]>,
-    /// Resources with a URI template, by template.
     pub(crate) templates: Arc<[Arc<Resource>]>,
 }
 
 impl Resources {
-    /// Returns the resource of a URI and the values of its template's variables.
     pub(crate) fn find(&self, uri: &str) -> Option<(&Arc<Resource>, Variables)> {
         if let Some(resource) = self.find_fixed(uri) {
             return Some((resource, Variables::new()));

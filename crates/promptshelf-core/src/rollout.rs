@@ -244,15 +244,11 @@ mod tests {
         assert!(shares[0] > shares[2] && shares[2] <= 0.03, "{shares:?}");
     }
 
-    /// The behaviour of one dishonest caller.
     #[derive(Clone, Copy, Debug)]
     enum Dishonest {
         Nobody,
-        /// Fails in each period, with the new version.
         Fails,
-        /// Succeeds in each period, with the new version.
         Succeeds,
-        /// Fails in each period, with the old version.
         FailsElsewhere,
     }
 

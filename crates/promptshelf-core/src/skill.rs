@@ -12,7 +12,6 @@ use crate::{
     definition::{AccessSet, LibraryFile, encoded_path},
 };
 
-/// The file that makes a folder a skill.
 pub(crate) const MANIFEST: &str = "SKILL.md";
 
 const SCHEME: &str = "skill://";
@@ -25,7 +24,6 @@ pub struct Skill {
     pub(crate) path: String,
     pub(crate) uri: String,
     pub(crate) frontmatter: Arc<Meta>,
-    /// All files, by their path below the skill's folder.
     pub(crate) files: BTreeMap<String, SkillFile>,
     /// The requirements of the prompt and of all files together: a skill is served as a whole or not at all.
     pub(crate) access: AccessSet,

@@ -63,9 +63,7 @@ impl Prompt {
 struct Walk<'p, 'o> {
     prompt: &'p Prompt,
     source: Arc<SourceText>,
-    /// The offset of the template in its source.
     base: usize,
-    /// The content of names that the template itself defines.
     known: HashMap<String, Vec<BodyPiece>>,
     role: Role,
     depth: usize,

@@ -36,10 +36,8 @@ const RESERVED: &AsciiSet = &SIMPLE
 /// The longest URI that is matched. Each template of a server is compared with it.
 const MAX_URI_BYTES: usize = 1 << 16;
 
-/// A template that URIs can be matched against.
 pub(crate) struct UriTemplate {
     pattern: Regex,
-    /// Names of the pattern's groups, in order.
     path: Vec<PathVariable>,
     query: Vec<String>,
 }
@@ -60,7 +58,6 @@ pub(crate) fn is_uri(text: &str) -> bool {
     UriStr::new(text).is_ok()
 }
 
-/// Returns the scheme of a URI in lower case.
 pub(crate) fn scheme(uri: &str) -> Option<String> {
     UriStr::new(uri).ok().map(|uri| uri.scheme_str().to_ascii_lowercase())
 }
@@ -187,12 +184,10 @@ impl UriTemplate {
         Ok(UriTemplate { pattern, path, query })
     }
 
-    /// Returns the variables in the order of the template.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.path.iter().map(|variable| &*variable.name).chain(self.query.iter().map(String::as_str))
     }
 
-    /// Returns the variables of the query, which a URI can lack.
     pub(crate) fn query(&self) -> &[String] {
         &self.query
     }

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// The number of classes of a distribution of latencies.
 const CLASSES: usize = 96;
 
-/// Latencies up to this many microseconds are in the first class.
 const FIRST_CLASS: u64 = 8;
 
 /// The number of distinct callers up to which they are counted exactly.
@@ -188,7 +186,6 @@ fn class_of(micros: u64) -> usize {
     ((octave - 3) * 4 + quarter + 1).min(CLASSES - 1)
 }
 
-/// The smallest latency of a class, in microseconds.
 fn lower_bound(class: usize) -> u64 {
     match class.checked_sub(1) {
         None => 0,

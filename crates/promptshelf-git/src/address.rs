@@ -213,7 +213,6 @@ fn check_folder(folder: &str) -> Result<(), GitError> {
     Ok(())
 }
 
-/// Decodes percent-encoded characters of a fragment.
 fn decoded(fragment: &str) -> Result<String, GitError> {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();

@@ -23,14 +23,12 @@ const MAX_OUTPUT: usize = 128 << 20;
 /// The largest part of stderr that is kept, in bytes.
 const MAX_STDERR: usize = 16 << 10;
 
-/// The time between two measurements of a growing folder.
 const MEASURED: Duration = Duration::from_millis(250);
 
 /// A call that has not started.
 pub(crate) struct Call {
     pub(crate) command: Command,
     name: &'static str,
-    /// Removed from error messages.
     pub(crate) secrets: Vec<String>,
     timeout: Duration,
     input: Vec<u8>,
@@ -39,14 +37,12 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Prepares a call of a command of git, in the environment of this process.
     pub(crate) fn new(name: &'static str, timeout: Duration) -> Call {
         let mut call = Call::of_program("git", name, timeout);
         call.command.arg(name);
         call
     }
 
-    /// Prepares a call of another program.
     pub(crate) fn of_program(program: &str, name: &'static str, timeout: Duration) -> Call {
         let command = Command::new(program);
         Call { command, name, secrets: Vec::new(), timeout, input: Vec::new(), growth: None }
@@ -70,19 +66,16 @@ impl Call {
         self
     }
 
-    /// Adds one value to the configuration.
     pub(crate) fn configured(mut self, key: &str, value: &str) -> Call {
         self.configure(vec![(key.to_owned(), value.to_owned())]);
         self
     }
 
-    /// Adds arguments.
     pub(crate) fn arguments<A: AsRef<std::ffi::OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Call {
         self.command.args(arguments);
         self
     }
 
-    /// Sets the text that git reads from stdin.
     pub(crate) fn input(self, input: impl Into<Vec<u8>>) -> Call {
         Call { input: input.into(), ..self }
     }
@@ -144,7 +137,6 @@ impl Call {
     }
 }
 
-/// A running git with its children.
 struct Running {
     child: Child,
     group: Option<u32>,
@@ -154,7 +146,6 @@ struct Running {
 }
 
 impl Running {
-    /// Writes the input, and returns the output and the status.
     async fn finish(&mut self, input: &[u8]) -> Result<(Vec<u8>, ExitStatus), GitError> {
         let (stdin, stdout) = (self.child.stdin.take(), &mut self.stdout);
         let writing = async {
@@ -250,7 +241,6 @@ impl Growth {
     }
 }
 
-/// Returns the size of the files in a folder.
 fn size(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files.filter_map(|file| file.metadata().ok()).map(|found| found.len()).sum()

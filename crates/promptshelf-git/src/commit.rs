@@ -8,10 +8,8 @@ use crate::{
     state::ServedCommit,
 };
 
-/// The longest text of a commit that is shown, in characters.
 const MAX_TEXT: usize = 200;
 
-/// The keys that a signature is judged by, and the time.
 pub(crate) struct Judge<'s> {
     /// The content of the file of `signers`.
     pub(crate) signers: &'s [u8],

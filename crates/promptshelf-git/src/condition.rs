@@ -5,17 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use promptshelf_core::{Code, Diagnostic, check};
 use promptshelf_source::{MemoryTree, Source as _, SourceError, TreeSource};
 
-/// The file whose errors concern the whole library.
 const MANIFEST: &str = "promptshelf.toml";
 
-/// The number of errors in the reason of a refusal.
 const MAX_REASONS: usize = 3;
 
-/// What a library serves, and its errors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Condition {
     errors: Vec<Diagnostic>,
-    /// The file of each served prompt.
     served: BTreeMap<String, String>,
 }
 
@@ -80,7 +76,6 @@ fn path(error: &Diagnostic) -> &str {
     &error.location.source.path
 }
 
-/// Identifies an error, wherever in its file it is.
 fn key(error: &Diagnostic) -> (&str, Code, &str) {
     (path(error), error.code, &error.message)
 }

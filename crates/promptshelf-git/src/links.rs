@@ -15,7 +15,6 @@ const MAX_HOPS: usize = 40;
 /// The longest text of a link, in bytes: as on Linux.
 const MAX_TEXT: usize = 4_096;
 
-/// The entries of a commit, with the texts of its links.
 pub(crate) struct Links<'e, 't> {
     entries: BTreeMap<&'e str, &'e Entry>,
     all: &'e [Entry],
@@ -92,7 +91,6 @@ impl<'e, 't> Links<'e, 't> {
         Ok(())
     }
 
-    /// Follows all links of a path.
     fn resolve(&self, path: &str) -> Result<Place<'e>, FileFault> {
         let mut parts: Vec<&str> = path.rsplit('/').collect();
         let (mut place, mut hops) = (String::new(), 0);
@@ -137,17 +135,14 @@ impl<'e, 't> Links<'e, 't> {
         Ok(Place::Folder(place))
     }
 
-    /// Returns the entries whose path begins with a prefix.
     fn below<'p>(&'p self, prefix: &'p str) -> impl Iterator<Item = (&'e str, &'e Entry)> + 'p {
         let found = self.entries.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
         found.map(|(path, entry)| (*path, *entry)).take_while(move |(path, _)| path.starts_with(prefix))
     }
 }
 
-/// The files of the library so far.
 struct Items<'e> {
     found: Vec<Item<'e>>,
-    /// The number of files that links have led to.
     expanded: usize,
     max_files: usize,
 }

@@ -19,13 +19,10 @@ const BYTES_PER_CALL: u64 = 32 << 20;
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 const MAX_LFS: u64 = 1_024;
 
-/// The mode of a symbolic link.
 const LINK_MODE: &str = "120000";
 
-/// The files of a commit, by the ids of their contents.
 pub(crate) type KnownFiles = HashMap<Box<str>, MemoryFile>;
 
-/// The files of a library at one commit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CommitTree {
     pub(crate) tree: MemoryTree,
@@ -62,14 +59,11 @@ impl Kind {
     }
 }
 
-/// A file of the library, and where its content is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Item<'e> {
-    /// The path under which the library has it.
     pub(crate) path: String,
     /// The entry, or the reason why there is none.
     pub(crate) entry: Result<&'e Entry, FileFault>,
-    /// Whether links lead from the path to the entry.
     pub(crate) is_linked: bool,
 }
 
@@ -125,7 +119,6 @@ pub(crate) async fn read(
     Ok(CommitTree { tree, files })
 }
 
-/// Returns contents by their ids, from those that are known where possible.
 async fn load(
     repository: &Repository,
     lock: &Locked,
@@ -142,7 +135,6 @@ async fn load(
     Ok(files)
 }
 
-/// Returns the id of the folder.
 async fn root(repository: &Repository, commit: &str, folder: &str) -> Result<String, GitError> {
     let name = format!("{commit}:{folder}\n");
     let output = repository.reading("cat-file").arguments(["--batch-check"]).input(name).run().await?;
@@ -275,7 +267,6 @@ async fn sizes(repository: &Repository) -> Result<HashMap<Box<str>, u64>, GitErr
     Ok(sizes.collect())
 }
 
-/// Reads the contents of a number of objects.
 async fn read_chunk(repository: &Repository, chunk: &[(&str, u64)], files: &mut KnownFiles) -> Result<(), GitError> {
     let ids: String = chunk.iter().map(|(id, _)| format!("{id}\n")).collect();
     let call = repository.reading("cat-file").arguments(["--batch=%(objectname) %(objectsize)", "--buffer"]);

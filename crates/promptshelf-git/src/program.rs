@@ -20,7 +20,6 @@ const HELPER: &str = "!f() { test \"$1\" = get && printf 'username=%s\\npassword
 /// The user of a token without one. GitHub, GitLab and Gitea ignore it.
 const TOKEN_USER: &str = "x-access-token";
 
-/// The settings of all calls for one repository.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     address: GitAddress,
@@ -43,14 +42,12 @@ impl Program {
         call
     }
 
-    /// Prepares a call in a repository.
     pub(crate) fn inside(&self, repository: &Path, name: &'static str) -> Call {
         let mut call = self.call(name);
         call.command.current_dir(repository).env("GIT_DIR", repository);
         call
     }
 
-    /// Prepares a call that verifies a signature.
     pub(crate) fn ssh_keygen(&self, folder: &Path) -> Call {
         let mut call = cleaned(Call::of_program("ssh-keygen", "ssh-keygen", self.timeout));
         call.command.current_dir(folder);

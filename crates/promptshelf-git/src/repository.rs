@@ -22,13 +22,11 @@ use crate::{
     program::Program,
 };
 
-/// The number of earlier commits that stay on disk for a rollback.
 const MAX_SERVED: usize = 10;
 
 /// The time to wait for another process that uses the repository, in attempts of 100 ms.
 const MAX_ATTEMPTS: usize = 600;
 
-/// The number of branches and tags in an error message.
 const MAX_NAMES: usize = 10;
 
 /// The common options of a fetch: one commit without its history, and nothing besides.
@@ -42,15 +40,12 @@ const FETCH: [&str; 7] = [
     "--no-show-forced-updates",
 ];
 
-/// The repository on disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     program: Program,
     address: GitAddress,
     cache: PathBuf,
-    /// The folder of the address.
     folder: PathBuf,
-    /// The bare repository in it.
     path: PathBuf,
     transfer_bytes: u64,
 }
@@ -76,7 +71,6 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Adds a commit that is served from now on.
     pub(crate) fn add(&mut self, commit: &str) {
         self.good = Some(commit.to_owned());
         if self.pin.as_deref() != Some(commit) {
@@ -92,19 +86,16 @@ impl Record {
         });
     }
 
-    /// Returns the time at which a commit was fetched that has been served.
     pub(crate) fn fetched(&self, commit: &str) -> Option<Timestamp> {
         self.fetched.get(commit).and_then(|seconds| Timestamp::from_unix(*seconds, 0).ok())
     }
 
-    /// Returns the commit that was served before another one.
     pub(crate) fn before(&self, commit: &str) -> Option<&str> {
         let place = self.served.iter().position(|served| served == commit)?;
         self.served.get(place + 1).map(String::as_str)
     }
 }
 
-/// A locked repository.
 #[derive(Debug)]
 pub(crate) struct Locked(#[expect(dead_code, reason = "unlocked when it is closed")] File);
 
@@ -151,14 +142,12 @@ impl Repository {
         }
     }
 
-    /// Replaces the record atomically.
     pub(crate) fn write(&self, record: &Record) -> Result<(), GitError> {
         let (path, next) = (self.folder.join("record.json"), self.folder.join("record.next"));
         let text = serde_json::to_vec_pretty(record).map_err(|error| cache(&path, error.into()))?;
         fs::write(&next, text).and_then(|()| fs::rename(&next, &path)).map_err(|error| cache(&path, error))
     }
 
-    /// Asks the server for the commit and the full name of the reference.
     pub(crate) async fn resolve(&self) -> Result<(String, String), GitError> {
         let name = self.address.reference();
         let names = match name {
@@ -193,7 +182,6 @@ impl Repository {
             .collect())
     }
 
-    /// Describes an unknown reference, with the known ones.
     async fn missing(&self, name: Option<&str>) -> Result<String, GitError> {
         let all = self.list_remote(&["--heads", "--tags"], &[]).await?;
         let short = |name: &str| {
@@ -246,7 +234,6 @@ impl Repository {
         })
     }
 
-    /// Fetches objects by their ids.
     pub(crate) async fn fetch_objects(&self, _lock: &Locked, ids: &[&str]) -> Result<(), GitError> {
         let call = self.program.inside(&self.path, "fetch").arguments(FETCH);
         let call = call.arguments(["--filter=blob:none", "--stdin", "--", "origin"]).input(ids.join("\n") + "\n");
@@ -272,7 +259,6 @@ impl Repository {
         Ok(String::from_utf8_lossy(&output).lines().filter(|line| is_commit(line)).map(str::to_owned).collect())
     }
 
-    /// Fetches the names of the files of a commit whose history was fetched.
     pub(crate) async fn fetch_tree(&self, lock: &Locked, commit: &str) -> Result<(), GitError> {
         let output =
             self.reading("log").arguments(["-1", "--format=%T", "--end-of-options", commit, "--"]).run().await?;
@@ -280,7 +266,6 @@ impl Repository {
         self.fetch_objects(lock, &[&tree]).await
     }
 
-    /// Prepares the verification of a signature.
     pub(crate) fn verification(
         &self,
         _lock: &Locked,
@@ -305,7 +290,6 @@ impl Repository {
         self.program.inside(&self.path, name).offline()
     }
 
-    /// Whether the repository exists and has an object.
     pub(crate) async fn has(&self, object: &str) -> bool {
         self.path.join("config").is_file() && self.reading("cat-file").arguments(["-e", object]).run().await.is_ok()
     }
@@ -355,7 +339,6 @@ impl Repository {
         create().map_err(failed)
     }
 
-    /// Removes packs of transfers that were cut off, which can fill the disk.
     pub(crate) fn remove_partial_packs(&self, _lock: &Locked) {
         if let Err(error) = self.remove_leftovers() {
             tracing::debug!("leftovers of {} were not removed: {error}", self.address);
@@ -376,7 +359,6 @@ impl Repository {
     }
 }
 
-/// A signature and the file of signers, on disk.
 pub(crate) struct Verification<'r>(&'r Repository);
 
 impl Verification<'_> {
@@ -401,20 +383,16 @@ impl Verification<'_> {
     }
 }
 
-/// The files of a verification.
 const SIGNERS: &str = "signers";
 const SIGNATURE: &str = "signature";
 
 /// The number of commits that are searched for one with a valid signature, and for the served one.
 pub(crate) const MAX_HISTORY: usize = 1_000;
 
-/// The reference of the commit that was fetched last.
 const NEXT: &str = "refs/promptshelf/next";
 
-/// The references of the commits that stay on disk.
 const KEPT: &str = "refs/promptshelf/kept/";
 
-/// Quotes a value for a configuration file of git.
 fn quoted(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -27,7 +27,6 @@ use crate::{
     state::{GitState, ServedCommit, now},
 };
 
-/// The shortest time between two polls, however often one is requested.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A library in a git repository. Clones are the same source.
@@ -49,17 +48,13 @@ struct Inner {
 
 #[derive(Default)]
 struct Worker {
-    /// The contents of the served commit.
     files: KnownFiles,
-    /// The conditions of the served commit.
     served: Option<Conditions>,
-    /// The commit that was refused, with the conditions and the error.
     refused: Option<(Conditions, GitError)>,
     /// The commit whose whole history has no valid signature.
     unsigned: Option<Conditions>,
 }
 
-/// Everything that a decision on a commit depends on.
 #[derive(Clone, PartialEq, Eq)]
 struct Conditions {
     commit: String,
@@ -74,14 +69,10 @@ impl Conditions {
     }
 }
 
-/// The reason why a commit is to be served.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// The reference leads to it.
     Followed,
-    /// An operator has named it.
     Chosen,
-    /// It was served before, or is the newest one that can be.
     Back,
 }
 
@@ -317,7 +308,6 @@ impl GitSource {
         Ok(false)
     }
 
-    /// Ends what is served.
     fn serve_nothing(&self, worker: &mut Worker, record: &mut Record) -> Result<(), GitError> {
         record.good = None;
         self.0.repository.write(record)?;
@@ -425,7 +415,6 @@ impl GitSource {
         Err(GitError::Refused { commit: commit.to_owned(), reason })
     }
 
-    /// Fetches, verifies, reads and checks a commit, and replaces the tree.
     async fn serve(
         &self,
         worker: &mut Worker,
@@ -533,7 +522,6 @@ impl GitSource {
         });
     }
 
-    /// Records the outcome of a comparison.
     fn note(&self, result: &Result<(), GitError>) {
         self.0.state.send_modify(|state| match result {
             Ok(()) => {

@@ -2,7 +2,6 @@
 
 use crate::error::GitError;
 
-/// The longest text of an error, in characters.
 const MAX_SHOWN: usize = 1_000;
 
 /// The beginnings of lines without a cause.
@@ -28,7 +27,6 @@ pub(crate) fn cleaned(stderr: &[u8], secrets: &[String]) -> String {
     lines.collect::<Vec<_>>().join("\n").replace(|c: char| c.is_control() && c != '\n', " ")
 }
 
-/// Replaces the part before `@` in URLs.
 fn without_userinfo(line: &str) -> String {
     let mut parts = line.split("://");
     let mut clean = parts.next().unwrap_or_default().to_owned();

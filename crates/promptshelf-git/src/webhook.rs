@@ -11,7 +11,6 @@ use subtle::ConstantTimeEq as _;
 /// The largest body of a webhook, in bytes. Bound it before it is read.
 pub const MAX_WEBHOOK_BYTES: usize = 256 << 10;
 
-/// The headers with a signature or a token, each with its form.
 const HEADERS: [(&str, Form); 5] = [
     ("x-hub-signature-256", Form::PrefixedHmac),
     ("x-forgejo-signature", Form::Hmac),
@@ -26,7 +25,6 @@ enum Form {
     PrefixedHmac,
     /// The HMAC-SHA256 of the body in hexadecimal digits.
     Hmac,
-    /// The secret itself.
     Token,
 }
 

@@ -25,7 +25,6 @@ const MAX_SUBSCRIBED_PER_CALLER: usize = 1_000;
 /// The longest declaration of a client program that is kept, in bytes.
 const MAX_DECLARATION: usize = 1_024;
 
-/// The state of a legacy conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     /// The revision agreed on in `initialize`.
@@ -92,7 +91,6 @@ impl Conversation {
         Ok(())
     }
 
-    /// Ends a subscription of this caller.
     pub(crate) fn unsubscribe(&self, caller: &Caller, uri: &str) {
         let mut subscribed = lock(&self.subscribed);
         let key = caller.limit_key();
@@ -112,7 +110,6 @@ impl Conversation {
         *lock(&self.log_level) = Some(level);
     }
 
-    /// Returns whether the client wants messages of a level.
     pub(crate) fn wants_log(&self, level: usize) -> bool {
         lock(&self.log_level).is_some_and(|least| level >= least)
     }

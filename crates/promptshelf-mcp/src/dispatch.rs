@@ -32,11 +32,9 @@ pub(crate) struct Context<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) conversation: &'a Conversation,
     pub(crate) asking: Asking<'a>,
-    /// The headers of an HTTP request.
     pub(crate) headers: Option<&'a HeaderMap>,
 }
 
-/// The way in which a guided prompt can ask the user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asking<'a> {
     /// None: its questions are ordinary arguments.
@@ -44,25 +42,20 @@ pub(crate) enum Asking<'a> {
     /// With an `input_required` result; the client repeats the request with the user's answers. Holds the client's
     /// capabilities, undecoded because only guided prompts need them.
     Rounds(&'a RawValue),
-    /// With requests of the server on the same connection.
     Requests(&'a dyn Ask, Elicitation),
 }
 
-/// The outcome of rendering a prompt.
 pub(crate) enum Rendered {
     Prompt(promptshelf_service::Answer<RenderedPrompt>),
     /// The result to send: a question to the user.
     Question(Vec<u8>),
 }
 
-/// A response, and its HTTP status.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) body: Bytes,
     pub(crate) status: u16,
-    /// The outcome as a word of a closed set, for metrics and traces.
     pub(crate) outcome: &'static str,
-    /// What HTTP headers add.
     pub(crate) advice: Option<Advice>,
 }
 
@@ -98,18 +91,15 @@ const TOOLS: &[&str] = &["tools/list", "tools/call"];
 /// The methods that only the legacy era has.
 const LEGACY: &[&str] = &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
-/// Returns all methods.
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
     MODERN.iter().chain(TOOLS).chain(LEGACY).copied()
 }
 
 impl Server {
-    /// Returns whether a method exists in the modern era.
     pub(crate) fn has_modern_method(&self, method: &str) -> bool {
         MODERN.contains(&method) || (self.tools() != ToolMode::Disabled && TOOLS.contains(&method))
     }
 
-    /// Handles a request.
     pub(crate) async fn answer(&self, context: Context<'_>, request: &Request<'_>) -> Answer {
         let tagged = self.tagged(context, request);
         let context = Context { caller: tagged.as_ref().unwrap_or(context.caller), ..context };
@@ -159,7 +149,6 @@ impl Server {
         Some(context.caller.clone().with_client(tag))
     }
 
-    /// Writes the result of a request.
     async fn result(
         &self,
         context: Context<'_>,
@@ -285,7 +274,6 @@ impl Server {
         Ok(())
     }
 
-    /// Returns the name of the prompt that a profile lists under another one.
     fn own_name<'n>(&self, caller: &Caller, name: &'n str) -> Cow<'n, str> {
         let Some(profile) = self.profile().filter(|profile| profile.short_names) else { return Cow::Borrowed(name) };
         let view = self.service().view(caller);
@@ -293,7 +281,6 @@ impl Server {
         listed.map_or(Cow::Borrowed(name), |prompt| Cow::Owned(prompt.name().to_string()))
     }
 
-    /// Renders an opened prompt, after its questions have been answered.
     pub(crate) async fn render(
         &self,
         context: Context<'_>,
@@ -350,7 +337,6 @@ impl Server {
         }
     }
 
-    /// Returns the round of a request whose caller has these capabilities.
     pub(crate) fn round<'a>(&'a self, context: Context<'a>, capabilities: &RawValue, params: &Params<'a>) -> Round<'a> {
         Round {
             caller: context.caller,

@@ -23,7 +23,6 @@ pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
 /// Maximum length of a caller's text in an error, in bytes.
 const ECHO_BYTES: usize = 64;
 
-/// A JSON-RPC error, and its HTTP status.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WireError {
     pub(crate) code: i32,
@@ -34,10 +33,8 @@ pub(crate) struct WireError {
     pub(crate) is_for_model: bool,
 }
 
-/// Information about an error for HTTP headers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Advice {
-    /// A token with these scopes is required.
     Scopes(Vec<String>),
     /// Seconds until a retry is admitted.
     RetryAfter(u64),
@@ -67,22 +64,18 @@ impl WireError {
         WireError::new(METHOD_NOT_FOUND, status, format!("Method not found: {}", echo(method)))
     }
 
-    /// Invalid parameters.
     pub(crate) fn invalid_params(message: impl Into<String>) -> WireError {
         WireError::new(INVALID_PARAMS, 200, message)
     }
 
-    /// Arguments of a tool, or an outcome, that the model can act on.
     pub(crate) fn for_model(message: impl Into<String>) -> WireError {
         WireError { is_for_model: true, ..WireError::invalid_params(message) }
     }
 
-    /// A required `_meta` key is missing or malformed.
     pub(crate) fn invalid_meta(message: impl Into<String>) -> WireError {
         WireError::new(INVALID_PARAMS, 400, message)
     }
 
-    /// A header is missing, malformed, or different from the body.
     pub(crate) fn header_mismatch(message: impl Into<String>) -> WireError {
         WireError::new(HEADER_MISMATCH, 400, message)
     }
@@ -107,7 +100,6 @@ impl WireError {
         error.with_problems("; without it, these arguments must be sent", missing)
     }
 
-    /// The user declined a question that the prompt needs, or cancelled it.
     pub(crate) fn unanswered(action: &str, alternatives: &[Problem]) -> WireError {
         let message = format!("The user {action} the question, and the prompt was not rendered");
         WireError::for_model(message).with_problems("; these arguments can be sent instead", alternatives)
@@ -119,7 +111,6 @@ impl WireError {
         WireError::for_model(message)
     }
 
-    /// Adds problems of arguments to the message, and to the data for programs.
     fn with_problems(mut self, introduction: &str, problems: &[Problem]) -> WireError {
         if problems.is_empty() {
             return self;
@@ -139,7 +130,6 @@ impl WireError {
         WireError { data: Some(data), ..WireError::new(INVALID_REQUEST, 429, message) }
     }
 
-    /// Returns the error as a word of a closed set, for metrics and traces.
     pub(crate) fn word(&self) -> &'static str {
         match (self.code, self.status) {
             (INVALID_REQUEST, 401) => "unauthorized",
@@ -159,7 +149,6 @@ impl WireError {
         }
     }
 
-    /// Returns what HTTP headers add.
     pub(crate) fn advice(&self) -> Option<Advice> {
         let data = self.data.as_ref()?;
         match self.status {
@@ -172,7 +161,6 @@ impl WireError {
         }
     }
 
-    /// Converts a rejection of the service for a revision.
     pub(crate) fn rejected(rejection: &Rejection, revision: Revision) -> WireError {
         let message = rejection.to_string();
         match rejection {
@@ -204,12 +192,10 @@ impl WireError {
     }
 }
 
-/// Returns problems for programs.
 fn listed(problems: &[Problem]) -> Value {
     problems.iter().map(|problem| json!({ "argument": *problem.argument, "reason": problem.reason })).collect()
 }
 
-/// Shortens a caller's text.
 pub(crate) fn echo(text: &str) -> &str {
     &text[..text.floor_char_boundary(ECHO_BYTES)]
 }

@@ -16,7 +16,6 @@ pub(crate) const MAX_URI_BYTES: usize = 2_048;
 const MAX_FOLLOWED: usize = 100_000;
 const MAX_FOLLOWED_PER_CALLER: usize = 10_000;
 
-/// A resource that at least one subscription follows.
 #[derive(Debug)]
 pub(crate) struct Followed {
     caller: Caller,
@@ -32,9 +31,7 @@ pub(crate) struct Followed {
 #[derive(Clone, Copy, Debug, Default)]
 struct Comparison {
     version: Option<u64>,
-    /// The change after which the content was compared.
     compared_at: Option<u64>,
-    /// The change after which the content was different.
     changed_at: u64,
 }
 
@@ -43,7 +40,6 @@ impl Followed {
         &self.uri
     }
 
-    /// Returns the last change after which the content was different.
     pub(crate) async fn changed(&self, service: &Service) -> u64 {
         let tick = service.tick();
         let mut comparison = self.comparison.lock().await;
@@ -78,7 +74,6 @@ impl Drop for Followed {
     }
 }
 
-/// All followed resources.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     resources: Arc<Mutex<Resources>>,
@@ -87,7 +82,6 @@ pub(crate) struct Registry {
 #[derive(Debug, Default)]
 struct Resources {
     followed: HashMap<Caller, HashMap<Arc<str>, Weak<Followed>>>,
-    /// The number of resources in the share of each caller.
     shares: HashMap<String, usize>,
     entries: usize,
 }

@@ -90,7 +90,6 @@ struct Endpoint {
     host_check: HostCheck,
     max_body_bytes: usize,
     keep_alive: Duration,
-    /// One permit for each stream.
     streams: Arc<Semaphore>,
     ended_sessions: Arc<EndedSessions>,
 }

@@ -33,7 +33,6 @@ pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns whether a value is an object.
 pub(crate) fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
 }
@@ -65,7 +64,6 @@ pub(crate) fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
 #[derive(Debug)]
 pub(crate) enum Entries<'a, V> {
     Read(Vec<(Cow<'a, str>, V)>),
-    /// Another value.
     NotAnObject,
     /// A name that is not Unicode, or more than [`MAX_MEMBERS`] members.
     Unreadable,

@@ -24,16 +24,13 @@ use crate::{
     request::{Params, RequestMeta},
 };
 
-/// Maximum nesting depth of arrays and objects.
 const MAX_DEPTH: usize = 128;
 
-/// Maximum number of messages in a batch.
 const MAX_BATCH: usize = 1_000;
 
 /// Maximum total size of the responses to a batch, in bytes, so that a small batch cannot use up the memory.
 pub(crate) const MAX_BATCH_ANSWER: usize = 32 << 20;
 
-/// A parsed body or line.
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
     One(Message<'a>),
@@ -41,7 +38,6 @@ pub(crate) enum Incoming<'a> {
     Batch(Vec<Result<Message<'a>, Fault>>),
 }
 
-/// A single message.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
     Request(Request<'a>),
@@ -49,7 +45,6 @@ pub(crate) enum Message<'a> {
     Response(Reply<'a>),
 }
 
-/// A message that requires a response.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) id: RequestId,
@@ -64,7 +59,6 @@ pub(crate) struct Notification<'a> {
     pub(crate) params: Params<'a>,
 }
 
-/// The response to a request of this server.
 #[derive(Debug)]
 pub(crate) struct Reply<'a> {
     pub(crate) id: Option<RequestId>,
@@ -86,7 +80,6 @@ impl RequestId {
         (text.starts_with('"') || is_integer).then(|| RequestId(raw.to_owned()))
     }
 
-    /// Returns the ID as JSON.
     pub(crate) fn as_json(&self) -> &str {
         self.0.get()
     }
@@ -143,7 +136,6 @@ impl<'a, P> Envelope<'a, P> {
     }
 }
 
-/// Parses one message or a batch.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Fault> {
     if is_too_deep(bytes) {
         return Err(WireError::parse("The JSON is nested too deeply").into());
@@ -263,7 +255,6 @@ fn is_too_deep(bytes: &[u8]) -> bool {
     false
 }
 
-/// Returns the position after a string, given the position after its opening quote.
 fn end_of_string(bytes: &[u8], begin: usize) -> usize {
     let mut at = begin;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
@@ -335,7 +326,6 @@ pub(crate) fn batch(answers: &[Bytes]) -> Option<Bytes> {
     (!answers.is_empty()).then(|| [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat().into())
 }
 
-/// Encodes a request of this server.
 pub(crate) fn request(id: &str, method: &str, params: &impl Serialize) -> Bytes {
     #[derive(Serialize)]
     struct Message<'a, P> {
@@ -349,7 +339,6 @@ pub(crate) fn request(id: &str, method: &str, params: &impl Serialize) -> Bytes 
     out.into()
 }
 
-/// Encodes a notification.
 pub(crate) fn notification(method: &str, params: &impl Serialize) -> Bytes {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"#);

@@ -71,7 +71,6 @@ use crate::{conversation::Conversation, followed::Registry, page::Pages};
 #[derive(Clone, Debug)]
 pub struct Server {
     inner: Arc<Inner>,
-    /// The profile of an endpoint, with its list pages.
     delivery: Option<Arc<Delivery>>,
 }
 
@@ -92,7 +91,6 @@ struct Inner {
     shutdown: CancellationToken,
     /// The number of the next request; the first one is random.
     requests: AtomicU64,
-    /// The number of open subscriptions.
     subscriptions: AtomicUsize,
     /// A [`ToolMode`].
     tools: AtomicU8,
@@ -226,7 +224,6 @@ fn random_id() -> String {
     format!("{:016x}{:016x}", random(), random())
 }
 
-/// Compiles and runs the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -31,10 +31,8 @@ pub use state::StateKey;
 use form::ElicitResult;
 use state::{Bound, Progress, Refusal};
 
-/// Maximum number of questions of one prompt.
 const MAX_ROUNDS: u32 = 32;
 
-/// The elicitation modes that a client supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Elicitation {
     pub(crate) form: bool,
@@ -65,21 +63,17 @@ impl Elicitation {
     }
 }
 
-/// Sends elicitation requests to a legacy client.
 pub(crate) trait Ask: std::fmt::Debug + Sync {
     /// Sends `elicitation/create` with these parameters and waits for the result; `None` without one.
     fn ask(&self, params: Value) -> BoxFuture<'_, Option<Box<RawValue>>>;
 }
 
-/// The next step of a guided prompt.
 pub(crate) enum Outcome {
-    /// All questions are answered.
     Ready(Answers),
     /// The result to send: a question.
     InputRequired(Vec<u8>),
 }
 
-/// One round of a guided prompt in a modern request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round<'a> {
     pub(crate) caller: &'a Caller,
@@ -93,7 +87,6 @@ pub(crate) struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    /// Checks the client's answers, and returns the next step.
     pub(crate) fn take(&self, prompt: &OpenPrompt, arguments: &RawArguments<'_>) -> Result<Outcome, WireError> {
         let (digest, canonical) = (digest(prompt.prompt()), canonical(arguments));
         let bound = Bound {
@@ -142,7 +135,6 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Returns the progress of the prompt, from a valid state.
     fn progress(&self, bound: &Bound<'_>) -> Result<Progress, WireError> {
         let Some(raw) = self.state else { return Ok(Progress::default()) };
         let opened = text(raw).map_or(Err(Refusal::Invalid), |state| self.key.open(bound, &state));
@@ -186,7 +178,6 @@ fn question(view: &View, requests: impl IntoIterator<Item = (String, Value)>, st
     out
 }
 
-/// Asks the user all questions of a guided prompt, one after the other.
 pub(crate) async fn elicit_all(
     ask: &dyn Ask,
     elicitation: Elicitation,

@@ -72,7 +72,6 @@ impl Server {
         self.service().observer().map(|_| Instant::now())
     }
 
-    /// Reports a message that was refused before it could be parsed.
     pub(crate) fn unread(&self, started: Option<Instant>, outcome: &'static str) {
         if let (Some(observer), Some(started)) = (self.service().observer(), started) {
             observer.answered(UNREAD, outcome, started.elapsed());

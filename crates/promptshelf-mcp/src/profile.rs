@@ -85,7 +85,6 @@ impl Profile {
         }
     }
 
-    /// Returns the name under which a prompt is listed.
     pub(crate) fn name(&self, prompt: &Prompt) -> String {
         let name = prompt.name().as_str();
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
@@ -99,7 +98,6 @@ impl Profile {
         format!("{plain}-{digest}")
     }
 
-    /// Returns the arguments that a request means.
     pub(crate) fn arguments<'a>(&self, prompt: &Prompt, given: &RawArguments<'a>) -> RawArguments<'a> {
         match self.one_argument {
             true => one_argument::split(prompt, given),

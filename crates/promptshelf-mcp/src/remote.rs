@@ -13,7 +13,6 @@ use crate::{
 };
 
 impl Server {
-    /// Renders an opened prompt of another server.
     pub(crate) async fn render_remote(
         &self,
         context: Context<'_>,

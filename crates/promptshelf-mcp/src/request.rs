@@ -137,12 +137,10 @@ impl<'a> Params<'a> {
         of_request.or(self.members.client_info).map(RawValue::get)
     }
 
-    /// Returns the user's answers to this server's input requests.
     pub(crate) fn input_responses(&self) -> Option<&'a RawValue> {
         self.members.input_responses
     }
 
-    /// Returns the state that this server gave the client in the previous round.
     pub(crate) fn request_state(&self) -> Option<&'a RawValue> {
         self.members.request_state
     }
@@ -151,7 +149,6 @@ impl<'a> Params<'a> {
         self.members.request_id
     }
 
-    /// Returns a prompt's arguments.
     pub(crate) fn arguments(&self) -> Result<&RawArguments<'a>, WireError> {
         match &self.members.arguments {
             Arguments::Read(arguments) => Ok(arguments),
@@ -271,7 +268,6 @@ fn required<'a>(name: &str, member: Option<&'a RawValue>) -> Result<Cow<'a, str>
 pub(crate) struct CompletionRequest<'a> {
     pub(crate) target: CompletionTarget<'a>,
     pub(crate) argument: Cow<'a, str>,
-    /// The value that has been typed so far.
     pub(crate) typed: Cow<'a, str>,
 }
 

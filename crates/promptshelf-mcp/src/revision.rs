@@ -93,37 +93,30 @@ impl Revision {
         self >= Revision::V2025_11_25
     }
 
-    /// Audio blocks, and a capability for completion.
     pub(crate) fn has_audio(self) -> bool {
         self >= Revision::V2025_03_26
     }
 
-    /// Hints about the behaviour of tools.
     pub(crate) fn has_tool_annotations(self) -> bool {
         self >= Revision::V2025_03_26
     }
 
-    /// Structured results of tools.
     pub(crate) fn has_structured_results(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Resource links in messages.
     pub(crate) fn has_links(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Arguments that are already filled in, in completion requests.
     pub(crate) fn has_completion_context(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Elicitation with a request of the server.
     pub(crate) fn has_elicitation_requests(self) -> bool {
         (Revision::V2025_06_18..Revision::V2026_07_28).contains(&self)
     }
 
-    /// Modes of elicitation, titled choices, multiple choices, and defaults of every type.
     pub(crate) fn has_elicitation_modes(self) -> bool {
         self >= Revision::V2025_11_25
     }

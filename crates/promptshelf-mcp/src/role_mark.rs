@@ -2,7 +2,6 @@
 
 use promptshelf_core::Role;
 
-/// Returns the line before a message.
 pub(crate) fn mark(role: Role) -> String {
     format!("[{}]", role.as_str())
 }

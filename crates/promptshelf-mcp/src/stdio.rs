@@ -96,7 +96,6 @@ impl Server {
     }
 }
 
-/// Reads and handles every line.
 async fn read_lines(connection: &Arc<Connection>, input: impl AsyncRead + Unpin) -> io::Result<()> {
     let mut lines = FramedRead::new(input, Lines::new(MAX_LINE_BYTES));
     let mut slot = ReusableBoxFuture::new(ready(()));

@@ -31,7 +31,6 @@ use crate::{
     request::LOG_LEVELS, revision::Revision,
 };
 
-/// Maximum number of resources that one subscription follows.
 const MAX_URIS: usize = 1_000;
 
 const PROMPTS: &str = "notifications/prompts/list_changed";
@@ -41,7 +40,6 @@ const UPDATED: &str = "notifications/resources/updated";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const MESSAGE: &str = "notifications/message";
 
-/// An open subscription.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     server: Server,
@@ -73,20 +71,21 @@ impl Drop for Open {
     }
 }
 
-/// The last change that was sent to the client, for followed resources.
 #[derive(Debug)]
 enum LastSent {
-    /// For each resource.
     PerResource(Vec<(Arc<Followed>, u64)>),
-    /// For all resources of a conversation together.
     UpTo(u64),
 }
 
 #[derive(Debug)]
 enum Scope {
     /// The notifications that a `subscriptions/listen` request selected.
-    Request { id: RequestId, prompts: bool, resources: bool, tools: bool },
-    /// A legacy conversation, which receives all list changes.
+    Request {
+        id: RequestId,
+        prompts: bool,
+        resources: bool,
+        tools: bool,
+    },
     Conversation(Arc<Conversation>),
 }
 
@@ -126,7 +125,6 @@ fn uris<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, 
     deserializer.deserialize_seq(Uris)
 }
 
-/// The accepted part of a filter, for the acknowledgment.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Accepted<'a> {
@@ -249,7 +247,6 @@ impl Subscription {
         }
     }
 
-    /// Combines a change with those that are already in the queue.
     fn combined(&mut self, mut change: Change) -> Change {
         use tokio::sync::broadcast::error::TryRecvError;
         loop {
@@ -290,7 +287,6 @@ impl Subscription {
         messages
     }
 
-    /// Returns the followed resources with different content.
     async fn updated(&mut self) -> Vec<Arc<Followed>> {
         let (service, caller) = (self.server.service(), &self.caller);
         let mut updated = Vec::new();
@@ -362,7 +358,6 @@ impl Subscription {
     }
 }
 
-/// The parameters of a notification, with the ID of its subscription.
 #[derive(Serialize)]
 struct Tagged<'a> {
     #[serde(flatten)]
@@ -377,7 +372,6 @@ struct Tag<'a> {
     id: &'a RequestId,
 }
 
-/// Returns the expiry of the caller's token.
 fn expiry(caller: &Caller) -> Option<Instant> {
     let left = caller.expires()?.duration_since(SystemTime::now()).unwrap_or_default();
     Instant::now().checked_add(left)
@@ -390,7 +384,6 @@ async fn sleep_or_pending(moment: Option<Instant>) {
     }
 }
 
-/// Returns the change that a subscription assumes after it has lagged behind.
 fn all_changed() -> Change {
     Change { generation: 0, prompts: true, resources: true, contents: true, tools: true }
 }

@@ -83,7 +83,6 @@ impl<'a> Modern<'a> {
     }
 }
 
-/// The server information.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Implementation<'a> {
@@ -100,7 +99,6 @@ struct Implementation<'a> {
 }
 
 impl<'a> Implementation<'a> {
-    /// Returns name and version, which every result carries.
     fn brief(about: &'a About) -> Implementation<'a> {
         Implementation {
             name: about.name.as_deref().unwrap_or(DEFAULT_NAME),
@@ -255,7 +253,6 @@ impl<'a> WireResource<'a> {
         }
     }
 
-    /// Returns a resource link, with the members of a list entry.
     fn linked(link: &'a ResourceLink, revision: Revision) -> WireResource<'a> {
         WireResource {
             uri: Some(&link.uri),

@@ -28,7 +28,6 @@ use crate::{
 const FIND: &str = "find_prompt";
 const USE: &str = "use_prompt";
 
-/// The number of matches that a search returns by default.
 const FOUND: usize = 10;
 
 /// The largest length of a tool's name that all known clients accept, in bytes.
@@ -153,7 +152,6 @@ impl Server {
         self.render_tool(context, open, &given, params, out).await
     }
 
-    /// Renders an opened prompt with the arguments of a tool call.
     async fn render_tool(
         &self,
         context: Context<'_>,
@@ -173,7 +171,6 @@ impl Server {
     }
 }
 
-/// Describes a prompt in the result of a search.
 fn described(prompt: &Prompt) -> Value {
     let mut described = json!({ "name": prompt.name().as_str(), "arguments": schema::of(prompt) });
     if let Some(title) = prompt.title() {

@@ -41,7 +41,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The time after which a replica releases the lock for others, even if more is due: their webhooks may differ.
 const ROUND: Duration = Duration::from_secs(30);
 
-/// The time between two registrations of the webhooks.
 const REGISTERED: Duration = Duration::from_secs(60 * 60);
 
 /// The time between two counts of what waits, for the metrics.
@@ -53,14 +52,10 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// The least number of attempts, even for an event that is older than the time for attempts.
 const MIN_ATTEMPTS: u64 = 2;
 
-/// Times of deliveries, which tests shorten.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// The time between two looks at the outbox.
     interval: Duration,
-    /// The time for one request.
     timeout: Duration,
-    /// The first and the longest wait before another attempt.
     retry: (Duration, Duration),
 }
 
@@ -85,7 +80,6 @@ struct Inner {
 struct State {
     registered: Option<Instant>,
     counted: Option<Instant>,
-    /// The revisions of channels that were reported as broken.
     broken: BTreeMap<String, u64>,
 }
 

@@ -20,7 +20,6 @@ pub struct Library {
     reviewed: Arc<Mutex<Reviewed>>,
 }
 
-/// The findings of a load, and what the next review needs.
 #[cfg(any(feature = "web", feature = "testing"))]
 #[derive(Debug, Default)]
 struct Reviewed {

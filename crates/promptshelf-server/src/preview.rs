@@ -64,7 +64,6 @@ impl TreePreview {
         self.0.catalog()
     }
 
-    /// The service that renders the prompts.
     pub(crate) fn service(&self) -> &Service {
         self.0.service()
     }

@@ -9,7 +9,6 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Returns a random share of a time, in percent.
 pub(crate) fn share(time: Duration, percent: RangeInclusive<u32>) -> Duration {
     let count = percent.end() - percent.start() + 1;
     time * (percent.start() + u32::from_ne_bytes(bytes()) % count) / 100

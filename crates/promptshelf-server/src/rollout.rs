@@ -14,7 +14,6 @@ use crate::{channels::StoreHandle, random};
 /// The time between two exchanges, ±20 % so that replicas do not write in step.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time for one exchange.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Keeps the rollout of a channel equal on all replicas.
@@ -26,7 +25,6 @@ pub struct RolloutTask {
     plan: RolloutPlan,
     service: Service,
     rollout: Rollout,
-    /// The share that was applied last, and whether it was stopped.
     applied: Option<(u8, bool)>,
     is_begun: bool,
 }

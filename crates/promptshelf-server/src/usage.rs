@@ -38,10 +38,8 @@ use crate::{channels::StoreHandle, random};
 /// The time between two writes: the figures that a crash loses.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The time for one write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The time for the last write.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest time in which the start of a server waits for the key of callers' hashes.
@@ -79,9 +77,7 @@ struct State {
     waiting: Hours,
     /// A batch whose write has begun, with its id: it is written again under the same one.
     in_flight: Option<Batch>,
-    /// The names of clients in an hour.
     clients: (i64, HashSet<String>),
-    /// The hour of the last maintenance.
     maintained: i64,
     clock: Clock,
 }
@@ -221,7 +217,6 @@ impl UsageLog {
         Ok(())
     }
 
-    /// Collects the counters, and writes everything that waits.
     async fn write(&self, now: Timestamp, limit: Duration) -> Result<(), StoreError> {
         let mut state = self.0.state.lock().await;
         let hour = now.as_second().div_euclid(HOUR) * HOUR;

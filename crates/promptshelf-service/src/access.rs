@@ -15,16 +15,13 @@ use crate::{
     rejection::{Rejection, echo},
 };
 
-/// The relation of a caller to an item.
 #[derive(Debug, PartialEq, Eq)]
 enum AccessDecision {
     Granted,
-    /// Visible to this caller, who needs all of these scopes to use it.
     MissingScopes(Vec<String>),
     Hidden,
 }
 
-/// Decides about requirements that have to be met together.
 fn decide(caller: &Caller, requirements: &[Arc<Access>]) -> AccessDecision {
     if requirements.is_empty() || caller.is_local() {
         return AccessDecision::Granted;
@@ -65,7 +62,6 @@ impl Caller {
     }
 }
 
-/// Returns whether items with these requirements are listed for a caller.
 pub(crate) fn is_listed(caller: &Caller, requirements: &[Arc<Access>]) -> bool {
     decide(caller, requirements) != AccessDecision::Hidden
 }
@@ -115,7 +111,6 @@ pub(crate) fn permit(catalog: &Catalog, caller: &Caller, name: ContentName<'_>) 
     }
 }
 
-/// Returns the most favourable decision about some prompts.
 fn of_any(catalog: &Catalog, caller: &Caller, prompts: &[usize]) -> AccessDecision {
     let mut best = AccessDecision::Hidden;
     for index in prompts {
@@ -128,7 +123,6 @@ fn of_any(catalog: &Catalog, caller: &Caller, prompts: &[usize]) -> AccessDecisi
     best
 }
 
-/// Finds a declared resource or resource template that a caller may use.
 pub(crate) fn find_declared<'c>(
     catalog: &'c Catalog,
     caller: &Caller,
@@ -145,7 +139,6 @@ pub(crate) fn meets_rules_of(catalog: &Catalog, caller: &Caller, uri: &str) -> b
     caller.is_local() || decide(caller, &catalog.uri_access(uri).rules) == AccessDecision::Granted
 }
 
-/// Returns whether a caller may use the prompt at an index of the list.
 pub(crate) fn may_use(catalog: &Catalog, caller: &Caller, index: usize) -> bool {
     decide(caller, catalog.prompt_access(index)) == AccessDecision::Granted
 }
@@ -167,7 +160,6 @@ pub(crate) fn may_see_diagnostics(catalog: &Catalog, caller: &Caller) -> Result<
     }
 }
 
-/// Checks that a caller may use a skill, which the URI belongs to.
 pub(crate) fn permit_skill(caller: &Caller, skill: &Skill, uri: &str) -> Result<(), Rejection> {
     granted(decide(caller, skill.access()), uri)
 }

@@ -16,7 +16,6 @@ use crate::view::View;
 pub struct Answer<T> {
     view: View,
     value: T,
-    /// The source on another server that the value comes from.
     foreign: Option<Arc<str>>,
 }
 
@@ -25,7 +24,6 @@ impl<T> Answer<T> {
         Answer { view, value, foreign: None }
     }
 
-    /// Marks the value as one of a source on another server.
     pub(crate) fn of_source(self, source: Option<Arc<str>>) -> Answer<T> {
         Answer { foreign: source, ..self }
     }

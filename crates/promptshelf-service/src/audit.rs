@@ -62,11 +62,9 @@ pub trait Recorder: fmt::Debug + Send + Sync {
     }
 }
 
-/// The destination of records, further refusals, and a cache of prompt digests.
 pub(crate) struct AuditLog {
     recorder: Arc<dyn Recorder>,
     refusals: Refusals,
-    /// For each prompt, its latest text and the digest of it.
     digests: Mutex<HashMap<String, (Arc<SourceText>, String)>>,
 }
 
@@ -132,7 +130,6 @@ struct Record {
     log: Arc<AuditLog>,
     started: Instant,
     outcome: &'static str,
-    /// Caller and method, which identify repeated refusals.
     refusal: Refusal,
     members: Map<String, Value>,
 }
@@ -179,7 +176,6 @@ impl Call {
         self._slot = slot;
     }
 
-    /// Adds a member.
     pub(crate) fn note(&mut self, key: &'static str, value: impl FnOnce() -> Value) {
         if let Some(record) = &mut self.record {
             record.members.insert(key.into(), value());

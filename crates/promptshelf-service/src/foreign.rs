@@ -16,14 +16,11 @@ use crate::{
     view::View,
 };
 
-/// A resource of another server that a caller may read.
 pub(crate) struct ForeignResource {
-    /// The name of its source.
     pub(crate) source: Arc<str>,
     resources: Arc<dyn RemoteResources>,
 }
 
-/// Finds a resource that the caller may read.
 pub(crate) fn find(view: &View, uri: &str) -> Option<ForeignResource> {
     let parts = view.catalog().parts();
     if parts.iter().any(|part| part.catalog.content(uri).is_some()) {
@@ -41,7 +38,6 @@ pub(crate) fn find(view: &View, uri: &str) -> Option<ForeignResource> {
     Some(ForeignResource { source: Arc::clone(&part.source), resources })
 }
 
-/// Decides by the prompts of a source about a resource that its server has.
 fn is_open(catalog: &Catalog, caller: &Caller, uri: &str, origin: &RemoteOrigin) -> bool {
     let may_use = |index: usize| access::may_use(catalog, caller, index);
     let count = catalog.prompts().len();
@@ -54,7 +50,6 @@ fn is_open(catalog: &Catalog, caller: &Caller, uri: &str, origin: &RemoteOrigin)
 }
 
 impl ForeignResource {
-    /// Reads the resource.
     pub(crate) async fn read(&self, view: &View, uri: &str) -> Result<ResourceContents, Rejection> {
         match self.resources.read(uri).await {
             Ok(found) => {

@@ -67,7 +67,6 @@ pub use tools::{FoundPrompts, MAX_FOUND, ToolPage};
 pub use usage::{ClientTag, FormReaction, Usage};
 pub use view::{CacheScope, View, Visibility};
 
-/// Compiles and runs the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

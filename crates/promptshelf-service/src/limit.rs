@@ -25,7 +25,6 @@ use crate::{
     slot::{Slot, SlotHolder, Slots},
 };
 
-/// Number of requests after which idle callers are removed.
 const SWEEP: u32 = 4_096;
 
 /// Limits for each caller and each address.
@@ -64,7 +63,6 @@ impl Default for Limits {
     }
 }
 
-/// The bucket that a request takes its token from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestClass {
     Complete,
@@ -108,7 +106,6 @@ impl Meter {
         self.subscriptions.set(limits.map(|limits| limits.subscriptions));
     }
 
-    /// Returns whether limits are set.
     pub(crate) fn is_on(&self) -> bool {
         self.requests.limiter.load().is_some()
     }
@@ -155,7 +152,6 @@ impl Meter {
         self.addresses.take(&address_key(address))
     }
 
-    /// Returns how many requests each limit has refused.
     pub(crate) fn refused(&self) -> Vec<(&'static str, u64)> {
         let limits = [
             ("requests-per-minute", &self.requests.refusals),

@@ -21,7 +21,6 @@ use crate::{
     view::View,
 };
 
-/// Renders the messages of a prompt, which is served under a name.
 pub(crate) async fn render(
     view: &View,
     prompt: &Arc<Prompt>,
@@ -60,7 +59,6 @@ pub(crate) async fn render_remote(
     }
 }
 
-/// Returns the span of a rendering.
 pub(crate) fn span(view: &View, prompt: &Prompt, own_view: &View, own: &Prompt) -> tracing::Span {
     let provenance = own_view.catalog().provenance();
     tracing::debug_span!(
@@ -81,7 +79,6 @@ pub(crate) fn list_name(list: ListKind) -> &'static str {
     }
 }
 
-/// Replaces attachments by the contents of their resources.
 async fn embed(view: &View, name: &PromptName, parts: Vec<Part>) -> Result<Vec<Message>, Rejection> {
     let unusable = |reason| Rejection::UnusableArguments { prompt: name.to_string(), reason };
     let limit = view.catalog().policy().budget.attachment_bytes;
@@ -132,7 +129,6 @@ impl Answer<RenderedPrompt> {
     }
 }
 
-/// Completes an argument of a prompt, or a variable of a resource template.
 pub(crate) async fn complete(
     view: &View,
     reference: Reference<'_>,

@@ -6,7 +6,6 @@ use promptshelf_core::{Catalog, ContentName, ReadPermission, RenderContext};
 
 use crate::{caller::Caller, rejection::Rejection, view::View};
 
-/// The catalog of one rendering, restricted to the contents that the caller may read.
 #[derive(Debug)]
 pub(crate) struct CallerPermission {
     view: View,
@@ -23,7 +22,6 @@ impl CallerPermission {
         self.view.caller().clone()
     }
 
-    /// Returns the surroundings of the rendering.
     pub(crate) fn context(&self) -> RenderContext<'_> {
         let catalog: &Catalog = self.view.catalog();
         let context = catalog.render_context();

@@ -34,7 +34,6 @@ pub enum Amount {
 #[error("the work was stopped by a panic")]
 pub struct Panicked;
 
-/// The places of the process.
 struct Places {
     all: Arc<Semaphore>,
     large: Arc<Semaphore>,
@@ -52,7 +51,6 @@ fn large_places() -> usize {
     thread::available_parallelism().map_or(1, usize::from).max(2)
 }
 
-/// A place for one piece of work.
 struct Place {
     key: (Amount, String),
     own: Option<OwnedSemaphorePermit>,

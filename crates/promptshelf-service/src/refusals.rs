@@ -15,18 +15,15 @@ pub(crate) struct Refusals {
     /// The name of the limit in the settings; without one nothing is logged.
     limit: Option<&'static str>,
     count: AtomicU64,
-    /// The state of the log.
     logged: Mutex<Logged>,
 }
 
 #[derive(Debug, Default)]
 struct Logged {
     last: Option<Instant>,
-    /// How many refusals the log contains.
     count: u64,
 }
 
-/// The time between two lines of the log about one limit.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Refusals {
@@ -48,7 +45,6 @@ impl Refusals {
         tracing::info!(limit, refused = new, last = key, "requests refused by a limit");
     }
 
-    /// Returns how many requests have been refused.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

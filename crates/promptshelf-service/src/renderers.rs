@@ -70,7 +70,6 @@ pub(crate) async fn render_remote(
     prompt.render_remote(permission.context(), &bindings, input).await
 }
 
-/// Reads a resource, whose text may be a template.
 pub(crate) async fn read(
     caller: &Caller,
     resource: &Arc<Resource>,

@@ -24,10 +24,8 @@ use crate::{caller::Caller, usage::FormReaction};
 /// repeats a call in a loop does not decide. Long enough that people who call now and then have the weight of a program.
 const PERIOD: Duration = Duration::from_secs(5 * 60);
 
-/// The most callers that are counted in a period.
 const MAX_CALLERS: usize = 100_000;
 
-/// The calls after which the usual latency is known.
 const CALLS_FOR_LATENCY: u64 = 100;
 
 /// Latencies up to this one are never slow: differences below it come from the machine.
@@ -40,9 +38,7 @@ pub struct Rollout(Arc<Inner>);
 struct Inner {
     channel: String,
     target: String,
-    /// The operator's requirements for the callers of the target.
     access: Option<Arc<Access>>,
-    /// The factor by which a call may be slower.
     latency: Option<f64>,
     key: OnceLock<[u8; 16]>,
     percent: AtomicU8,
@@ -88,10 +84,8 @@ struct Counters {
     /// What was counted since `since`.
     counted: HashSet<(u64, Counted)>,
     since: Instant,
-    /// The latencies of the stable group.
     usual: Latencies,
     usual_count: u64,
-    /// The latency above which a call of the stable group is slow.
     slow: Option<Duration>,
 }
 
@@ -115,11 +109,9 @@ impl Default for Counters {
     }
 }
 
-/// A call of a rollout in progress, which is counted on drop.
 pub(crate) struct RolloutCall {
     rollout: Rollout,
     group: RolloutGroup,
-    /// The hash of the caller.
     hash: u64,
     started: Instant,
     pub(crate) outcome: &'static str,

@@ -40,7 +40,6 @@ use crate::{
 
 pub use remote::RemoteOutcome;
 
-/// Changes that a slow listener may lag behind before they are reported as one.
 const CHANGES_BUFFERED: usize = 16;
 
 /// A prompt library for callers. Cheap to clone; clones share catalog, limits and records.
@@ -54,11 +53,9 @@ pub struct Service {
     observer: Option<Arc<dyn Observer>>,
     usage: Option<ServiceUsage>,
     rollout: Arc<OnceLock<ServedRollout>>,
-    /// The catalog whose access rules hold too, for a service of an earlier revision.
     present: Option<Arc<Catalog>>,
 }
 
-/// A rollout, and the service of its target.
 #[derive(Debug)]
 struct ServedRollout {
     rollout: Rollout,

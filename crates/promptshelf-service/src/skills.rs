@@ -44,7 +44,6 @@ pub struct FolderPage {
 }
 
 impl View {
-    /// Iterates over the skills that the caller sees, after a path.
     fn skills<'v>(&'v self, after: Option<&'v str>) -> impl Iterator<Item = &'v Arc<Skill>> {
         self.catalog().skills().after(after).filter(|skill| access::is_listed(self.caller(), skill.access()))
     }
@@ -134,7 +133,6 @@ fn folder_page(view: &View, uri: &str, cursor: Option<&str>) -> Result<FolderPag
     Ok(FolderPage { skill: Arc::clone(skill), uri: uri.to_owned(), children: page, next_cursor })
 }
 
-/// Reads a cursor.
 pub(crate) fn decoded(list: DerivedList, cursor: Option<&str>) -> Result<Option<String>, Rejection> {
     cursor.map(|cursor| cursor::decode(list, cursor).ok_or(Rejection::InvalidCursor)).transpose()
 }

@@ -57,7 +57,6 @@ impl Slots {
         Slots::named(None, max)
     }
 
-    /// Creates counters whose refusals are logged under the name of a limit.
     pub(crate) fn named(limit: Option<&'static str>, max: Option<NonZeroU32>) -> Slots {
         let refusals = Arc::new(Refusals::new(limit));
         let slots = Slots { max: Arc::default(), taken: Arc::default(), refusals };

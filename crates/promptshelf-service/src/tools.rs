@@ -129,7 +129,6 @@ impl Service {
     }
 }
 
-/// Splits a text into words in lower case.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }

@@ -33,10 +33,8 @@ pub use clients::ClientTag;
 /// The number of shards. Threads use them in turn, so that they rarely wait for each other.
 const SHARDS: usize = 8;
 
-/// The most arguments of a prompt that are counted.
 const MAX_ARGUMENTS: usize = 64;
 
-/// The longest list of suggestions that a value is compared with.
 const MAX_SUGGESTIONS: usize = 64;
 
 /// Counters of all services of a server. Clones share them.
@@ -65,7 +63,6 @@ pub struct Usage(Arc<Inner>);
 struct Inner {
     shards: [Mutex<Cells>; SHARDS],
     clients: ClientNames,
-    /// The key of callers' hashes.
     key: OnceLock<[u8; 16]>,
     lost: AtomicU64,
 }
@@ -89,11 +86,9 @@ pub(crate) struct CountedCall {
     version: u64,
     /// A bit for each of the first 64 arguments.
     left_out: u64,
-    /// A bit for each argument whose value is one of its suggestions.
     taken: u64,
     /// The size of the answer, in bytes.
     bytes_out: u64,
-    /// The forms that were accepted, declined and cancelled.
     forms: [AtomicU16; 3],
     method: &'static str,
     pub(crate) outcome: &'static str,
@@ -281,7 +276,6 @@ fn is_suggested(argument: &Argument, value: &str) -> bool {
     }
 }
 
-/// The shard of this thread.
 fn shard_of_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

@@ -89,7 +89,6 @@ impl View {
         Some((View::new(Arc::clone(&part.catalog), &self.caller), own))
     }
 
-    /// Returns the view of the source that declares a resource of a joined catalog.
     pub(crate) fn of_declaration(&self, uri: &str) -> Option<View> {
         let part = self.catalog.part_declaring(uri)?;
         Some(View::new(Arc::clone(&part.catalog), &self.caller))
@@ -213,7 +212,6 @@ impl View {
         if is_open { Ok(prompt) } else { Err(Rejection::UnknownPrompt { name: echo(name) }) }
     }
 
-    /// Returns whether some contents may be hidden from the caller.
     pub(crate) fn hides_contents(&self) -> bool {
         let restricts = |catalog: &Arc<Catalog>| catalog.restricts_contents();
         !self.caller.is_local() && (restricts(&self.catalog) || self.present.as_ref().is_some_and(restricts))

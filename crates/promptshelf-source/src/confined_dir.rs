@@ -47,7 +47,6 @@ fn is_one_of(error: &io::Error, numbers: &[i32]) -> bool {
 }
 
 impl ConfinedDir {
-    /// Opens the folder at a path that the operator or the author configured.
     pub(crate) fn open(path: &Path) -> io::Result<ConfinedDir> {
         Dir::open_ambient_dir(path, ambient_authority()).map(ConfinedDir)
     }
@@ -66,7 +65,6 @@ impl ConfinedDir {
         self.0.metadata(path).map_err(file_error)
     }
 
-    /// Returns the state of a regular file.
     pub(crate) fn state(&self, path: &str) -> Result<FileState, FileError> {
         let metadata = self.metadata(path)?;
         if metadata.is_file() { Ok(FileState::of(&metadata)) } else { Err(FileError::NotAFile) }

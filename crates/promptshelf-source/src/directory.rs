@@ -39,9 +39,7 @@ struct Inner {
     path: PathBuf,
     options: WatchOptions,
     pipeline: Pipeline,
-    /// Texts that replace files, by path.
     unsaved: Mutex<BTreeMap<String, Arc<str>>>,
-    /// The folders that the last read depended on.
     trees: WatchedTrees,
     roots: RootGrants,
 }

@@ -25,7 +25,6 @@ use crate::{
 /// The largest file that is read or written, in bytes.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The most files that are listed.
 const MAX_FILES: usize = 200_000;
 
 /// The prefix of temporary files. Libraries ignore hidden files.
@@ -162,7 +161,6 @@ impl From<io::Error> for EditError {
     }
 }
 
-/// The folder of a file, and the file's name in it.
 struct Place<'p> {
     folder: Dir,
     name: &'p str,
@@ -342,7 +340,6 @@ impl EditableFolder {
         if is_expected(&present.bytes) { Ok(present) } else { Err(EditError::Changed { present: present.bytes }) }
     }
 
-    /// Opens the folder of a file, and creates it first for a new file.
     fn place<'p>(&self, path: &'p str, is_new: bool) -> Result<Place<'p>, EditError> {
         // Before anything is created.
         self.canonical(path)?;
@@ -370,7 +367,6 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Writes a hidden file to the disk and returns its name.
     fn write_temporary(&self, bytes: &[u8]) -> Result<String, EditError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         if bytes.len() as u64 > MAX_FILE_BYTES {

@@ -16,14 +16,11 @@ pub(crate) struct FileBytes {
 pub(crate) enum FileError {
     /// Nothing exists at the path, or it was deleted meanwhile.
     NotFound,
-    /// The path leads out of the tree.
     OutsideRoot,
-    /// A symbolic link leads back to itself.
     LinkCycle,
     /// Something other than a regular file exists at the path.
     NotAFile,
     /// The file has this many bytes, more than the limit.
     TooLarge(u64),
-    /// The system call failed.
     Io(io::Error),
 }

@@ -2,15 +2,11 @@
 
 use crate::format::{Format, GOLDEN, SKILL, foreign_folders};
 
-/// The name of the library's settings file.
 pub(crate) const MANIFEST: &str = "promptshelf.toml";
 
-/// The role of a file in the library.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FileRole {
-    /// Defines a prompt, written in this format.
     Prompt(&'static Format),
-    /// Is attached, linked, included or used for completion.
     Asset,
 }
 
@@ -29,7 +25,6 @@ impl FileRole {
     }
 }
 
-/// The names of files that describe a project, in capital letters.
 const DOCUMENTS: &[&str] = &[
     "AGENTS",
     "ARCHITECTURE",
@@ -102,7 +97,6 @@ pub(crate) fn beside_skills<'p>(paths: impl Iterator<Item = &'p str> + Clone) ->
     })
 }
 
-/// Whether the file at a path defines a prompt.
 pub(crate) fn is_prompt(path: &str) -> bool {
     FileRole::of(path).is_prompt()
 }
@@ -151,7 +145,6 @@ fn is_temporary(name: &str) -> bool {
         || name == "4913"
 }
 
-/// Extensions of copies that editors, merges, patches and people leave behind.
 const BACKUPS: &[&str] = &["bak", "backup", "old", "orig", "rej", "save", "swo", "swp", "swx", "temp", "tmp"];
 
 /// Whether a name is that of a copy of another file: `a.md~`, `a.md.BAK`, or with a number, `a.md.1`. The name of a

@@ -56,7 +56,6 @@ impl FileState {
         FileState { len, modified: None, changed: (0, 0), file: (0, 0), memory: None }
     }
 
-    /// Returns the state of a file in memory.
     pub(crate) fn in_memory(file: &MemoryFile) -> FileState {
         let memory = Some((file.number(), file.modified()));
         FileState { memory, ..FileState::unsaved(file.bytes().len() as u64) }

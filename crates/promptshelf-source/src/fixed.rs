@@ -30,7 +30,6 @@ struct State {
     definitions: Definitions,
     revision: u64,
     watchers: Vec<(u64, ReloadSignal)>,
-    /// The number of the next watcher.
     next: u64,
 }
 
@@ -115,7 +114,6 @@ impl Source for Fixed {
     }
 }
 
-/// Removes a watcher's signal when it is dropped.
 struct Unwatch {
     source: Fixed,
     number: u64,

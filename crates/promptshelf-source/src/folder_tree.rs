@@ -16,7 +16,6 @@ use crate::{
 };
 use promptshelf_core::SourceText;
 
-/// The number of problems that an error lists.
 const MAX_PROBLEMS: usize = 20;
 
 /// Reads all files of a library: those that a [`Directory`](crate::Directory) of the folder reads, and the golden

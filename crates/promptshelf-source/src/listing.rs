@@ -12,7 +12,6 @@ use crate::{
     tree_path::is_library_file,
 };
 
-/// The largest number of files that are listed.
 const MAX_FILES: usize = 200_000;
 
 /// Returns the paths of a library's prompt files that are written in the native format, relative to the library.

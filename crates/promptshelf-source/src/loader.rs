@@ -52,12 +52,10 @@ pub struct Loader(Arc<Inner>);
 struct Inner {
     sources: Vec<Box<dyn Source>>,
     handle: CatalogHandle,
-    /// Whether something else logs diagnostics and failures.
     is_quiet: bool,
     /// Locked while a load runs.
     state: Mutex<State>,
     report: watch::Sender<LoadReport>,
-    /// The number of loads that were requested.
     requested: AtomicU64,
     /// The last finished load. Waiting for this lock means waiting for the next load.
     finished: tokio::sync::Mutex<Finished>,
@@ -65,7 +63,6 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// The state of each source's part of the catalog.
     known: Vec<Option<Identity>>,
     loads: u64,
     failures: u64,
@@ -373,7 +370,6 @@ impl Everything {
     }
 }
 
-/// Reads all sources, the unchanged ones too.
 fn read_all(
     sources: &[Box<dyn Source>],
     snapshots: Vec<Option<Snapshot>>,
@@ -404,7 +400,6 @@ fn read_all(
     Ok(Everything { definitions: merged.unwrap_or_default(), parts })
 }
 
-/// Adds the generation and the provenance that sources have determined.
 fn identified(catalog: Catalog, known: &[Option<Identity>]) -> Catalog {
     let generation = known.iter().flatten().find_map(|known| known.generation);
     let provenance = (0..).zip(known).find_map(|(source, known)| {
@@ -414,7 +409,6 @@ fn identified(catalog: Catalog, known: &[Option<Identity>]) -> Catalog {
     catalog.with_generation(generation).with_provenance(provenance)
 }
 
-/// Logs the diagnostics that are new.
 fn log_new(before: &[Diagnostic], now: &[Diagnostic]) {
     fn key(found: &Diagnostic) -> (&str, usize, &str) {
         (&found.location.source.path, found.location.span().start, &found.message)

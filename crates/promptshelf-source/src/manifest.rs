@@ -22,7 +22,6 @@ use crate::{
     settings::{AsWritten, Bounded, RemovedKey, SettingsFile},
 };
 
-/// A parsed manifest.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     pub(crate) source: Arc<SourceText>,
@@ -32,20 +31,16 @@ pub(crate) struct Manifest {
     pub(crate) roots: BTreeMap<String, DeclaredRoot>,
     pub(crate) resources: Vec<ResourceDraft>,
     pub(crate) access: Vec<AccessRule>,
-    /// The spans of the server's icons.
     pub(crate) icon_spans: Spans,
-    /// The mistakes and warnings in it.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Limits on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// The largest library file, in bytes.
     pub(crate) file_bytes: u64,
     /// The largest total size of all files, in bytes.
     pub(crate) library_bytes: u64,
-    /// The largest number of files.
     pub(crate) files: usize,
     /// The largest resource that is read on request, in bytes.
     pub(crate) resource_bytes: u64,
@@ -140,7 +135,6 @@ fn refuse_operator_settings(file: &mut SettingsFile) {
     }
 }
 
-/// Reads the icons of `[server]`, and their spans.
 fn server_icons(root: &Node, notes: &mut Notes<'_>) -> (Vec<Icon>, Spans) {
     let Some(table) = root.child("server").and_then(|node| Table::of(node, "", "[server]", notes)) else {
         return Default::default();
@@ -162,7 +156,6 @@ fn about(server: Server, icons: Vec<Icon>) -> About {
     }
 }
 
-/// Returns the folders under `[roots]`, and the places of their paths in the file.
 fn declared_roots(roots: BTreeMap<String, AsWritten>, root: &Node) -> BTreeMap<String, DeclaredRoot> {
     let table = root.child("roots");
     let span = |name: &str| table.and_then(|table| table.child(name)).map_or(0..0, |node| node.span.clone());

@@ -5,9 +5,7 @@
 
 use std::ops::Range;
 
-/// The beginning of the comment, after the name of the command.
 const DIGEST: &str = " sha256:";
-/// The number of hexadecimal digits of a digest.
 const DIGITS: usize = 64;
 const SYNC: &str = "promptshelf sync";
 const EXPORT: &str = "promptshelf export";

@@ -55,7 +55,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("opus", "audio/ogg"),
 ];
 
-/// Returns the MIME type for the extension of a file's name.
 pub(crate) fn from_name(path: &str) -> Option<MimeType> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (_, ending) = name.rsplit_once('.')?;
@@ -168,7 +167,6 @@ fn sniffed(bytes: &[u8]) -> Option<MimeType> {
     })
 }
 
-/// Returns one name for the types that denote the same container format.
 fn family(mime_type: &str) -> &str {
     match mime_type {
         "audio/x-wav" | "audio/wav" | "audio/wave" | "audio/vnd.wave" => "wav",

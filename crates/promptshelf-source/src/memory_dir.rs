@@ -72,7 +72,6 @@ impl MemoryDir {
         }
     }
 
-    /// Returns the path in this folder that a link leads to.
     pub(crate) fn link<'f>(&self, file: &'f MemoryFile) -> Option<&'f str> {
         file.link().and_then(|target| target.strip_prefix(&*self.prefix))
     }

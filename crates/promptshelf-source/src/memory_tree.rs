@@ -36,7 +36,6 @@ pub struct MemoryFile {
     bytes: Arc<[u8]>,
     modified: Option<Timestamp>,
     fault: Option<FileFault>,
-    /// The path in the tree that a symbolic link leads to.
     link: Option<Arc<str>>,
 }
 
@@ -117,7 +116,6 @@ impl MemoryFile {
         self.link.as_deref()
     }
 
-    /// Returns the number of the content, which is unique in this process.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -153,7 +151,6 @@ impl MemoryTree {
         self.0.iter().map(|(path, file)| (path.as_str(), file))
     }
 
-    /// Returns the files whose path starts with a prefix, by path.
     pub(crate) fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &MemoryFile)> {
         let files = self.0.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
         files.map(|(path, file)| (path.as_str(), file)).take_while(move |(path, _)| path.starts_with(prefix))

@@ -61,19 +61,14 @@ pub(crate) struct Pipeline(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Whether the valid parts of a manifest with mistakes are used.
     is_lenient: bool,
     last: Mutex<ReadCache>,
-    /// The folders on disk that the last read depended on.
     watched: WatchedTrees,
 }
 
-/// The input of one read.
 #[derive(Debug)]
 pub(crate) struct Reading<'a> {
-    /// Opens the library and its roots.
     pub(crate) roots: &'a RootGrants,
-    /// Texts that replace files, by path.
     pub(crate) unsaved: &'a BTreeMap<String, Arc<str>>,
     /// The changes since the last read.
     pub(crate) scope: &'a ChangeScope,
@@ -137,7 +132,6 @@ impl Pipeline {
         Ok(library.definitions(known, &mut last))
     }
 
-    /// Returns all definitions of the last read.
     fn last_definitions(&self, roots: &RootGrants) -> Result<Definitions, SourceError> {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let root = roots.open_library()?;
@@ -213,7 +207,6 @@ fn home(roots: &RootGrants, manifest: &Manifest) -> &'static str {
     foreign_folders::home(&fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf()))
 }
 
-/// Returns an index over the files of the last read, for path patterns.
 fn globs(roots: &RootGrants, last: &ReadCache, manifest: &Manifest) -> GlobIndex {
     let globs = GlobIndex::new(roots, manifest, last.entries.iter().map(|(path, _)| path));
     // Their matches are part of the fingerprint of the definitions.
@@ -221,7 +214,6 @@ fn globs(roots: &RootGrants, last: &ReadCache, manifest: &Manifest) -> GlobIndex
     globs
 }
 
-/// Lists the whole tree, and reads the files that have changed.
 fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, reading: &ReadContext<'_>) -> GlobIndex {
     let bounds = WalkOptions {
         files: manifest.limits.files,
@@ -265,7 +257,6 @@ fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, rea
     globs
 }
 
-/// The number of files that a message names.
 const MOST_NAMED: usize = 3;
 
 /// Returns the hints about files that look like prompts and are none by their names.

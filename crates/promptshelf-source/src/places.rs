@@ -13,7 +13,6 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Creates the places of a library with this absolute path.
     pub(crate) fn new(library: String) -> Places {
         Places { library, links: Links::default() }
     }
@@ -29,13 +28,11 @@ impl Places {
         self.links.place(&self.relative(absolute)).into_owned()
     }
 
-    /// Returns the absolute path of a place.
     pub(crate) fn absolute(&self, place: &str) -> String {
         if Path::new(place).is_absolute() { place.to_owned() } else { join(&self.library, place) }
     }
 }
 
-/// Joins a folder and a path below it.
 pub(crate) fn join(folder: &str, path: &str) -> String {
     match (folder, path) {
         ("", path) => path.to_owned(),
@@ -44,7 +41,6 @@ pub(crate) fn join(folder: &str, path: &str) -> String {
     }
 }
 
-/// Returns a path with `/` between its parts.
 pub(crate) fn text(path: &Path) -> String {
     let text = path.to_string_lossy();
     if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() }

@@ -53,7 +53,6 @@ fn is_shared(found: &fs::Metadata) -> bool {
     found.mode() & 0o022 != 0 || owner != 0 && owner != rustix::process::geteuid().as_raw()
 }
 
-/// Elsewhere folders of a user are private.
 #[cfg(not(unix))]
 fn is_shared(_: &fs::Metadata) -> bool {
     false

@@ -22,7 +22,6 @@ use crate::{
     tree::Tree,
 };
 
-/// Reads files below one folder.
 #[derive(Clone, Debug)]
 pub(crate) struct FileReader {
     /// Opens the folder anew for each read, because another one may have taken its place, or a grant been revoked.

@@ -56,7 +56,6 @@ impl RootGrants {
         RootGrants { library: LibraryTree::Memory(MemoryDir::new(MemoryTree::default())), granted: Arc::default() }
     }
 
-    /// Returns the opener for other files in memory, which shares the grants.
     pub(crate) fn with_tree(&self, tree: MemoryTree) -> RootGrants {
         RootGrants { library: LibraryTree::Memory(MemoryDir::new(tree)), granted: Arc::clone(&self.granted) }
     }
@@ -81,7 +80,6 @@ impl RootGrants {
         }
     }
 
-    /// Opens the library.
     pub(crate) fn open_library(&self) -> Result<Tree, SourceError> {
         match &self.library {
             LibraryTree::Folder(path) => {
@@ -104,7 +102,6 @@ impl RootGrants {
         })
     }
 
-    /// Returns the path of a root on disk that may be opened.
     pub(crate) fn watched_folder(&self, root: &Path) -> Option<PathBuf> {
         match &self.library {
             LibraryTree::Folder(library) => self.open(root).is_ok().then(|| library.join(root)),
@@ -115,7 +112,6 @@ impl RootGrants {
         }
     }
 
-    /// Opens a root, which is relative to the library or absolute.
     pub(crate) fn open(&self, root: &Path) -> Result<Tree, RootError> {
         self.open_with_path(root).map(|(tree, _)| tree)
     }

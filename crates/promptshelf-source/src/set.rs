@@ -71,11 +71,9 @@ struct Inner {
     members: Vec<Arc<Member>>,
     shared: Arc<Shared>,
     runtime: Handle,
-    /// Passes the names of refreshed members on to other replicas.
     relay: OnceLock<Relay>,
 }
 
-/// The state that members report to.
 pub(super) struct Shared {
     /// Counts the changes of all members.
     version: AtomicU64,

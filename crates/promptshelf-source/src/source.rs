@@ -190,12 +190,10 @@ impl Snapshot {
     }
 }
 
-/// The state of a source, as the loader remembers it.
 #[derive(Clone)]
 pub(crate) struct Identity {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) generation: Option<u64>,
-    /// The provenance of the prompts, and whether clients see it.
     pub(crate) provenance: Option<(Arc<Provenance>, bool)>,
 }
 

@@ -125,7 +125,6 @@ pub(crate) fn is_golden(path: &str) -> bool {
     !path.starts_with('.') && !name.starts_with('.') && name.ends_with(GOLDEN)
 }
 
-/// Whether Windows reserves a name for a device, with any extension.
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).trim_end().to_ascii_lowercase();
     let is_numbered = |device: &str| {

@@ -39,7 +39,6 @@ pub struct TreeSource(Arc<Inner>);
 struct Inner {
     pipeline: Pipeline,
     roots: RootGrants,
-    /// The granted roots, which are on disk.
     watched: WatchedTrees,
     state: Mutex<State>,
 }
@@ -52,10 +51,8 @@ struct State {
     is_provenance_shown: bool,
     /// Counts the trees, from 1.
     number: u64,
-    /// The tree of the last successful read, and its number.
     read: Option<(MemoryTree, u64)>,
     watchers: Vec<(u64, ReloadSignal)>,
-    /// The number of the next watcher.
     next: u64,
 }
 
@@ -228,7 +225,6 @@ fn edited_paths(before: &MemoryTree, now: &MemoryTree) -> ChangeScope {
     ChangeScope::Paths(paths)
 }
 
-/// Removes a watcher's signal when it is dropped.
 struct Unwatch {
     source: TreeSource,
     number: u64,

@@ -37,10 +37,8 @@ const MAX_DELAY_IN_A_BURST: Duration = Duration::from_millis(240);
 /// the time.
 const POLL_PAUSE_FACTOR: u32 = 100;
 
-/// How changes are noticed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WatchOptions {
-    /// Whether to use the operating system's file events.
     pub(crate) native_events: bool,
     /// How often to compare the state of all files; `None` turns polling off.
     pub(crate) poll_interval: Option<Duration>,
@@ -69,7 +67,6 @@ impl WatchedTrees {
         WatchedTrees(Arc::new(Mutex::new(State { paths, watchers: Vec::new(), pending: None })))
     }
 
-    /// Replaces the folders, and informs the running watchers.
     pub(crate) fn set(&self, paths: Vec<PathBuf>) {
         self.with(|state| {
             if state.paths != paths {
@@ -89,7 +86,6 @@ impl WatchedTrees {
         self.with(|state| state.pending.take())
     }
 
-    /// Adds to the scope that the next reading takes.
     pub(crate) fn add_scope(&self, scope: ChangeScope) {
         self.with(|state| match &mut state.pending {
             Some(pending) => pending.add(scope),
@@ -106,10 +102,8 @@ impl WatchedTrees {
     }
 }
 
-/// A message to the watching thread.
 enum Message {
     Event(notify::Result<notify::Event>),
-    /// The set of watched folders was replaced.
     TreesChanged,
     Stop,
 }
@@ -159,7 +153,6 @@ pub(crate) fn watch(trees: &WatchedTrees, options: WatchOptions, signal: ReloadS
     WatchGuard::new(StopOnDrop(Mutex::new(sender)))
 }
 
-/// Stops the watching thread when it is dropped.
 struct StopOnDrop(Mutex<Sender<Message>>);
 
 impl Drop for StopOnDrop {
@@ -169,15 +162,12 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// The state of the watching thread.
 struct WatchThread {
     trees: WatchedTrees,
     native: NativeWatcher,
     options: WatchOptions,
     signal: ReloadSignal,
-    /// The fingerprint of the last poll.
     polled: u64,
-    /// The longest delay at present.
     max_delay: Duration,
     pending: Option<Pending>,
     next_poll: Option<Instant>,
@@ -226,7 +216,6 @@ impl WatchThread {
         }
     }
 
-    /// The time of the next signal.
     fn due(&self) -> Option<Instant> {
         let pending = self.pending.as_ref()?;
         Some((pending.last + QUIET).min(pending.first + self.max_delay))
@@ -260,7 +249,6 @@ impl WatchThread {
         }
     }
 
-    /// Compares the state of every file, and schedules the next poll.
     fn poll(&mut self) {
         let Some(interval) = self.options.poll_interval else { return };
         let start = Instant::now();

@@ -30,7 +30,6 @@ pub(crate) enum Place {
     Postgres(PostgresUrl),
 }
 
-/// A URL of PostgreSQL.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PostgresUrl {
     url: Url,
@@ -98,7 +97,6 @@ impl StoreUrl {
         &self.0
     }
 
-    /// Returns whether the store may send hints of changes.
     pub(crate) fn has_notifications(&self) -> bool {
         matches!(&self.0, Place::Postgres(url) if url.has_notifications())
     }

@@ -16,7 +16,6 @@ use crate::{
     webhook_body::{Body, Change},
 };
 
-/// Announces a revision, and that it has errors.
 pub(crate) async fn published(
     transaction: &mut Transaction,
     proposal: &Proposal,
@@ -37,7 +36,6 @@ pub(crate) async fn published(
     announce(transaction, WebhookEvent::Broken, &proposal.channel, proposal.at, broken).await
 }
 
-/// Announces an open proposal.
 pub(crate) async fn proposed(
     transaction: &mut Transaction,
     proposal: &Proposal,
@@ -47,14 +45,12 @@ pub(crate) async fn proposed(
     announce(transaction, WebhookEvent::Proposed, &proposal.channel, proposal.at, change).await
 }
 
-/// Announces the newest review of a proposal.
 pub(crate) async fn reviewed(transaction: &mut Transaction, proposal: &Proposal) -> Result<(), StoreError> {
     let Some(review) = proposal.reviews.last() else { return Ok(()) };
     let change = Change { review: Some(review), lacks: &proposal.lacks, ..Change::of(proposal) };
     announce(transaction, WebhookEvent::Reviewed, &proposal.channel, review.at, change).await
 }
 
-/// Announces a change of a policy.
 pub(crate) async fn policy_changed(transaction: &mut Transaction, change: &PolicyChange) -> Result<(), StoreError> {
     let of_policy = Change { approved_by: &change.approved_by, ..Change::of_policy(change) };
     announce(transaction, WebhookEvent::PolicyChanged, &change.channel, change.at, of_policy).await

@@ -11,7 +11,6 @@ use crate::{
     tables::{blob, comment, proposal},
 };
 
-/// The largest number of comments on a proposal.
 const MAX_COMMENTS: u64 = 1_000;
 
 impl Store {

@@ -22,9 +22,7 @@ use crate::{
     },
 };
 
-/// The largest number of prompts of a comparison.
 const MAX_PROMPTS: usize = 100;
-/// The largest number of changed cases of one evaluation of a prompt.
 const MAX_CASES: usize = 100;
 
 impl Store {

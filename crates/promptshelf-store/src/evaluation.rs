@@ -198,12 +198,9 @@ pub struct CaseChange {
     pub after: Option<CaseResult>,
 }
 
-/// A prompt that a proposal adds or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EvaluatedPrompt {
-    /// The name.
     pub(crate) name: String,
-    /// The new version.
     pub(crate) new: Digest,
     /// The version that the channel serves; `None` for a new prompt.
     pub(crate) live: Option<Digest>,

@@ -11,7 +11,6 @@ use crate::{
     tables::evaluation::{self, Newest},
 };
 
-/// The largest number of sentences.
 const MAX_SENTENCES: usize = 10;
 
 /// Returns the missing conditions of an open proposal. A prompt whose new version is served already needs

@@ -14,13 +14,11 @@ use crate::{
     store::Store,
 };
 
-/// The first and the longest wait before another attempt to connect.
 const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
 
 /// The payload of notifications for sources, which is not the name of a channel.
 pub(crate) const ALL_SOURCES: &str = "*sources";
 
-/// The same for tokens.
 pub(crate) const ALL_TOKENS: &str = "*tokens";
 
 impl Store {
@@ -108,7 +106,6 @@ async fn listen(pool: PgPool, payload: String, hints: mpsc::Sender<()>) {
     }
 }
 
-/// The number of comparisons of two sessions.
 const ROUNDS: usize = 4;
 
 /// Returns whether a pooler gives each transaction another session of the server, as PgBouncer does in transaction mode.
@@ -124,7 +121,6 @@ async fn is_pooled(pool: &PgPool) -> Result<bool, sqlx::Error> {
     Ok(false)
 }
 
-/// The process of the server that answers a connection.
 async fn session(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {
     sqlx::raw_sql("SELECT pg_backend_pid()").fetch_one(connection).await?.try_get(0)
 }

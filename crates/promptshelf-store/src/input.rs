@@ -18,26 +18,18 @@ use crate::{
 const MAX_FILE: usize = 16 << 20;
 /// The largest sum of the files of a proposal in bytes.
 pub const MAX_PROPOSAL_BYTES: usize = 256 << 20;
-/// The largest number of files of a tree, and of changes of a proposal.
 const MAX_FILES: usize = 100_000;
-/// The longest message, note or reason in characters.
 const MAX_TEXT: usize = 4_096;
-/// The longest name of a person or a role in characters.
 const MAX_NAME: usize = 200;
-/// The largest number of roles for one operation.
 const MAX_ROLES: usize = 100;
-/// The largest number of evaluations that a policy requires.
 const MAX_EVALUATIONS: usize = 20;
 /// The longest name of an evaluation in bytes.
 const MAX_EVALUATION: usize = 64;
-/// The largest number of scores of a result.
 const MAX_SCORES: usize = 100;
-/// The largest number of cases of a result.
 const MAX_CASES: usize = 1_000;
 /// The largest sum of the texts of a result's cases in bytes.
 const MAX_CASE_BYTES: usize = 256 << 10;
 
-/// Validates the paths and sizes of the changes of a proposal.
 pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
     if changes.len() > MAX_FILES {
         return Err(StoreError::invalid(format!("{} changes: at most {MAX_FILES} are accepted", changes.len())));
@@ -60,7 +52,6 @@ pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Validates the size of a content.
 pub(crate) fn content(bytes: &[u8]) -> Result<(), StoreError> {
     match bytes.len() {
         ..=MAX_FILE => Ok(()),
@@ -91,7 +82,6 @@ pub(crate) fn tree<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Result<
     Ok(())
 }
 
-/// Validates a path by the rule that folders have too.
 pub(crate) fn path(path: &str) -> Result<(), StoreError> {
     check_file_path(path).map_err(|problem| {
         let start: String = path.chars().take(200).flat_map(char::escape_debug).collect();
@@ -99,7 +89,6 @@ pub(crate) fn path(path: &str) -> Result<(), StoreError> {
     })
 }
 
-/// Validates the name of a person.
 pub(crate) fn actor(actor: &Actor) -> Result<(), StoreError> {
     name("the name of a person", &actor.name)
 }
@@ -115,7 +104,6 @@ fn name(what: &str, name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Validates a policy.
 pub(crate) fn policy(policy: &Policy) -> Result<(), StoreError> {
     if policy.evaluations.len() > MAX_EVALUATIONS {
         return Err(StoreError::invalid(format!("a policy requires at most {MAX_EVALUATIONS} evaluations")));
@@ -124,7 +112,6 @@ pub(crate) fn policy(policy: &Policy) -> Result<(), StoreError> {
     roles(&policy.roles)
 }
 
-/// Validates the name of an evaluation.
 fn evaluation_name(name: &str) -> Result<(), StoreError> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -138,7 +125,6 @@ fn evaluation_name(name: &str) -> Result<(), StoreError> {
     )))
 }
 
-/// Validates the result of an evaluation.
 pub(crate) fn evaluation(new: &NewEvaluation) -> Result<(), StoreError> {
     evaluation_name(&new.evaluation)?;
     if new.scores.is_empty() || new.scores.len() > MAX_SCORES || new.thresholds.len() > MAX_SCORES {
@@ -185,7 +171,6 @@ pub(crate) fn evaluation(new: &NewEvaluation) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Validates the roles of a policy.
 fn roles(roles: &PolicyRoles) -> Result<(), StoreError> {
     for list in [&roles.propose, &roles.review, &roles.publish, &roles.administer] {
         if list.len() > MAX_ROLES {
@@ -248,7 +233,6 @@ pub(crate) fn has_mixed_scripts(name: &str) -> bool {
     name.split(|c: char| !c.is_alphanumeric()).any(|word| !word.is_single_script())
 }
 
-/// Returns a text in the form in which systems that ignore case compare it.
 pub(crate) fn folded(text: &str) -> String {
     if text.is_ascii() {
         text.to_ascii_lowercase()

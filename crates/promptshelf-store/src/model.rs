@@ -446,7 +446,6 @@ impl Proposal {
         unmet(policy, &self.reasons, &act).cloned().collect()
     }
 
-    /// Replaces the missing conditions.
     pub(crate) fn set_reasons(&mut self, reasons: Vec<Reason>) {
         self.lacks = Reason::texts(&reasons);
         self.reasons = reasons;

@@ -19,32 +19,23 @@ pub(crate) const OPENING: &str = "opening";
 /// The code of a reason: a breaking change that nobody has confirmed.
 const BREAKING: &str = "breaking";
 
-/// The digits that stand for a digest in a command.
 const SHORT: usize = 8;
 
-/// The largest number of effects to confirm that are listed.
 const MAX_EFFECTS: usize = 20;
 
-/// The largest number of paths that a sentence names.
 const MAX_PATHS: usize = 5;
 
-/// What the person who proposes, approves or publishes may do and wants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Act<'a> {
-    /// Whether a proposal that meets the policy is published.
     pub(crate) may_publish: bool,
     /// Whether openings need no confirmation, where the policy demands no approvals.
     pub(crate) may_administer: bool,
-    /// The reason to pass over the policy.
     pub(crate) emergency: Option<&'a str>,
 }
 
-/// What becomes of an open proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision<'a> {
-    /// It waits for the conditions that it lacks, or for someone who may publish.
     Wait,
-    /// It becomes a revision.
     Publish {
         /// The reviewers whose approvals count.
         approved_by: Vec<String>,
@@ -53,7 +44,6 @@ pub(crate) enum Decision<'a> {
     },
 }
 
-/// Decides about an open proposal with its missing conditions.
 pub(crate) fn decide<'a>(
     policy: &Policy,
     proposal: &Proposal,
@@ -74,13 +64,11 @@ pub(crate) fn decide<'a>(
     Ok(Decision::Publish { approved_by: approvers(policy, proposal), emergency })
 }
 
-/// Returns the missing conditions that hold for an actor.
 pub(crate) fn unmet<'r>(policy: &Policy, reasons: &'r [Reason], act: &Act<'_>) -> impl Iterator<Item = &'r Reason> {
     let is_trusted = act.may_administer && !asks_for_approvals(policy);
     reasons.iter().filter(move |reason| !(is_trusted && reason.code == OPENING))
 }
 
-/// Returns whether a policy asks for approvals.
 pub(crate) fn asks_for_approvals(policy: &Policy) -> bool {
     policy.approvals > 0 || policy.four_eyes
 }
@@ -242,7 +230,6 @@ fn confirmation(proposal: &Proposal, effect: &Effect) -> Reason {
     Reason::new(code, sentence).with("name", name).with("effect", text)
 }
 
-/// Returns warnings about the names of a proposal's author and reviewers.
 pub(crate) fn warnings(proposal: &Proposal) -> Vec<Reason> {
     let mut names: Vec<&str> = vec![&proposal.author];
     for review in proposal.reviews.iter().filter(|review| review.digest == proposal.digest) {

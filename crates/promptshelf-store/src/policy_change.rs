@@ -20,7 +20,6 @@ use crate::{
     },
 };
 
-/// The conditions of a change.
 struct Change<'a> {
     policy: &'a Policy,
     guard: &'a PolicyGuard,

@@ -28,9 +28,7 @@ use crate::{
     },
 };
 
-/// A state of a channel.
 struct Side {
-    /// The name of the state, for errors.
     name: String,
     head: Option<Head>,
     /// The channel; `None` if it does not exist.
@@ -185,7 +183,6 @@ impl Store {
     }
 }
 
-/// The parameters of a proposal that copies files within the store.
 struct Copy<'a> {
     channel: &'a ChannelName,
     kind: RevisionKind,
@@ -200,20 +197,15 @@ struct Copy<'a> {
 struct History {
     /// The contents of the source when it was last promoted, by path; `None` if it never was, or if they were pruned.
     base: Option<HashMap<String, Digest>>,
-    /// Paths and contents of the source at any time.
     source: HashSet<(String, Digest)>,
-    /// Paths and contents of the target at any time.
     target: HashSet<(String, Digest)>,
 }
 
-/// What a promotion does with a file that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
-    /// The target gets the content of the source.
     Take,
     /// The source has not changed it: the target keeps its content.
     Keep,
-    /// Both have changed it.
     Conflict,
 }
 
@@ -340,7 +332,6 @@ fn replacement(path: &str, before: Option<&FileEntry>, after: Option<&FileEntry>
     }
 }
 
-/// Returns the changes that make the target equal to the source.
 fn whole(source: &Side, target: &Side) -> Vec<Replacement> {
     let mut changes = BTreeMap::new();
     for path in source.files.keys().chain(target.files.keys()) {
@@ -349,7 +340,6 @@ fn whole(source: &Side, target: &Side) -> Vec<Replacement> {
     changes.into_values().filter(|change| change.before != change.after.map(|(digest, _)| digest)).collect()
 }
 
-/// Returns the changes that bring prompts with all their files to the target.
 async fn chosen(
     source: &Side,
     target: &Side,

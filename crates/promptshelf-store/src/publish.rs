@@ -39,7 +39,6 @@ const OPTIMISTIC: u32 = 6;
 /// The time that a check may take while other publishers wait.
 const CHECK_IN_TURN: Duration = Duration::from_secs(1);
 
-/// A draft on top of a revision.
 struct Basis {
     /// The key of the channel, 0 before the first publish.
     channel: i64,
@@ -51,7 +50,6 @@ struct Basis {
 }
 
 impl Basis {
-    /// Returns the digest of the resulting tree.
     fn tree_digest(&self) -> Digest {
         let present = self.snapshot.files.iter();
         let mut files: BTreeMap<&str, Digest> = present.map(|(path, file)| (path.as_str(), file.digest)).collect();
@@ -65,7 +63,6 @@ impl Basis {
     }
 }
 
-/// A checked draft.
 struct Checked {
     report: CheckReport,
     prompts: Vec<PromptDifference>,
@@ -267,7 +264,6 @@ impl Store {
         Ok(Published { proposal, prompts, findings: checked.report.findings, kept: Vec::new() })
     }
 
-    /// Compares a draft with the present files, and builds the resulting tree.
     async fn basis(
         &self,
         transaction: &mut Transaction,
@@ -381,7 +377,6 @@ fn checked(basis: &Basis, report: CheckReport, effects: Vec<Effect>) -> Checked 
     Checked { report, prompts, effects }
 }
 
-/// Runs a check in another thread.
 pub(crate) async fn run_check(
     tree: &MemoryTree,
     run_tests: bool,

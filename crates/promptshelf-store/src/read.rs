@@ -205,7 +205,6 @@ impl Store {
     }
 }
 
-/// Returns the files of a revision, or of the newest one.
 pub(crate) async fn files(
     transaction: &mut Transaction,
     name: &ChannelName,
@@ -223,7 +222,6 @@ pub(crate) async fn files(
     Ok((head_at(transaction, &channel, epoch, number).await?, files))
 }
 
-/// Returns the head of a channel at a revision of its history.
 pub(crate) async fn head_at(
     transaction: &mut Transaction,
     channel: &Channel,

@@ -32,7 +32,6 @@ impl Reason {
         self
     }
 
-    /// Returns the sentences.
     pub(crate) fn texts(reasons: &[Reason]) -> Vec<String> {
         reasons.iter().map(|reason| reason.text.clone()).collect()
     }

@@ -16,7 +16,6 @@ use crate::{
     tables::{blob, channel, proposal},
 };
 
-/// A path with its content before and after a change.
 type ChangedContent = (String, Option<Arc<[u8]>>, Option<Arc<[u8]>>);
 
 impl Store {

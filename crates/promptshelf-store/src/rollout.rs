@@ -18,13 +18,11 @@ const STOP: f64 = 300.0;
 /// The calls of the new version since the last step without which the next one waits.
 pub(crate) const CALLS_PER_STEP: u64 = 20;
 
-/// The time between two notes that a server applies a rollout, in microseconds.
 const APPLIED_INTERVAL: u64 = 10_000_000;
 
 /// The time without such a note after which no server applies it, in microseconds.
 const UNAPPLIED_AFTER: u64 = 30_000_000;
 
-/// The author of changes that the server makes itself.
 pub(crate) const SERVER: &str = "promptshelf";
 
 /// The plan of a rollout, from the settings of a server.
@@ -201,7 +199,6 @@ pub struct RolloutState {
     pub applied_at: Option<Timestamp>,
 }
 
-/// Returns a time of the database, in microseconds, as a moment.
 pub(crate) fn time(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
 }

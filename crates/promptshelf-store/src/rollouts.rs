@@ -17,7 +17,6 @@ use crate::{
     tables::{channel, rollout, rollout_change},
 };
 
-/// The changes of a rollout that a report has.
 const REPORTED: u64 = 100;
 
 impl Store {
@@ -134,12 +133,10 @@ impl Store {
     }
 }
 
-/// A change of the share by hand.
 struct NewShare<'a> {
     /// `None` stops the rollout.
     percent: Option<u8>,
     reason: &'a str,
-    /// The time of the last change that the caller has seen.
     seen: Option<Timestamp>,
 }
 

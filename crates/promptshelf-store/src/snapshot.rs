@@ -24,18 +24,14 @@ use crate::{
 /// The number of channels that stay in memory: the two of a promotion.
 const CHANNELS: usize = 2;
 
-/// A revision of a channel with all contents.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     channel: i64,
     epoch: Epoch,
     revision: u64,
     digest: Option<Digest>,
-    /// The files by path.
     pub(crate) files: Files,
-    /// The prompts by name.
     pub(crate) live: Live,
-    /// The contents by path.
     pub(crate) tree: MemoryTree,
 }
 
@@ -46,7 +42,6 @@ impl Snapshot {
         Snapshot { channel: 0, epoch, revision: 0, digest: None, files, live, tree }
     }
 
-    /// Returns the snapshot after a publish by this process.
     pub(crate) fn published(
         &self,
         channel: i64,
@@ -67,12 +62,10 @@ impl Snapshot {
     }
 }
 
-/// Recently used snapshots.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots(Mutex<VecDeque<Arc<Snapshot>>>);
 
 impl Snapshots {
-    /// Returns the newest revision as the transaction sees it.
     pub(crate) async fn newest(
         &self,
         transaction: &mut Transaction,
@@ -110,7 +103,6 @@ impl Snapshots {
         snapshots.remove(index)
     }
 
-    /// Puts a committed revision in the place of an earlier one.
     pub(crate) fn put(&self, snapshot: Arc<Snapshot>) {
         let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         snapshots.retain(|other| other.channel != snapshot.channel);
@@ -151,7 +143,6 @@ async fn advance(transaction: &mut Transaction, channel: &Channel, from: &Snapsh
     Ok(Snapshot { channel: channel.id, epoch, revision: channel.revision, digest, files, live, tree })
 }
 
-/// Reads the contents of files as a tree.
 pub(crate) async fn tree(transaction: &mut Transaction, files: &Files) -> Result<MemoryTree, StoreError> {
     let digests: Vec<Digest> = files.values().map(|file| file.digest).collect();
     let contents: Contents = blob::read(transaction, &digests).await?.into_iter().collect();

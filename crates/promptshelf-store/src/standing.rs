@@ -13,7 +13,6 @@ use crate::{
     tables::{channel, prompt},
 };
 
-/// The largest number of prompts of one page.
 const MAX_LIMIT: usize = 1_000;
 
 /// Selects prompts.

@@ -138,7 +138,6 @@ impl Store {
         &self.0.snapshots
     }
 
-    /// Returns the lock of those who publish to a channel in this process.
     pub(crate) fn turn(&self, channel: &ChannelName) -> Arc<tokio::sync::Mutex<()>> {
         let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
         // Names that are not in use any more leave the table, so that it does not grow.

@@ -12,10 +12,8 @@ use crate::{
     store::Store,
 };
 
-/// The most tokens that are valid at the same time.
 const MAX_TOKENS: u64 = 10_000;
 
-/// The most scopes or roles of one token.
 const MAX_NAMES: usize = 50;
 
 const COLUMNS: &str = "id, name, scopes, roles, created, creator, expires, revoked, revoker, used";

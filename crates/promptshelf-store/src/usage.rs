@@ -120,7 +120,6 @@ async fn add(
     merge_into(transaction, Span { start, length: HOUR }, figures.clone()).await
 }
 
-/// Adds figures to those of a span.
 async fn merge_into(
     transaction: &mut Transaction,
     span: Span,

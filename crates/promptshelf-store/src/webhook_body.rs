@@ -11,10 +11,8 @@ use crate::{
     webhook::WebhookEvent,
 };
 
-/// The most prompts that a body lists.
 const MAX_PROMPTS: usize = 100;
 
-/// The most findings that a body lists, and the longest one in characters.
 const MAX_FINDINGS: (usize, usize) = (10, 500);
 
 /// The details of an event. Empty ones are left out.
@@ -41,7 +39,6 @@ impl<'a> Change<'a> {
     }
 }
 
-/// The body of a request to a webhook.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Body<'a> {
@@ -79,7 +76,6 @@ pub(crate) struct Body<'a> {
     policy: Option<PolicyBody<'a>>,
 }
 
-/// A changed or a proposed policy.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PolicyBody<'a> {

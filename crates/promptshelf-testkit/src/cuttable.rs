@@ -93,7 +93,6 @@ mod tests {
 
     use super::*;
 
-    /// An echo server.
     fn echo() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");

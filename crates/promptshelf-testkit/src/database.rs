@@ -19,7 +19,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::PATIENCE;
 
-/// The command that installs the programs on Debian.
 const INSTALL: &str = "apt-get install --yes postgresql";
 
 /// The settings of a server for tests. The writes of a killed process are in the system's cache, so without
@@ -243,7 +242,6 @@ impl Drop for Postgres {
 }
 
 impl Process {
-    /// The server and the processes that it started.
     fn all(&self) -> Vec<Pid> {
         let ps = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output().expect("ps lists processes");
         let listed = String::from_utf8_lossy(&ps.stdout);
@@ -255,7 +253,6 @@ impl Process {
         std::iter::once(self.server).chain(children).collect()
     }
 
-    /// Ends the server, and waits for it.
     fn end(mut self) {
         for pid in self.all() {
             kill_process(pid, Signal::CONT).ok();

@@ -15,7 +15,6 @@ use tokio::{
 
 use crate::{in_time, served::Served};
 
-/// Capacity of a pipe in memory.
 const PIPE_BYTES: usize = 1 << 16;
 
 /// The client's ends.

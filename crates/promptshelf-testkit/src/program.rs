@@ -50,7 +50,6 @@ fn file(name: &str) -> String {
     format!("{name}{}", std::env::consts::EXE_SUFFIX)
 }
 
-/// Removes the settings of the machine from a command's environment.
 fn clean(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PROMPTSHELF_") {

@@ -53,7 +53,6 @@ struct State {
     answers: VecDeque<Answer>,
     received: Vec<Request>,
     connections: usize,
-    /// Connections that hang.
     held: Vec<TcpStream>,
     is_over: bool,
 }

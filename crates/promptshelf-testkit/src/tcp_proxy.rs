@@ -26,7 +26,6 @@ pub struct TcpProxy {
 
 #[derive(Debug)]
 struct Shared {
-    /// The number of messages from clients that still pass.
     passing: AtomicU64,
     seen: AtomicU64,
     connections: AtomicU64,

@@ -31,7 +31,6 @@ pub struct Terminal {
     screen: mpsc::Receiver<Vec<u8>>,
     /// Everything that was written to the terminal.
     pub written: Vec<u8>,
-    /// The length of the part that was waited for.
     seen: usize,
 }
 

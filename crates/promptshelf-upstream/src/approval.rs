@@ -14,7 +14,6 @@ use crate::{
     state_file::{read, write},
 };
 
-/// Definitions by the name of the prompt.
 pub(crate) type DefinitionMap = BTreeMap<String, Definition>;
 
 /// The approved definitions of one server, and those that wait.
@@ -79,12 +78,10 @@ impl Approvals {
         read(&self.approved)
     }
 
-    /// Approves the first list of a server.
     pub(crate) fn approve_first(&self, definitions: &DefinitionMap) -> io::Result<()> {
         write(&self.approved, definitions)
     }
 
-    /// Replaces the definitions that wait.
     pub(crate) fn set_pending(&self, definitions: &DefinitionMap) -> io::Result<()> {
         match read::<DefinitionMap>(&self.pending) {
             Ok(Some(known)) if known == *definitions => Ok(()),

@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The number of failures in a row after which calls are refused.
 const MAX_FAILURES: u32 = 3;
 
 /// The time for which calls are refused, first and at most. It doubles with each failed attempt.

@@ -21,28 +21,21 @@ use crate::{
     replay::Replay,
 };
 
-/// The longest text of another server in a message, in characters.
 const MAX_REASON: usize = 300;
 
-/// The time for a whole list, in times for one answer.
 const LIST_ANSWERS: u32 = 6;
 
-/// The connection to one server, which is made anew after a failure.
 pub(crate) struct Connection {
-    /// The configured name of the source.
     name: String,
     endpoint: Endpoint,
     credentials: UpstreamCredentials,
     timeout: Duration,
     max_prompts: usize,
     client: Mutex<Option<Client>>,
-    /// Declines the questions on the connection for all calls.
     replay: Arc<Replay>,
     questions: Questions,
-    /// The URIs that can be read.
     pub(crate) resources: KnownResources,
     breaker: Breaker,
-    /// Wakes the task that lists and connects.
     pub(crate) broken: Notify,
 }
 
@@ -69,12 +62,10 @@ impl Connection {
         }
     }
 
-    /// The configured name of the source.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the connection for prompts that ask.
     pub(crate) fn questions(&self) -> &Questions {
         &self.questions
     }
@@ -84,7 +75,6 @@ impl Connection {
         self.replay.declined()
     }
 
-    /// Returns the open connection.
     pub(crate) fn client(&self) -> Option<Client> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         client.clone().filter(|client| !client.is_closed())
@@ -146,7 +136,6 @@ impl Connection {
         }
     }
 
-    /// Connects, with the answers to questions of older servers.
     pub(crate) async fn connect(&self, replay: Arc<Replay>) -> Result<Client, String> {
         // The label is part of messages, and a command line can contain secrets.
         let options = ConnectOptions::new().label(&*self.name).timeout(self.timeout);
@@ -155,7 +144,6 @@ impl Connection {
         connect(options, &endpoint).await.map_err(|error| reason(&error))
     }
 
-    /// Returns an error that names the source.
     pub(crate) fn unavailable(&self, problem: &str) -> RenderError {
         RenderError::Unavailable(format!("the server of the source {} {problem}", self.name))
     }
@@ -236,12 +224,10 @@ impl Connection {
         }
     }
 
-    /// The time for one answer.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Returns whether a call may be tried.
     pub(crate) fn admits(&self, now: Instant) -> bool {
         self.breaker.admits(now)
     }
@@ -261,7 +247,6 @@ fn connect(options: ConnectOptions, endpoint: &Endpoint) -> BoxFuture<'_, Result
     Box::pin(options.connect(endpoint))
 }
 
-/// A list of prompts, and the connection that it came over.
 pub(crate) struct Received {
     pub(crate) client: Client,
     pub(crate) listing: PromptListing,

@@ -38,10 +38,8 @@ const REFUSED_SCHEMES: [&str; 20] = [
     "windsurf",
 ];
 
-/// The beginning of schemes that start programs of Windows.
 const REFUSED_PREFIX: &str = "ms-";
 
-/// The schemes of the resources that the other server lists.
 pub(crate) type Schemes = BTreeSet<String>;
 
 /// Converts messages.
@@ -136,7 +134,6 @@ pub(crate) fn check_uri(uri: &str, listed: &Schemes) -> Result<(), Refused> {
     }
 }
 
-/// Returns the scheme of a URI that may be listed.
 pub(crate) fn usable_scheme(uri: &str) -> Result<String, Refused> {
     let is_hidden = uri.contains(|c: char| c.is_control() || c.is_whitespace()) || visible(uri) != uri;
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());

@@ -4,16 +4,12 @@ use promptshelf_client::PromptInfo;
 use promptshelf_core::{ArgumentDefinition, invisible::stripped};
 use serde::{Deserialize, Serialize};
 
-/// The key of `_meta` with the servers that have passed on a prompt.
 const VIA: &str = "dev.promptshelf/via";
 
-/// The key of `_meta` with the names of sensitive arguments.
 const SENSITIVE: &str = "promptshelf/sensitive";
 
-/// The largest number of servers between a prompt and its caller.
 const MAX_HOPS: usize = 4;
 
-/// The longest id of a server.
 const MAX_ID_BYTES: usize = 64;
 
 /// The parts of a prompt that another server lists and that are passed on.
@@ -74,7 +70,6 @@ impl Definition {
     }
 }
 
-/// Returns whether the other server lists an argument as sensitive.
 fn is_sensitive(prompt: &PromptInfo, argument: &str) -> bool {
     let listed = prompt.raw.get("_meta").and_then(|meta| meta.get(SENSITIVE));
     listed.and_then(|listed| listed.as_array()).is_some_and(|names| names.iter().any(|name| name == argument))
@@ -90,7 +85,6 @@ pub(crate) fn route(prompt: &PromptInfo, own: &str) -> Option<Vec<String>> {
     (!is_known && ids.len() < MAX_HOPS && ids.iter().all(|id| id.len() <= MAX_ID_BYTES)).then_some(ids)
 }
 
-/// Removes control characters, apart from line breaks and tabs, and invisible ones.
 pub(crate) fn visible(text: &str) -> String {
     stripped(text).chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

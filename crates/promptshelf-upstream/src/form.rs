@@ -88,7 +88,6 @@ fn choices(choices: &[Choice]) -> Result<Vec<core::Choice>, Refused> {
     choices.iter().map(choice).collect()
 }
 
-/// Returns a default as an argument has it.
 fn default_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), visible)
 }

@@ -108,7 +108,6 @@ impl Connection {
         Err(ClientError::LimitExceeded("the server asks again and again, and for nothing".to_owned()))
     }
 
-    /// Sends the request to an older server, with the answers so far.
     async fn replayed(
         &self,
         prompt: &str,

@@ -13,32 +13,25 @@ use crate::convert::{Schemes, usable_scheme};
 /// The most linked URIs that are remembered; later ones replace the oldest.
 const MAX_LINKED: usize = 1_000;
 
-/// The most prompts that are remembered for one URI.
 const MAX_PROMPTS: usize = 20;
 
-/// The most listed URIs.
 const MAX_LISTED: usize = 10_000;
 
 /// The longest URI, in bytes.
 const MAX_URI_BYTES: usize = 2_048;
 
-/// The known URIs of one server.
 #[derive(Debug, Default)]
 pub(crate) struct KnownResources(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The prompts whose answers have linked to a URI.
     linked: BTreeMap<Arc<str>, BTreeSet<String>>,
-    /// The linked URIs, the oldest one first.
     order: VecDeque<Arc<str>>,
     listed: HashSet<String>,
-    /// The schemes in the lists of resources and templates.
     schemes: Arc<Schemes>,
 }
 
 impl KnownResources {
-    /// Remembers the links in an answer of a prompt, whose URIs have been checked.
     pub(crate) fn note(&self, prompt: &str, messages: &[Message]) {
         let uris = messages.iter().filter_map(|message| match &message.content {
             ContentBlock::Link(link) if link.uri.len() <= MAX_URI_BYTES => Some(&*link.uri),
@@ -82,7 +75,6 @@ impl KnownResources {
         self.with(|known| (known.listed, known.schemes) = (listed, schemes.into()));
     }
 
-    /// Returns the schemes in the lists.
     pub(crate) fn schemes(&self) -> Arc<Schemes> {
         self.with(|known| Arc::clone(&known.schemes))
     }

@@ -13,7 +13,6 @@ use crate::{convert::Refused, replay::Replay};
 /// The time after which the connection for questions is closed, if it is not used.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
-/// The answer of another server, within the bounds of the client.
 pub(crate) enum Reply {
     Complete(PromptResult),
     Asked(Result<RemoteQuestion, Refused>),

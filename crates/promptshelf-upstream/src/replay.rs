@@ -28,7 +28,6 @@ pub(crate) struct Answered {
     pub(crate) response: Value,
 }
 
-/// A reason to end the request to the other server.
 pub(crate) enum Interruption {
     /// A question without an answer, and its fingerprint.
     Asked(Box<Elicitation>, String),
@@ -49,7 +48,6 @@ struct Active {
     interrupt: Option<oneshot::Sender<Interruption>>,
 }
 
-/// Ends the request when it is dropped.
 pub(crate) struct Playing<'a>(&'a Replay);
 
 impl Drop for Playing<'_> {
@@ -59,7 +57,6 @@ impl Drop for Playing<'_> {
 }
 
 impl Replay {
-    /// Begins the single request of a connection.
     pub(crate) fn begin(&self, answers: &[Answered]) -> (Playing<'_>, oneshot::Receiver<Interruption>) {
         let (interrupt, interrupted) = oneshot::channel();
         let active = Active { answers: answers.iter().cloned().collect(), interrupt: Some(interrupt) };

@@ -14,7 +14,6 @@ use crate::connection::{Connection, reason};
 /// The largest resource, in bytes.
 const MAX_RESOURCE_BYTES: usize = 16 << 20;
 
-/// The resources of one server.
 pub(crate) struct ForeignResources(pub(crate) Arc<Connection>);
 
 impl fmt::Debug for ForeignResources {
@@ -58,7 +57,6 @@ impl Connection {
     }
 }
 
-/// Returns the contents with the requested URI, or else the first ones.
 fn body(result: ReadResult, uri: &str) -> Result<ReadBody, ReadError> {
     let mut contents = result.contents;
     let at = contents.iter().position(|contents| contents.uri == uri).unwrap_or_default();

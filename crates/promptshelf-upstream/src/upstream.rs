@@ -32,10 +32,8 @@ const MIN_PAUSE: Duration = Duration::from_secs(1);
 /// The time until the list of an earlier run is served, while the server does not answer.
 const RESTORED_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest name in a reason, in characters.
 const MAX_SHOWN_NAME: usize = 60;
 
-/// The time between two looks at the file of approvals.
 const APPROVAL_PAUSE: Duration = Duration::from_secs(1);
 
 /// The address of a server, times and limits.
@@ -81,11 +79,9 @@ impl UpstreamOptions {
     }
 }
 
-/// A prompt of another server.
 struct Mirrored {
     connection: Arc<Connection>,
     name: String,
-    /// Whether its definition waits for an approval.
     waits: bool,
 }
 
@@ -119,9 +115,7 @@ struct Inner {
 struct State {
     /// The newest list, without prompts that must not be passed on.
     listed: BTreeMap<String, Listed>,
-    /// Whether this list is on disk.
     is_written: bool,
-    /// The mirrored definitions, each with whether it waits for an approval.
     mirrored: Option<BTreeMap<String, (Listed, bool)>>,
     problem: Option<(String, SystemTime)>,
     /// The reason why the newest list is not whole.
@@ -229,7 +223,6 @@ impl Upstream {
         restored.is_ok()
     }
 
-    /// Mirrors the newest list as far as it is approved.
     fn apply(&self) -> Result<bool, String> {
         let listed = self.with(|state| state.listed.clone());
         let failed = |error: std::io::Error| format!("its approvals cannot be read or written: {error}");
@@ -282,7 +275,6 @@ impl Upstream {
         Ok(has_changed)
     }
 
-    /// Returns the definition of a mirrored prompt.
     fn prompt(&self, name: &str, listed: &Listed, waits: bool) -> PromptDefinition {
         let mirrored = Mirrored { connection: Arc::clone(&self.0.connection), name: name.to_owned(), waits };
         let mut prompt = PromptDefinition::remote(name, Arc::new(mirrored));
@@ -337,7 +329,6 @@ impl Upstream {
         Ok(())
     }
 
-    /// Subscribes to changes of the list.
     fn subscribe(&self, client: Client) -> BoxFuture<'_, (Client, Changes)> {
         Box::pin(async move {
             let mut changes = client.changes();

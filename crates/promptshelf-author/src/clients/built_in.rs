@@ -1,13 +1,10 @@
 //! Names of the commands that clients have themselves. A file with such a name would stand beside the command, or take
 //! its place: Claude Code 2.1.332 runs the file.
 
-/// The commands of a client.
 #[derive(Debug)]
 struct BuiltIn {
     client: &'static str,
-    /// The version or page from which the names were read.
     source: &'static str,
-    /// The names and their other names, separated by blanks.
     names: &'static str,
 }
 

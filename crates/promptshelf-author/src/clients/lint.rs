@@ -94,7 +94,6 @@ impl Lint<'_> {
         self.found.push(Diagnostic::warning(code, place, message).help(help));
     }
 
-    /// Reports behaviour that affects the library as a whole.
     fn library(&mut self, catalog: &Catalog, fact: &Fact) {
         let library = || Location::file(&SourceText::new(".", ""));
         match fact.quirk {
@@ -233,7 +232,6 @@ impl Lint<'_> {
     }
 }
 
-/// Returns the first character of a prompt's text that a JSON string escapes.
 fn escaped(prompt: &Prompt) -> Option<Location> {
     let source = prompt.source();
     let range = body_of(prompt)?;

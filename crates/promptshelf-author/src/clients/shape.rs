@@ -7,7 +7,6 @@ use promptshelf_core::{Body, Location, MimeType, Prompt, SourceText, TemplateAna
 pub(super) struct Shape {
     /// The call that starts a second message.
     pub(super) second: Option<Location>,
-    /// The first call that starts a message of the assistant.
     pub(super) assistant: Option<Location>,
     /// The call that starts the last message, if that is one of the assistant.
     pub(super) ends_with_assistant: Option<Location>,

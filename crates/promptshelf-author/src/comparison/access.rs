@@ -6,16 +6,12 @@ use promptshelf_core::Access;
 
 use super::{Impact, Notes, enumerated, listed};
 
-/// The part of a library that rules are for.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
-    /// The subject of the difference.
     Subject,
-    /// The diagnostics of the library.
     Diagnostics,
 }
 
-/// Compares the rules for a part of a library.
 pub(super) fn compare(notes: &mut Notes<'_>, part: Part, before: &[Arc<Access>], after: &[Arc<Access>]) {
     let (is_added, is_removed) = (!implies(before, after), opens(before, after));
     let (what, [closed, opened, changed]) = match part {
@@ -34,7 +30,6 @@ pub(super) fn compare(notes: &mut Notes<'_>, part: Part, before: &[Arc<Access>],
     notes.add(impact, code, text).with("before", keys(before)).with("now", keys(after));
 }
 
-/// Adds a new subject with its rules.
 pub(super) fn new(notes: &mut Notes<'_>, rules: &[Arc<Access>]) {
     notes.add(Impact::Notice, "new", format!("is new, open to {}", described(rules))).with("now", keys(rules));
 }
@@ -51,7 +46,6 @@ fn keys(rules: &[Arc<Access>]) -> String {
     rules.join("; ")
 }
 
-/// Returns whether rules let in callers that earlier ones refused.
 pub(super) fn opens(before: &[Arc<Access>], after: &[Arc<Access>]) -> bool {
     !implies(after, before)
 }
@@ -70,7 +64,6 @@ fn implies(strict: &[Arc<Access>], other: &[Arc<Access>]) -> bool {
     })
 }
 
-/// Describes the callers that rules let in.
 pub(super) fn described(rules: &[Arc<Access>]) -> String {
     let mut conditions = Vec::new();
     for rule in rules {

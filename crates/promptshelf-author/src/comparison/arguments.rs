@@ -4,7 +4,6 @@ use promptshelf_core::{Argument, ArgumentType};
 
 use super::{AffectedCalls, Difference, Impact, Notes, changed_text, enumerated, listed, short};
 
-/// The effect of a rule for values that became stricter.
 const FAILS: &str = ": callers that send other values will fail";
 
 pub(super) fn compare(notes: &mut Notes<'_>, before: &[Argument], after: &[Argument]) {
@@ -30,7 +29,6 @@ pub(super) fn compare(notes: &mut Notes<'_>, before: &[Argument], after: &[Argum
     }
 }
 
-/// Two definitions of an argument.
 struct Arguments<'n, 'a> {
     notes: &'n mut Notes<'a>,
     old: &'n Argument,
@@ -96,7 +94,6 @@ impl Arguments<'_, '_> {
         self.notes.add(impact, code, text).with("argument", self.new.name())
     }
 
-    /// Adds a stricter rule for values.
     fn fails(&mut self, code: &'static str, text: &str) -> &mut Difference {
         let sending = AffectedCalls::Sending(self.new.name().to_owned());
         self.add(Impact::Breaking, code, format!("{text}{FAILS}")).affecting(sending)

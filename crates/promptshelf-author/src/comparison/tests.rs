@@ -21,7 +21,6 @@ fn with(argument: ArgumentDefinition) -> Catalog {
     catalog([PromptDefinition::template("review", format!("{{{{ {name} }}}}")).argument(argument)], Vec::new())
 }
 
-/// The sentences, with their impacts.
 fn words(before: &Catalog, after: &Catalog) -> Vec<(Impact, String)> {
     differences(before, after).into_iter().map(|found| (found.impact, found.text)).collect()
 }

@@ -11,7 +11,6 @@ use std::fmt;
 
 use super::ExportFormat;
 
-/// The longest excerpt of a part, in characters.
 const MAX_SHOWN: usize = 80;
 
 /// A part of a text that is more than text to a program.
@@ -109,7 +108,6 @@ pub fn active_parts_of_skill(path: &str, text: &str) -> Vec<ActivePart> {
     parts
 }
 
-/// Parts of keys that permit tools, start programs, or choose who runs the skill.
 const PERMITTING: &[&str] = &[
     "tools",
     "hook",
@@ -153,7 +151,6 @@ fn words(text: &str, mark: &str, kind: ActiveKind, parts: &mut Vec<ActivePart>) 
     }
 }
 
-/// Finds `@path` at the beginning of a word.
 fn files(text: &str, parts: &mut Vec<ActivePart>) {
     for (at, _) in text.match_indices('@') {
         let before = text[..at].chars().next_back();

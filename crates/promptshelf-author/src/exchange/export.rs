@@ -35,7 +35,6 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// The thing that a file is in its program, for messages.
     fn thing(self) -> &'static str {
         match self {
             ExportFormat::Claude => "commands of Claude Code",
@@ -48,7 +47,6 @@ impl ExportFormat {
         }
     }
 
-    /// The rules of placeholders that begin with `$`.
     fn rules(self) -> Option<&'static CommandRules> {
         match self {
             ExportFormat::Claude => Some(&CLAUDE_CODE),
@@ -109,7 +107,6 @@ pub struct Exported {
     pub attached: Vec<String>,
 }
 
-/// Variables that VS Code substitutes by itself, under the same names.
 const EDITOR: &[&str] = &[
     "selection",
     "selectedText",
@@ -210,18 +207,14 @@ fn multi_line(text: &str) -> String {
     out + "\"\"\""
 }
 
-/// The way in which the values of arguments come into a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Input {
     /// Each argument becomes a word in brackets, and nobody fills it in.
     Words,
     /// The argument with this index gets the whole text after the command; others become words in brackets.
     Text(usize),
-    /// The words after the command, by their positions.
     Positions,
-    /// The words after the command, by their names.
     Names,
-    /// The user is asked for each.
     Asked,
 }
 
@@ -246,7 +239,6 @@ impl Input {
     }
 }
 
-/// Whether a value can have several words.
 fn is_free_text(argument: &Argument) -> bool {
     let has_blank = |text: &str| text.contains(char::is_whitespace);
     match argument.choices() {
@@ -255,7 +247,6 @@ fn is_free_text(argument: &Argument) -> bool {
     }
 }
 
-/// Whether `$name` stands for the argument in every text.
 fn can_be_placeholder(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -276,7 +267,6 @@ impl Body {
         self.placeholders.push(start..self.text.len());
     }
 
-    /// Replaces a placeholder by another one.
     fn replace(&mut self, index: usize, placeholder: &str) {
         let span = self.placeholders[index].clone();
         self.text.replace_range(span.clone(), placeholder);
@@ -305,7 +295,6 @@ impl Body {
 struct Work<'p> {
     format: ExportFormat,
     input: Input,
-    /// The arguments that the text uses, in order.
     arguments: Vec<&'p Argument>,
     losses: Vec<Loss>,
 }
@@ -370,7 +359,6 @@ impl Work<'_> {
         body
     }
 
-    /// Adds the placeholder of an argument.
     fn argument(&mut self, name: &str, out: &mut Body) {
         let Some(index) = self.arguments.iter().position(|argument| argument.name() == name) else { return };
         let argument = self.arguments[index];
@@ -504,7 +492,6 @@ impl Work<'_> {
         span.end + 1
     }
 
-    /// Separates a placeholder from text around it that changes its meaning.
     fn separate(&mut self, body: &mut Body, index: usize, rules: &CommandRules) {
         let span = body.placeholders[index].clone();
         let word = body.text[span.clone()].to_owned();
@@ -532,7 +519,6 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the keys of Claude Code for arguments.
     fn argument_keys(&self) -> String {
         let hinted: Vec<String> = match self.input {
             Input::Text(only) => self.arguments.get(only).map(|it| hint(it)).into_iter().collect(),
@@ -551,7 +537,6 @@ impl Work<'_> {
         }
     }
 
-    /// Reports the properties of arguments and the keys that the other format lacks.
     fn lose_details(&mut self, prompt: &Prompt, is_rendered: bool) {
         for argument in self.arguments.clone() {
             let definition = argument.definition();
@@ -652,7 +637,6 @@ mod tests {
         exported.text.split_once("---\n\n").map_or("", |(_, body)| body)
     }
 
-    /// Returns what a client sends for words, by its rules.
     fn sent(rules: &CommandRules, body: &str, names: &[&str], words: &[&str]) -> String {
         let mut out = String::new();
         let mut done = 0;

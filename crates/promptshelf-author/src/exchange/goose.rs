@@ -8,7 +8,6 @@ use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Constrain
 use super::{Foreign, get, lose_others, slug, stem, template, text_of};
 use promptshelf_source::syntax::{Node, Notes, parse_yaml};
 
-/// The numbers that a parameter of goose can have.
 const NUMBER: &str = r"^-?\d+(\.\d+)?$";
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {

@@ -24,12 +24,10 @@ pub(super) fn translate(body: Range<usize>, arguments: &[ArgumentDefinition], no
     work.out
 }
 
-/// An unclosed block.
 struct Open {
     name: String,
     /// The closing tag; `None` for a block that stays as text.
     end: Option<&'static str>,
-    /// Whether names inside the block refer to another value.
     is_scope: bool,
     at: Range<usize>,
 }
@@ -44,9 +42,7 @@ struct Work<'t, 'n, 's> {
     notes: &'n mut Notes<'s>,
 }
 
-/// One `{{…}}`.
 struct Tag<'t> {
-    /// The text between the braces.
     inside: &'t str,
     span: Range<usize>,
     is_comment: bool,
@@ -88,7 +84,6 @@ impl<'t> Work<'t, '_, '_> {
         self.notes.warning(Code::NotSupported, &span, message);
     }
 
-    /// Reports a tag and copies it as text.
     fn keep(&mut self, tag: &Tag<'_>, message: &str) {
         self.lose(&tag.span, message);
         let written = template::literal(&self.text[tag.span.clone()]);

@@ -8,7 +8,6 @@ use promptshelf_core::{Body, BodyPiece, Code, SourceText};
 use super::{Foreign, ImportFormat, entries, lose_others, slug, template};
 use promptshelf_source::syntax::{Node, Notes, keys_of, parse_prompt};
 
-/// Keys with an equivalent in our format.
 const KNOWN_KEYS: &[&str] =
     &["name", "title", "description", "argument-hint", "version", "messages", "prompt", "testData"];
 

@@ -2,7 +2,6 @@
 
 use promptshelf_core::{BodyPiece, Role, Select, Words};
 
-/// The delimiters that open a tag or a comment.
 const OPENINGS: &[&str] = &["{{", "{%", "{#"];
 
 /// Returns a template that renders exactly this text.
@@ -32,12 +31,10 @@ pub(super) fn literal(text: &str) -> String {
     out
 }
 
-/// Returns a string literal of the template language.
 pub(super) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Returns a line that starts a message of this role.
 pub(super) fn role(role: Role) -> String {
     format!("{{{{ role(\"{}\") }}}}\n", role.as_str())
 }

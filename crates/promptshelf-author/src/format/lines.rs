@@ -4,9 +4,7 @@ use promptshelf_source::syntax::{Entry, Node, Value};
 
 use super::SCHEMA;
 
-/// A key with all lines that belong to it.
 pub(super) struct Block {
-    /// Comments and blank lines before it.
     pub(super) lead: String,
     pub(super) body: String,
     pub(super) rank: usize,
@@ -101,7 +99,6 @@ pub(super) fn written(body: &str, text: &str, entry: &Entry) -> Option<String> {
     Some(format!("{key}: {value}{rest}\n"))
 }
 
-/// Formats a list of scalars in brackets.
 fn in_brackets(written: &str, items: &[Node], text: &str) -> Option<String> {
     if !(written.starts_with('[') && written.ends_with(']')) {
         return None;

@@ -35,7 +35,6 @@ use crate::schema;
 pub struct Analyzer {
     workspace: Workspace,
     library: AnalyzedLibrary,
-    /// The catalog of the saved files, and their state.
     saved: (Catalog, Option<Fingerprint>),
 }
 

@@ -77,7 +77,6 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
     list.items
 }
 
-/// Returns whether a key is an alias that is written differently in YAML.
 fn is_of_toml(key: &str) -> bool {
     ["min-length", "max-length"].contains(&key)
 }
@@ -107,7 +106,6 @@ fn prompts(workspace: &Workspace, list: &mut List<'_>) {
     }
 }
 
-/// Adds the placeholders of another program's format.
 fn placeholders(path: &str, text: &str, cursor: &Cursor<'_>, list: &mut List<'_>) {
     let Some(words) = ForeignSyntax::for_path(path) else { return };
     let is_part = |c: char| c.is_alphanumeric() || "_${@:".contains(c);
@@ -141,7 +139,6 @@ fn strings(workspace: &Workspace, callee: &str, list: &mut List<'_>) {
     }
 }
 
-/// Describes an argument in Markdown.
 pub(super) fn about(argument: &ArgumentDefinition) -> String {
     let mut about = format!("argument · {}", argument.kind.as_str());
     match &argument.default {
@@ -179,7 +176,6 @@ impl List<'_> {
         &mut self.items[index]
     }
 
-    /// Sets the inserted text of the last item.
     fn last_inserts(&mut self, text: &str) {
         let edit = self.edit(text);
         if let Some(item) = self.items.last_mut() {

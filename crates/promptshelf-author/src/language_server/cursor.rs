@@ -4,14 +4,11 @@
 
 use std::ops::Range;
 
-/// A position in a file and the syntax around it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Cursor<'t> {
-    /// The kind of position.
     pub(super) place: Place<'t>,
     /// Bytes of the word around the position, or of the inside of the string.
     pub(super) span: Range<usize>,
-    /// The whole word.
     pub(super) word: &'t str,
     /// The position itself, in bytes.
     pub(super) offset: usize,
@@ -21,27 +18,31 @@ pub(super) struct Cursor<'t> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Place<'t> {
     /// A key; `parents` are the keys above it.
-    Key { parents: Vec<&'t str> },
+    Key {
+        parents: Vec<&'t str>,
+    },
     /// The value of the last key of `path`.
-    Value { path: Vec<&'t str> },
+    Value {
+        path: Vec<&'t str>,
+    },
     /// A string that is passed to a function, or to a statement such as `include`.
-    String { callee: &'t str },
+    String {
+        callee: &'t str,
+    },
     /// A filter: after `|`.
     Filter,
     /// A test: after `is`.
     Test,
     /// The name of an argument in a call of `prompt("name", …)`.
-    CallArgument { prompt: &'t str },
-    /// The first word of a statement.
+    CallArgument {
+        prompt: &'t str,
+    },
     Statement,
-    /// Anywhere else between a template's braces.
     Expression,
-    /// Plain text.
     Text,
 }
 
 impl Cursor<'_> {
-    /// Returns whether the word is the header of a TOML section.
     pub(super) fn is_in_brackets(&self, text: &str) -> bool {
         text[..self.span.start].ends_with('[')
     }

@@ -36,7 +36,6 @@ pub(super) fn in_yaml(text: &str, start: usize, offset: usize) -> Cursor<'_> {
     }
 }
 
-/// Returns the position at an offset of TOML.
 pub(super) fn in_toml(text: &str, offset: usize) -> Cursor<'_> {
     let line = line_start(text, offset);
     let before = &text[line..offset];
@@ -61,12 +60,10 @@ fn line_start(text: &str, offset: usize) -> usize {
     text[..offset].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Returns the column of a line's key, after the dashes of lists.
 fn depth_of(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '-']).len()
 }
 
-/// Returns the keys above a line with this indentation.
 fn above(text: &str, mut depth: usize) -> Vec<&str> {
     let mut path = Vec::new();
     for line in text.lines().rev().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
@@ -101,7 +98,6 @@ fn value<'t>(text: &'t str, path: Vec<&'t str>, offset: usize) -> Cursor<'t> {
 mod tests {
     use super::*;
 
-    /// Describes the position of the `^` in a text.
     fn shown(text: &str, at: impl Fn(&str, usize) -> Cursor<'_>) -> String {
         let offset = text.find('^').expect("a cursor");
         let whole = text.replacen('^', "", 1);

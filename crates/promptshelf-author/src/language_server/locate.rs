@@ -11,7 +11,6 @@ use super::{
     keys,
 };
 
-/// Returns the position at an offset of the file at a path.
 pub(super) fn cursor_at<'t>(path: &str, text: &'t str, offset: usize) -> Cursor<'t> {
     let offset = text.floor_char_boundary(offset.min(text.len()));
     if path == LIBRARY_FILE || path.ends_with(".toml") {
@@ -49,7 +48,6 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the word around an offset.
 fn word_around(text: &str, offset: usize, is_part: impl Fn(char) -> bool) -> Range<usize> {
     let before = text[..offset].trim_end_matches(&is_part).len();
     let after = text[offset..].len() - text[offset..].trim_start_matches(&is_part).len();
@@ -90,7 +88,6 @@ fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
     found(place, word)
 }
 
-/// Returns the quotation mark of an unclosed string, and the start of the string.
 fn unclosed(inside: &str) -> Option<(char, usize)> {
     let mut open = None;
     for (at, c) in inside.char_indices() {
@@ -117,7 +114,6 @@ fn call_of_prompt(code: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Returns the position of the `^` in a text, and the word there.
     fn place(text: &'static str) -> (String, String) {
         let offset = text.find('^').expect("a cursor");
         let whole: &'static str = Box::leak(text.replacen('^', "", 1).into_boxed_str());

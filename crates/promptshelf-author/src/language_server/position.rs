@@ -43,7 +43,6 @@ pub(super) fn uri_of(path: &Path) -> String {
     format!("file://{slash}{}", utf8_percent_encode(&path, ENCODED))
 }
 
-/// Returns the path of a file relative to a folder, with `/` as the separator.
 pub(super) fn inside(folder: &Path, file: &Path) -> Option<String> {
     let parts = file.strip_prefix(folder).ok()?.components().map(|part| match part {
         Component::Normal(name) => name.to_str(),

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// Returns the keys below a path of keys, with their descriptions.
 pub(super) fn keys<'s>(schema: &'s Value, path: &[&str]) -> Vec<(&'s str, &'s str)> {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for (key, about) in under(schema, path).into_iter().filter_map(|part| part["properties"].as_object()).flatten() {
@@ -26,7 +25,6 @@ pub(super) fn values<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s str> {
     values
 }
 
-/// Returns all schemas that apply below a path of keys.
 fn under<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s Value> {
     let mut parts = alternatives(schema);
     for key in path {
@@ -35,7 +33,6 @@ fn under<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s Value> {
     parts
 }
 
-/// Returns a schema with its alternatives and the schemas of its list items.
 fn alternatives(schema: &Value) -> Vec<&Value> {
     let others = schema["anyOf"].as_array().into_iter().flatten().chain(schema.get("items"));
     std::iter::once(schema).chain(others.flat_map(alternatives)).collect()

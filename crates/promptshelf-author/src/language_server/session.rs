@@ -22,10 +22,8 @@ use super::{
 
 pub(super) struct Session<'c> {
     connection: &'c Connection,
-    /// The folders in which libraries are looked up.
     folders: Vec<PathBuf>,
     workspaces: Vec<Workspace>,
-    /// The texts of open files, by URI.
     open: BTreeMap<String, String>,
     /// Whether something has changed since the last check.
     is_stale: bool,
@@ -37,7 +35,6 @@ impl<'c> Session<'c> {
         Session { connection, folders, workspaces: Vec::new(), open: BTreeMap::new(), is_stale: false, schemas }
     }
 
-    /// Opens the libraries of the editor's folders.
     pub(super) fn start(&mut self) {
         for folder in self.folders.clone() {
             // In other folders, a library is opened together with the first of its files.
@@ -81,7 +78,6 @@ impl<'c> Session<'c> {
         self.connection.sender.send(message).map_err(LanguageServerError::protocol)
     }
 
-    /// Checks the changed libraries and publishes their diagnostics.
     fn refresh(&mut self) -> Result<(), LanguageServerError> {
         if !std::mem::take(&mut self.is_stale) {
             return Ok(());
@@ -191,7 +187,6 @@ impl<'c> Session<'c> {
     }
 }
 
-/// Applies one change to a text.
 fn edited(mut text: String, change: Change) -> String {
     match change {
         Change::TextDocumentContentChangeWholeDocument(whole) => whole.text,

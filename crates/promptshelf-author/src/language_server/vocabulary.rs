@@ -1,6 +1,5 @@
 //! Descriptions of the words of the template language.
 
-/// Functions, with their calls.
 pub(super) const FUNCTIONS: &[(&str, &str)] = &[
     ("role", "`role(\"user\" | \"assistant\")`: starts a message of this role."),
     ("attach", "`attach(\"path or URI\")`: an image, audio or a file as a separate message."),
@@ -11,7 +10,6 @@ pub(super) const FUNCTIONS: &[(&str, &str)] = &[
     ("namespace", "`namespace(key=value)`: variables that a loop can set."),
 ];
 
-/// Filters beyond those of Jinja.
 pub(super) const FILTERS: &[(&str, &str)] = &[
     ("fence", "`fence(\"language\")`: a Markdown code block that the value cannot close."),
     ("xml", "`xml(\"tag\")`: the value between XML tags that the value cannot close."),
@@ -19,7 +17,6 @@ pub(super) const FILTERS: &[(&str, &str)] = &[
     ("json", "The value as JSON; `json(indent=2)` over several lines."),
 ];
 
-/// Words that begin a statement.
 pub(super) const STATEMENTS: &[&str] = &[
     "if",
     "elif",

@@ -21,23 +21,17 @@ use crate::review::Reviewer;
 pub(super) struct WorkspaceOptions {
     pub(super) prompt: serde_json::Value,
     pub(super) library: serde_json::Value,
-    /// Folders outside of the library that its roots may point to.
     pub(super) granted_roots: Vec<PathBuf>,
 }
 
 pub(super) struct Workspace {
-    /// The folder of all URIs.
     folder: PathBuf,
     source: Box<dyn Source>,
     /// The source, if it is a folder with unsaved files.
     directory: Option<Directory>,
-    /// The prompts as they are at present, including those with errors.
     prompts: Vec<Arc<PromptDefinition>>,
-    /// Texts that templates can include, by path.
     partials: BTreeMap<String, Arc<SourceText>>,
-    /// The prompts in their last valid versions.
     catalog: Catalog,
-    /// URIs of the files whose diagnostics are published at present.
     published: BTreeSet<String>,
     /// The schemas of prompt files and of `promptshelf.toml`.
     schemas: WorkspaceOptions,
@@ -85,12 +79,10 @@ impl Workspace {
         &self.catalog
     }
 
-    /// Returns the URI of a file.
     pub(super) fn uri(&self, path: &str) -> String {
         position::uri_of(&self.folder.join(path))
     }
 
-    /// Returns the texts that templates can include.
     pub(super) fn partials(&self) -> impl Iterator<Item = &Arc<SourceText>> {
         self.partials.values()
     }
@@ -112,7 +104,6 @@ impl Workspace {
         }
     }
 
-    /// Returns the keys that are allowed below others in a file, with their descriptions.
     pub(super) fn keys(&self, path: &str, within: &[&str]) -> Vec<(String, String)> {
         let owned = |(key, about): (&str, &str)| (key.to_owned(), about.to_owned());
         match ForeignSyntax::for_path(path) {
@@ -122,7 +113,6 @@ impl Workspace {
         }
     }
 
-    /// Returns the allowed words for a key.
     pub(super) fn values(&self, path: &str, key: &[&str]) -> Vec<String> {
         match ForeignSyntax::for_path(path) {
             Some(_) => Vec::new(),
@@ -150,7 +140,6 @@ impl Workspace {
         by_file
     }
 
-    /// Reads and checks the library, and returns its diagnostics.
     pub(super) fn diagnose(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
         // A read that does not name a known state always returns a snapshot.
         let definitions =
@@ -182,7 +171,6 @@ impl Workspace {
         chosen.map(converted).collect()
     }
 
-    /// Replaces the last valid versions of the prompts.
     pub(super) fn set_catalog(&mut self, catalog: Catalog) {
         self.catalog = catalog;
     }
@@ -225,7 +213,6 @@ impl Workspace {
     }
 }
 
-/// An error of a partial as a prompt shows it that includes the partial.
 fn seen_from(found: &Diagnostic, include: &Location) -> Diagnostic {
     let (path, (line, _)) = (&found.location.source.path, found.location.line_column());
     let message = format!("in {path}, line {line}: {}", found.message);

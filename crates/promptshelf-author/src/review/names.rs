@@ -38,7 +38,6 @@ pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Reports every prompt whose name has the same normal form as an earlier one.
 fn pairs(
     prompts: &PromptList,
     form: impl Fn(&str) -> String,
@@ -64,7 +63,6 @@ fn pairs(
     }
 }
 
-/// Returns a name as the strictest clients change it.
 fn mangled(name: &str) -> String {
     let normal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
     name.chars().map(normal).collect()

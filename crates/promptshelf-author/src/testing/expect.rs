@@ -40,7 +40,6 @@ pub(super) fn success_or_error(
     }
 }
 
-/// Compares the messages with the expectations of a test.
 pub(super) fn messages(test: &TestDefinition, messages: &[Message]) -> Vec<Mismatch> {
     let mut mismatches = Vec::new();
     let text = all_text(messages);
@@ -70,7 +69,6 @@ fn sequence(what: &str, expected: &[&str], found: &[&str]) -> Option<Mismatch> {
     Some(Mismatch::new(format!("the {what} differ:"), format!("-{}\n+{}", expected.join(", "), found.join(", "))))
 }
 
-/// Returns the text of all blocks, separated by blank lines.
 fn all_text(messages: &[Message]) -> String {
     let text = |message: &Message| match &message.content {
         ContentBlock::Text(text) => text.text.clone(),
@@ -85,7 +83,6 @@ fn all_text(messages: &[Message]) -> String {
     texts.join("\n\n")
 }
 
-/// Compares completions with the expectations of a test.
 pub(super) fn completions(test: &CompletionTest, answer: Result<Vec<String>, TargetError>) -> Vec<Mismatch> {
     let suggested = match answer {
         Ok(values) => values,

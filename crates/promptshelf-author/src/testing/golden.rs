@@ -12,23 +12,19 @@ use similar::TextDiff;
 
 use super::outcome::Mismatch;
 
-/// The place of the golden files.
 #[derive(Debug)]
 pub(super) enum GoldenFiles {
-    /// The library's folder.
     Folder(PathBuf),
     /// The library's files, which cannot be written.
     Tree(MemoryTree),
 }
 
-/// One golden file.
 pub(super) struct GoldenFile {
     /// Relative to the tree, if it is in memory.
     pub(super) path: PathBuf,
 }
 
 impl GoldenFile {
-    /// Returns the file of this name next to a prompt file of the library.
     pub(super) fn beside(files: &GoldenFiles, prompt: &str, name: &str) -> GoldenFile {
         let beside = Path::new(prompt).parent().unwrap_or(Path::new("")).join(name);
         match files {
@@ -46,7 +42,6 @@ impl GoldenFile {
         String::from_utf8(file.bytes().to_vec()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// Compares a transcript with the file.
     pub(super) fn compare(&self, files: &GoldenFiles, now: &str) -> Option<Mismatch> {
         let path = self.path.display();
         match self.read(files) {

@@ -40,7 +40,6 @@ struct Head {
     digest: String,
 }
 
-/// A stored answer.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) body: Vec<u8>,
@@ -61,13 +60,11 @@ impl Entry {
         SystemTime::now().duration_since(self.confirmed?).ok()
     }
 
-    /// Records a confirmation at a time.
     pub(super) fn confirm(&self, time: SystemTime) -> io::Result<()> {
         self.file.set_modified(time)
     }
 }
 
-/// The folder of a cache for one server.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -160,7 +157,6 @@ impl Folder {
         }
     }
 
-    /// Removes files above the bound, and those of processes that were killed.
     fn prune(&self) {
         let Ok(entries) = fs::read_dir(&self.path) else { return };
         let mut files = Vec::new();

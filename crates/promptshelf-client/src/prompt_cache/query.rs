@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{api::ApiRequest, model::Arguments};
 
-/// The characters of a path segment that are encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// The prompt to read: its template, or its messages with [`rendered`](PromptQuery::rendered).
@@ -53,12 +52,10 @@ impl PromptQuery {
         PromptQuery { arguments: Some(arguments), ..self }
     }
 
-    /// The name of the prompt.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the request, with a condition on the known entity tag.
     pub(super) fn request(&self, etag: Option<&str>) -> ApiRequest {
         let mut query: Vec<(Cow<'static, str>, String)> = Vec::new();
         query.extend(self.channel.iter().map(|channel| ("channel".into(), channel.clone())));

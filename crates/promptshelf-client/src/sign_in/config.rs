@@ -50,10 +50,8 @@ pub struct SignIn {
     pub(super) grant: Grant,
 }
 
-/// How tokens are obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grant {
-    /// A user signs in, in a browser.
     AuthorizationCode,
     /// The program signs in as itself (RFC 6749, section 4.4).
     ClientCredentials,

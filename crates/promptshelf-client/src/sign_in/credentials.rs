@@ -48,7 +48,6 @@ struct Record {
     client: RegisteredClient,
 }
 
-/// The client of an earlier sign-in, and the granted scopes.
 pub(super) struct EarlierSignIn {
     pub(super) client_id: String,
     pub(super) secret: Option<String>,
@@ -74,7 +73,6 @@ impl ServerCredentials {
         ServerCredentials { store, server: server.into(), client: Arc::default(), may_refresh: Arc::default(), grant }
     }
 
-    /// Sets the client that later saves store.
     pub(super) fn set_client(&self, redirect: &str, secret: Option<&str>, scopes: BTreeSet<String>) {
         let client = RegisteredClient { redirect: redirect.to_owned(), secret: secret.map(str::to_owned), scopes };
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
@@ -85,7 +83,6 @@ impl ServerCredentials {
         self.may_refresh.store(may_refresh, Ordering::Release);
     }
 
-    /// Returns the stored sign-in.
     pub(super) async fn earlier(&self) -> Result<Option<EarlierSignIn>, AuthError> {
         Ok(self.record().await?.map(|Record { credentials, client }| EarlierSignIn {
             client_id: credentials.client_id,

@@ -17,7 +17,6 @@ const MAX_METADATA_BYTES: usize = 256 << 10;
 /// The time for the metadata of an issuer, with all the URLs where it can be.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The authorization server of an MCP server.
 pub(super) struct AuthorizationServer {
     pub(super) metadata: AuthorizationMetadata,
     /// Whether the server published it. Otherwise the endpoints are defaults.
@@ -63,12 +62,10 @@ impl AuthorizationServer {
         AuthorizationServer { metadata, is_published: false }
     }
 
-    /// Returns the issuer that the server published.
     pub(super) fn issuer(&self) -> Option<&str> {
         self.metadata.issuer.as_deref().filter(|_| self.is_published)
     }
 
-    /// Returns whether it issued the credentials that were stored with this issuer.
     pub(super) fn has_issued(&self, stored_issuer: Option<&str>) -> bool {
         self.issuer().is_some() && self.issuer() == stored_issuer
     }

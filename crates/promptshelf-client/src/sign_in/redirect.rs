@@ -15,30 +15,23 @@ use url::{Url, form_urlencoded};
 
 use crate::error::ClientError;
 
-/// How long the browser may take to fetch the last page.
 const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a connection may take to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most connections at once. Any program and any page can connect to the port.
 const MAX_CONNECTIONS: usize = 16;
 
-/// A bound port.
 pub(super) struct Redirect {
     listener: TcpListener,
-    /// The redirect URI.
     pub(super) uri: String,
 }
 
-/// A port that accepts connections.
 pub(super) struct Listening {
     uri: String,
     callbacks: mpsc::Receiver<Callback>,
     accepting: JoinHandle<()>,
 }
 
-/// The redirect of the browser.
 pub(super) struct Redirected {
-    /// The URL to which the browser was redirected.
     pub(super) url: String,
     /// The error of the authorization server, if it granted nothing.
     pub(super) error: Option<String>,
@@ -101,7 +94,6 @@ impl Drop for Listening {
 }
 
 impl Redirected {
-    /// Shows the result in the browser and stops listening.
     pub(super) async fn finish(mut self, signed_in: bool) {
         self.page.send(signed_in).ok();
         tokio::time::timeout(LAST_PAGE_TIMEOUT, &mut self.accepting).await.ok();

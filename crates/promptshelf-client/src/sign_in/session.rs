@@ -26,7 +26,6 @@ use crate::{challenge::Challenge, error::ClientError, http::http_client};
 
 /// The name under which the client registers; authorization servers show it to users.
 const CLIENT_NAME: &str = "promptshelf";
-/// How long the user may take to sign in.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(600);
 /// The time for discovery and the token of a program that signs in as itself.
 const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -106,7 +105,6 @@ impl AuthSession {
         }
     }
 
-    /// Returns the HTTP client that adds the access token to requests.
     pub(crate) fn http_client(&self) -> AuthClient<reqwest::Client> {
         self.client.clone()
     }
@@ -199,7 +197,6 @@ impl AuthSession {
         Ok(())
     }
 
-    /// Requests a token for the program itself.
     async fn sign_in_as_program(&self, challenge: &Challenge) -> Result<(), ClientError> {
         let mut manager = manager(&self.url, &self.credentials).await.map_err(ClientError::sign_in)?;
         let found = AuthorizationServer::discover(&manager, Some(&challenge.header), &self.server).await?;
@@ -225,7 +222,6 @@ impl AuthSession {
         Ok(())
     }
 
-    /// Opens the page, waits for the redirect, and exchanges the code for tokens.
     async fn authorize(
         &self,
         session: AuthorizationSession,
@@ -310,7 +306,6 @@ impl AuthSession {
     }
 }
 
-/// Creates a manager with the stored credentials.
 async fn manager(url: &Url, credentials: &ServerCredentials) -> Result<AuthorizationManager, AuthError> {
     let mut manager = AuthorizationManager::new(url.clone()).await?;
     manager.set_credential_store(credentials.clone());

@@ -66,7 +66,6 @@ pub trait CredentialStore: Send + Sync + 'static {
     }
 }
 
-/// The token of one connection, which ends with it.
 #[derive(Default)]
 pub(super) struct TokenMemory(Mutex<Option<String>>);
 

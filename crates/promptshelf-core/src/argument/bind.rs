@@ -18,7 +18,6 @@ use crate::{
 /// The largest number of bytes of a caller's text that an error repeats.
 const ECHO_BYTES: usize = 64;
 
-/// The most unknown names that are compared with a missing one.
 const MAX_UNKNOWN: usize = 20;
 
 /// The arguments of a call: names and values, in the order of the request.
@@ -76,7 +75,6 @@ impl<'a> RawArguments<'a> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Returns the values by name.
     fn by_name(&self) -> HashMap<&str, &RawArgumentValue<'a>> {
         self.iter().collect()
     }
@@ -302,13 +300,11 @@ impl Argument {
         Problem { argument: self.name().to_owned(), reason }
     }
 
-    /// Validates one value by itself.
     pub(crate) fn check(&self, text: &str, value_bytes: usize) -> Result<(), Problem> {
         let checked = self.sanitized(text, value_bytes).and_then(|text| self.parse_sanitized(&text));
         checked.map(drop).map_err(|reason| self.problem(reason))
     }
 
-    /// Returns the problem of a missing value.
     pub(crate) fn missing(&self) -> Problem {
         self.problem(missing(self, &[]))
     }
@@ -328,7 +324,6 @@ impl Argument {
     }
 }
 
-/// Returns the valid values of a call, and defaults.
 pub(crate) fn bind_leniently(arguments: &[Argument], raw: &RawArguments<'_>) -> Bindings {
     let values = raw.by_name();
     let mut known = Bindings::default();
@@ -355,7 +350,6 @@ fn missing(argument: &Argument, unknown: &[&str]) -> String {
     reason
 }
 
-/// Adds an argument's description and allowed values to a sentence.
 fn described(begin: &str, argument: &Argument) -> String {
     let mut text = begin.to_owned();
     if let Some(description) = argument.description() {

@@ -16,18 +16,13 @@ pub struct Argument {
     declared: Declared,
     pattern: Option<Box<Pattern>>,
     pub(super) default: Option<Box<Value>>,
-    /// Decides whether it is asked for.
     pub(crate) condition: Option<Arc<Condition>>,
-    /// The treatment of invisible characters in its values.
     pub(crate) invisible: InvisiblePolicy,
 }
 
-/// The location of an argument's definition.
 #[derive(Clone, Debug)]
 pub(crate) enum Declared {
-    /// An argument of a prompt, at this index of its list.
     Prompt(Arc<PromptDefinition>, u32),
-    /// A definition of its own, such as a variable of a URI template.
     Alone(Arc<ArgumentDefinition>),
 }
 
@@ -40,14 +35,12 @@ impl Declared {
     }
 }
 
-/// A mistake in an argument's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArgumentFault {
     /// The part of the definition, such as `pattern`.
     pub(crate) part: &'static str,
     pub(crate) code: crate::Code,
     pub(crate) message: String,
-    /// The suggested correction.
     pub(crate) help: Option<String>,
 }
 
@@ -159,12 +152,10 @@ impl Argument {
         (argument, faults)
     }
 
-    /// Returns the parser of its values.
     pub(super) fn parser(&self) -> Parser<'_> {
         Parser { definition: self.definition(), pattern: self.pattern.as_deref() }
     }
 
-    /// Returns the choice most similar to a value.
     fn near(&self, value: &str) -> Option<String> {
         let choices = self.definition().choices.iter().map(|choice| choice.value.as_str());
         crate::nearest(value, choices).map(|near| format!("did you mean `{near}`?"))
@@ -273,7 +264,6 @@ impl Argument {
     }
 }
 
-/// The beginning of a value, for a message.
 fn shortened(value: &str) -> std::borrow::Cow<'_, str> {
     const SHOWN: usize = 40;
     match value.char_indices().nth(SHOWN) {

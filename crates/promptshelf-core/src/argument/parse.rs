@@ -8,10 +8,8 @@ use crate::{
     value::Value,
 };
 
-/// Parses values of one argument.
 pub(super) struct Parser<'a> {
     pub(super) definition: &'a ArgumentDefinition,
-    /// The compiled pattern of the definition.
     pub(super) pattern: Option<&'a Pattern>,
 }
 
@@ -158,7 +156,6 @@ impl Parser<'_> {
     }
 }
 
-/// Parses a JSON array, one item per line, or comma-separated items.
 fn parse_list(text: &str) -> Result<Value, String> {
     if text.starts_with('[') {
         let items: Vec<serde_json::Value> =

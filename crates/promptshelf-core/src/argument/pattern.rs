@@ -30,7 +30,6 @@ const BUILT_BYTE: u64 = 64;
 /// The work of one visit of a state when states are visited one after the other.
 const VISIT: u64 = 8;
 
-/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     dfa: DFA,
@@ -39,7 +38,6 @@ pub(super) struct Pattern {
 /// The reason why a pattern is not accepted, and the suggested correction.
 pub(super) type PatternFault = (String, Option<String>);
 
-/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
     Found,
@@ -86,20 +84,17 @@ impl Pattern {
         self.dfa.get_nfa()
     }
 
-    /// Returns a matcher for several values.
     pub(super) fn matcher(&self) -> Matcher<'_> {
         Matcher { pattern: self, cache: self.dfa.create_cache() }
     }
 }
 
-/// Searches for a pattern.
 pub(super) struct Matcher<'a> {
     pattern: &'a Pattern,
     cache: Cache,
 }
 
 impl Matcher<'_> {
-    /// Returns whether the pattern matches anywhere in a text.
     pub(super) fn find(&mut self, text: &str) -> Match {
         self.step(text).unwrap_or_else(|| self.visit(text))
     }
@@ -148,7 +143,6 @@ impl Matcher<'_> {
         Some(if end.is_match() { Match::Found } else { Match::Missing })
     }
 
-    /// Searches by visiting each state for each character.
     fn visit(&self, text: &str) -> Match {
         let nfa = self.pattern.nfa();
         let visits = (nfa.states().len() as u64).saturating_mul(text.len() as u64);
@@ -168,7 +162,6 @@ fn too_large() -> PatternFault {
     (message, Some(SMALLER.to_owned()))
 }
 
-/// Returns the message and the help for an invalid pattern.
 fn syntax_fault(text: &str) -> PatternFault {
     // The engine's message repeats the pattern over several lines; the last line has the reason.
     let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");

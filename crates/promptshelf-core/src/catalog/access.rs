@@ -25,11 +25,9 @@ use crate::{
     resource::{Resource, Resources},
 };
 
-/// The checked rules of a catalog, with the rules for each item.
 #[derive(Debug, Default)]
 pub(crate) struct AccessTable {
     pub(super) rules: Vec<CheckedRule>,
-    /// The rules as they were declared, with the places of their folders.
     declared: Vec<AccessRule>,
     /// Each combination of rules; the first one is empty.
     sets: Vec<AccessSet>,
@@ -37,13 +35,10 @@ pub(crate) struct AccessTable {
     prompts: Vec<usize>,
     resources: Vec<usize>,
     templates: Vec<usize>,
-    /// Requirements for the files of restricted prompts, by place.
     prompt_files: HashMap<String, AccessSet>,
-    /// Indexes of the resources with a fixed URI, by the place of their file.
     fixed: HashMap<String, Vec<usize>>,
 }
 
-/// The definitions that decide about access.
 pub(crate) struct AccessInput<'a> {
     pub(crate) rules: &'a [AccessRule],
     /// All prompts, also those that cannot be served.
@@ -56,7 +51,6 @@ pub(crate) struct AccessInput<'a> {
 type PromptFile = (usize, String);
 
 impl AccessTable {
-    /// Determines the rules for each item of a catalog's lists.
     pub(crate) fn check(
         input: &AccessInput<'_>,
         prompts: &PromptList,
@@ -150,7 +144,6 @@ impl AccessTable {
         by_file
     }
 
-    /// Returns the requirements for a prompt whose file has these paths.
     fn requirements(&self, prompt: &PromptDefinition, paths: &[String]) -> AccessSet {
         let linked = &prompt.origin.linked_names;
         let fitting = self.rules.iter().filter(|rule| {
@@ -175,7 +168,6 @@ impl AccessTable {
         })
     }
 
-    /// Adds requirements to the resource at an index of the list.
     pub(crate) fn restrict_resource(&mut self, index: usize, more: &AccessSet) {
         let Some(place) = self.resources.get(index) else { return };
         let mut set = self.sets[*place].clone();
@@ -184,12 +176,10 @@ impl AccessTable {
         self.resources[index] = place;
     }
 
-    /// Returns whether lists or contents depend on the caller.
     pub(super) fn is_restricted(&self) -> bool {
         self.sets.len() > 1 || self.rules.iter().any(CheckedRule::concerns_resources)
     }
 
-    /// Returns whether some requirement may apply to a content.
     pub(super) fn restricts_contents(&self) -> bool {
         !self.sets.is_empty()
     }
@@ -202,7 +192,6 @@ impl AccessTable {
         &self.sets
     }
 
-    /// Returns the index of the rules for an item of a list.
     pub(super) fn place(&self, list: ListKind, index: usize) -> Option<usize> {
         let places = match list {
             ListKind::Prompts => &self.prompts,
@@ -212,7 +201,6 @@ impl AccessTable {
         places.get(index).copied()
     }
 
-    /// Returns whether the file at a place defines a restricted prompt.
     pub(super) fn is_prompt_file(&self, place: &str) -> bool {
         self.prompt_files.contains_key(place)
     }
@@ -222,7 +210,6 @@ impl AccessTable {
         self.rules.iter().filter(|rule| rule.fits_uri(uri)).map(|rule| Arc::clone(&rule.access)).collect()
     }
 
-    /// Returns the rules for a content, which a caller names by this URI.
     pub(super) fn content(
         &self,
         content: &Content<'_>,
@@ -238,7 +225,6 @@ impl AccessTable {
         self.of_names(&names)
     }
 
-    /// Returns the rules for the file with this path.
     pub(super) fn path(&self, path: &str, resources: &Resources, files: &LibraryFiles) -> AccessSet {
         match self.restricts_contents() {
             true => self.of_names(&self.names(resources, files).of_file(&files.links.place(path))),
@@ -254,7 +240,6 @@ impl AccessTable {
         set
     }
 
-    /// Returns the rules for the library's diagnostics.
     pub(super) fn diagnostics(&self) -> AccessSet {
         self.rules.iter().filter(|rule| rule.diagnostics).map(|rule| Arc::clone(&rule.access)).collect()
     }
@@ -274,7 +259,6 @@ impl AccessTable {
         self.rules.iter().filter(fits).map(|rule| Arc::clone(&rule.access)).collect()
     }
 
-    /// Whether both tables have the same rules for the same items.
     pub(crate) fn is_like(&self, other: &AccessTable) -> bool {
         self.sets == other.sets
             && self.prompts == other.prompts
@@ -317,7 +301,6 @@ fn rivals<'a>(
     by_name
 }
 
-/// Adds requirements that a set lacks.
 fn extend(set: &mut AccessSet, more: AccessSet) {
     for access in more {
         if !set.contains(&access) {

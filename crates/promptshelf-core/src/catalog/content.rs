@@ -44,32 +44,25 @@ pub struct ContentAccess {
 pub(super) struct Names<'c> {
     pub(super) resources: &'c Resources,
     pub(super) files: &'c LibraryFiles,
-    /// Indexes of the resources with a fixed URI, by the place of their file.
     pub(super) fixed: &'c HashMap<String, Vec<usize>>,
 }
 
-/// The names of one content.
 #[derive(Debug, Default)]
 pub(super) struct NameSet {
-    /// Paths inside the library, or absolute ones.
     pub(super) paths: Vec<String>,
     /// The names by which the library declares it: the URIs of each declaration, and the text of a template.
     pub(super) declared: Vec<DeclaredNames>,
-    /// Other URIs.
     pub(super) uris: Vec<String>,
 }
 
-/// The names that one declaration gives to a content.
 #[derive(Debug)]
 pub(super) struct DeclaredNames {
-    /// A URI, or a URI template.
     pub(super) declaration: String,
     /// URIs, with [`ANY`](super::pattern::ANY) for a part that can be any text.
     pub(super) uris: Vec<String>,
 }
 
 impl NameSet {
-    /// Returns all URIs and URI templates.
     pub(super) fn all_uris(&self) -> impl Iterator<Item = &str> {
         let declared = self.declared.iter();
         let declared = declared.flat_map(|names| [&names.declaration].into_iter().chain(&names.uris));
@@ -86,13 +79,11 @@ impl<'c> Names<'c> {
         }
     }
 
-    /// Returns the place of the file that a resource reads with these variables.
     pub(super) fn place(&self, resource: &Resource, variables: &Variables) -> Option<String> {
         let path = resource.path(&resource.bind(variables).ok()?)?;
         Some(self.files.links.place(&path).into_owned())
     }
 
-    /// Returns all names of a content.
     pub(super) fn of(&self, content: &Content<'c>) -> NameSet {
         match content {
             Content::File(file) => self.of_file(&self.files.links.place(&file.path)),
@@ -108,7 +99,6 @@ impl<'c> Names<'c> {
         }
     }
 
-    /// Returns all names of the file at a place.
     pub(super) fn of_file(&self, place: &str) -> NameSet {
         let paths = self.files.links.names(place);
         let declared = self.declared(place, &paths);

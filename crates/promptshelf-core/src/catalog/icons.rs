@@ -34,7 +34,6 @@ impl Catalog {
         catalog.shown(resource.icons(), || catalog.declared_access(resource))
     }
 
-    /// Returns the icons that an entry with these requirements shows.
     fn shown<'c>(
         &'c self,
         icons: &'c [Icon],

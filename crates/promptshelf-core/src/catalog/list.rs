@@ -68,7 +68,6 @@ impl PromptList {
         whole * PIECE + self.pieces.get(whole).map_or(0, |piece| piece.partition_point(is_before))
     }
 
-    /// Replaces a prompt by another one of the same name.
     pub(crate) fn replace(&mut self, index: usize, prompt: Arc<Prompt>) {
         if let Some(piece) = self.pieces.get_mut(index / PIECE) {
             Arc::make_mut(piece)[index % PIECE] = prompt;
@@ -84,7 +83,6 @@ impl PromptList {
 }
 
 impl PromptList {
-    /// Whether the tools of both lists have the same names, descriptions and arguments.
     pub(crate) fn has_tools_like(&self, other: &PromptList) -> bool {
         let is_tool = |prompt: &&Arc<Prompt>| prompt.definition.tool;
         let mut pieces = self.pieces.iter().zip(&other.pieces).filter(|(one, other)| !Arc::ptr_eq(one, other));

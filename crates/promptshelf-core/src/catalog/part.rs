@@ -31,7 +31,6 @@ pub struct CatalogPart {
 }
 
 impl CatalogPart {
-    /// Whether lists show the same for both, apart from prompts and resources.
     fn is_listed_like(&self, other: &CatalogPart) -> bool {
         let provenance = match (&self.catalog.provenance, &other.catalog.provenance) {
             (Some(ours), Some(theirs)) => ours.is_listed_like(theirs),
@@ -118,7 +117,6 @@ impl Catalog {
             && self.parts.iter().zip(&*other.parts).all(|(ours, theirs)| ours.is_listed_like(theirs))
     }
 
-    /// Returns the requirements of the diagnostics of all parts.
     pub(super) fn diagnostics_of_parts(&self) -> AccessSet {
         let mut all = AccessSet::new();
         for access in self.parts.iter().flat_map(|part| part.catalog.diagnostics_access()) {

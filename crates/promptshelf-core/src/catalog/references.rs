@@ -20,7 +20,6 @@ use crate::{
     template::lint::NamePart,
 };
 
-/// Collects the prompts that refer to each file.
 pub(crate) fn references(prompts: &PromptList, files: &LibraryFiles) -> References {
     let mut found = Collector { files, matches: HashMap::new() };
     let mut references: HashMap<String, Vec<u32>> = HashMap::new();
@@ -41,7 +40,6 @@ struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// Adds the files that a prompt and those that it calls attach or link.
     fn add(&mut self, prompt: &'a Prompt, paths: &mut BTreeSet<String>) {
         self.add_own(prompt, paths);
         for called in prompt.uses().prompts.values() {
@@ -49,7 +47,6 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds everything that a prompt and those that it calls are made from.
     fn add_all(&mut self, prompt: &'a Prompt, catalog: &Catalog, paths: &mut BTreeSet<String>) {
         let Uses { partials, resources, prompts, .. } = prompt.uses();
         paths.insert(prompt.source().path.to_string());
@@ -132,7 +129,6 @@ impl Catalog {
         }
     }
 
-    /// Returns the path of the file that a URI is read from.
     fn file_of(&self, uri: &str) -> Option<String> {
         let (resource, variables) = self.find_resource(uri)?;
         resource.path(&resource.bind(&variables).ok()?)
@@ -174,7 +170,6 @@ pub(crate) fn glob_of(name: &[NamePart], definition: &PromptDefinition) -> Optio
     Some(glob)
 }
 
-/// Escapes a value inside an alternation.
 fn escaped(value: &str) -> String {
     globset::escape(value).replace(',', "[,]")
 }

@@ -19,10 +19,8 @@ use crate::{
     template::Lint,
 };
 
-/// The largest number of files whose names are compared with the rules.
 const MAX_COMPARED: usize = 20_000;
 
-/// Reports doubtful rules, and prompts that give callers restricted content.
 pub(crate) fn review(
     table: &AccessTable,
     input: &AccessInput<'_>,
@@ -43,7 +41,6 @@ pub(crate) fn review(
     }
 }
 
-/// Reports the restricted content that the prompt at an index of the list contains.
 pub(crate) fn review_prompt(
     table: &AccessTable,
     index: usize,
@@ -69,7 +66,6 @@ pub(crate) fn review_prompt(
     }
 }
 
-/// Whether a set has requirements that another one lacks.
 fn requires_more(set: &[std::sync::Arc<Access>], than: &[std::sync::Arc<Access>]) -> bool {
     !set.iter().all(|access| than.contains(access))
 }
@@ -136,7 +132,6 @@ impl Reviewed<'_> {
         }
     }
 
-    /// Whether a pattern matches a URI that the library has or could have.
     fn is_resource(&self, glob: &Pattern) -> bool {
         let any = |template: &str| glob.fits(template) || glob.overlaps(&with_any(template));
         self.resources.find(&glob.text).is_some()
@@ -195,7 +190,6 @@ impl DeclaredNames {
     }
 }
 
-/// Returns a URI template with any text for its variables.
 fn with_any(template: &str) -> String {
     let mut text = String::new();
     let mut rest = template;

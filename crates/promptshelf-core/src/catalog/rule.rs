@@ -13,11 +13,9 @@ use crate::{
     diagnostic::{Code, Diagnostic},
 };
 
-/// A checked rule.
 #[derive(Debug)]
 pub(super) struct CheckedRule {
     pub(super) prompts: Vec<Pattern>,
-    /// The text before a prompt's own name.
     pub(super) prefix: String,
     pub(super) folders: Vec<Folder>,
     pub(super) tags: Vec<String>,
@@ -27,7 +25,6 @@ pub(super) struct CheckedRule {
     /// The texts of `resources`, in lower case. The template of a URI is not a valid glob for itself: `{+path}` is an
     /// alternative in a glob.
     literals: HashSet<String>,
-    /// Places of the files that a literal URI of the rule leads to.
     places: HashSet<String>,
     /// All URIs, in lower case, of other contents that a literal URI of the rule leads to.
     uris: HashSet<String>,
@@ -60,7 +57,6 @@ impl Folder {
         Folder { paths, glob: glob.map(|glob| glob.compile_matcher()) }
     }
 
-    /// Whether a path is below the folder.
     pub(super) fn contains(&self, path: &str) -> bool {
         let path = path.to_lowercase();
         let is_below = |folder: &String| {
@@ -124,14 +120,12 @@ impl CheckedRule {
         }
     }
 
-    /// Whether the rule names a prompt, or the folder of its file.
     pub(super) fn fits_prompt(&self, name: &str, tags: &[String], paths: &[String]) -> bool {
         self.fits_name(name)
             || self.tags.iter().any(|tag| tags.contains(tag))
             || paths.iter().any(|path| self.fits_path(path))
     }
 
-    /// Whether one of the patterns matches the name of a prompt.
     pub(super) fn fits_name(&self, name: &str) -> bool {
         let name = match self.prefix.as_str() {
             "" => Cow::Borrowed(name),
@@ -155,7 +149,6 @@ impl CheckedRule {
         fits(uri) || (uri.contains('%') && !is_open && decoded())
     }
 
-    /// Whether a path is below one of the folders.
     pub(super) fn fits_path(&self, path: &str) -> bool {
         self.folders.iter().any(|folder| folder.contains(path))
     }
@@ -164,7 +157,6 @@ impl CheckedRule {
         !self.resources.is_empty() || !self.folders.is_empty()
     }
 
-    /// Whether the rule fits any name of a content.
     pub(super) fn fits(&self, names: &NameSet) -> bool {
         names.all_uris().any(|uri| self.fits_uri(uri))
             || names.paths.iter().any(|path| self.fits_path(path))

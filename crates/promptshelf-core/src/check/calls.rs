@@ -14,7 +14,6 @@ use crate::{
     template::lint::PromptCall,
 };
 
-/// Checks one call, and adds the called prompt.
 pub(super) fn check(
     definition: &PromptDefinition,
     own: &Including,

@@ -21,18 +21,14 @@ use crate::{
 /// The longest chain of prompts that is followed, whatever the library allows: each link uses the stack.
 const MAX_DEPTH: usize = 64;
 
-/// The prompts of one check.
 pub(super) struct Prompts<'a> {
     definitions: &'a [Arc<PromptDefinition>],
     by_name: HashMap<&'a str, usize>,
-    /// One for each definition.
     slots: RefCell<Vec<Slot>>,
     /// Prompts under check: each includes the next one.
     open: RefCell<Vec<usize>>,
     duplicates: HashSet<String>,
-    /// The name that each file defines, of those that exclude each other.
     excluded: HashMap<(usize, String), &'a str>,
-    /// The access requirements of each broken file, by source and path.
     broken: RefCell<HashMap<(usize, String), Vec<Requirements>>>,
     drafts: &'a [BrokenFile],
     previous: &'a PromptList,
@@ -89,7 +85,6 @@ impl<'a> Prompts<'a> {
         self
     }
 
-    /// Leaves broken prompts out, whatever there was before.
     pub(super) fn without_previous(self) -> Prompts<'a> {
         Prompts { keeps_previous: false, ..self }
     }
@@ -99,7 +94,6 @@ impl<'a> Prompts<'a> {
         Prompts { is_rest_settled: true, ..Prompts::new(definitions, HashSet::new(), &[], previous) }
     }
 
-    /// Checks every prompt and returns those that can be served.
     pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
         let uris = Uris::Checked(&catalog.resources.fixed);
         let unread = about_files(diagnostics, &[Code::TooLarge, Code::Unreadable, Code::Outside, Code::NotUtf8]);
@@ -145,7 +139,6 @@ impl<'a> Prompts<'a> {
         requirements.iter().all(|one| one.leave(definition.access.as_deref()))
     }
 
-    /// Returns the prompt of the previous catalog with the same file and name.
     fn before(&self, definition: &PromptDefinition) -> Option<&'a Arc<Prompt>> {
         let found = self.previous.position(&definition.name)?;
         fn key(it: &PromptDefinition) -> (usize, &str) {
@@ -224,7 +217,6 @@ impl FindPrompt for Prompts<'_> {
     }
 }
 
-/// Returns the diagnostics of a source about whole files, by path.
 fn about_files(diagnostics: &[Diagnostic], codes: &[Code]) -> BTreeMap<String, Diagnostic> {
     let is_wanted = |found: &&Diagnostic| codes.contains(&found.code) && found.related.is_empty();
     diagnostics.iter().filter(is_wanted).map(|found| (found.location.source.path.to_string(), found.clone())).collect()

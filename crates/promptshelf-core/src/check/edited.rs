@@ -97,7 +97,6 @@ fn check_few(edited: &[Arc<PromptDefinition>], previous: &Catalog, known: &[Diag
     Some(Checked { catalog, diagnostics })
 }
 
-/// Whether a definition belongs to the file of a prompt.
 fn is_same_place(before: &Prompt, definition: &PromptDefinition) -> bool {
     let (before, now) = (&before.definition.origin, &definition.origin);
     before.from == now.from && before.source.path == now.source.path

@@ -97,7 +97,6 @@ pub fn join(own: Checked, mut parts: Vec<CatalogPart>) -> Checked {
     Checked { catalog, diagnostics: found }
 }
 
-/// Returns the served prompts by name, each with its part and its index there.
 fn prompts(parts: &[CatalogPart], found: &mut Vec<Diagnostic>) -> Vec<(usize, usize, Arc<Prompt>)> {
     let mut by_name: BTreeMap<PromptName, Vec<(usize, usize)>> = BTreeMap::new();
     for (number, part) in parts.iter().enumerate() {
@@ -136,7 +135,6 @@ fn prompts(parts: &[CatalogPart], found: &mut Vec<Diagnostic>) -> Vec<(usize, us
     prompts
 }
 
-/// Returns the served resources by URI, each with its part and its index there.
 fn resources(
     parts: &[CatalogPart],
     list: impl Fn(&Catalog) -> &Arc<[Arc<Resource>]>,
@@ -172,7 +170,6 @@ fn shown(part: &CatalogPart) -> &str {
     if part.source.is_empty() { "the server" } else { &part.source }
 }
 
-/// Returns a location with the name of the source before the path.
 fn place(part: &CatalogPart, location: Location) -> Location {
     if part.source.is_empty() {
         return location;

@@ -123,7 +123,6 @@ fn remove_repeated(diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The documented order of definitions with one name.
 const ORDER: &str = "the order is: prompt files, skills, then the folders of other programs (.agents, .claude, .github, \
                      .gemini, .opencode, .cursor, .codex)";
 
@@ -225,7 +224,6 @@ fn without_duplicates(
     selected
 }
 
-/// The definitions to check.
 #[derive(Default)]
 struct Selected {
     prompts: Vec<Arc<PromptDefinition>>,
@@ -233,6 +231,5 @@ struct Selected {
     excluded: Vec<Arc<PromptDefinition>>,
     /// Definitions that another one precedes. If that one has an error from the start, what was served of them stays.
     hidden: Vec<Arc<PromptDefinition>>,
-    /// The names of definitions that exclude each other.
     ambiguous: HashSet<String>,
 }

@@ -42,16 +42,12 @@ struct Walk<'a> {
     partials: &'a mut Vec<Arc<SourceText>>,
     found: &'a mut Vec<Diagnostic>,
     lints: Vec<(Including, Lint)>,
-    /// The partials on the way to the current one.
     path: Vec<String>,
     done: HashMap<String, Done>,
 }
 
-/// A partial that was followed before.
 struct Done {
-    /// The largest depth at which it was followed.
     depth: usize,
-    /// The partials that it includes.
     includes: Rc<[Use]>,
 }
 

@@ -110,15 +110,12 @@ pub(super) fn check(definition: Arc<PromptDefinition>, scope: &Scope<'_>) -> Res
     }
 }
 
-/// The files and prompts that a template uses, collected during its check.
 #[derive(Default)]
 struct Parts {
     uses: Uses,
-    /// Whether the template attaches or links resources of the server.
     needs_resources: bool,
 }
 
-/// Returns the location of a part of a template in its file.
 fn place(source: &Arc<SourceText>, base: usize, span: &Range<usize>) -> Location {
     Location::new(source, base + span.start..base + span.end)
 }
@@ -235,7 +232,6 @@ fn included_at(definition: &PromptDefinition, used: &Named, inside: &Location) -
     }
 }
 
-/// Checks that an attached or linked file or resource exists and may be used.
 fn target_exists(
     target: &Use,
     is_link: bool,

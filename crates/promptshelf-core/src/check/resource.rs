@@ -19,7 +19,6 @@ use crate::{
     uri_template::{UriTemplate, is_uri},
 };
 
-/// Checks every declaration and adds the valid ones to the catalog.
 pub(super) fn check_all(
     definitions: Vec<ResourceDefinition>,
     files: &mut LibraryFiles,

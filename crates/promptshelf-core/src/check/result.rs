@@ -2,7 +2,6 @@
 
 use crate::{catalog::Catalog, diagnostic::Diagnostic};
 
-/// The largest number of related locations of one diagnostic.
 const MOST_RELATED: usize = 100;
 
 /// The result of a check.
@@ -14,7 +13,6 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Sorts diagnostics and removes duplicates.
 pub(super) fn arrange(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     // A mistake in a partial is found once for each prompt that includes it.

@@ -11,9 +11,7 @@ use crate::{
     resource::Resource,
 };
 
-/// The library that prompts are checked against.
 pub(super) struct Scope<'a> {
-    /// The budget of the catalog, shared by all templates.
     pub(super) budget: Arc<Budget>,
     pub(super) files: &'a LibraryFiles,
     pub(super) uris: &'a Uris<'a>,
@@ -22,13 +20,11 @@ pub(super) struct Scope<'a> {
     pub(super) prompts: Option<&'a dyn FindPrompt>,
     /// Files that exist but were not read, with the reason.
     pub(super) unread: &'a BTreeMap<String, Diagnostic>,
-    /// Files whose content contradicts their name, with the diagnostic about the file.
     pub(super) mismatched: &'a BTreeMap<String, Diagnostic>,
 }
 
 /// The URIs of resources without a template.
 pub(super) enum Uris<'a> {
-    /// As declared, before their check.
     Declared(Vec<String>),
     Checked(&'a [Arc<Resource>]),
 }
@@ -42,21 +38,16 @@ impl Uris<'_> {
     }
 }
 
-/// Finds other prompts of the library.
 pub(super) trait FindPrompt {
-    /// Returns a prompt, checked.
     fn find(&self, name: &str, scope: &Scope<'_>) -> Result<Arc<Prompt>, Missing>;
 
-    /// Returns the name of the prompt that a file defines.
     fn name_in(&self, path: &str) -> Option<&str>;
 }
 
 /// The reason why a prompt cannot be included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// It includes itself, by way of the named prompts.
     Cycle(Vec<String>),
-    /// The chain of prompts is too long.
     TooDeep,
     /// It exists, but cannot be served.
     Broken,
@@ -93,7 +84,6 @@ impl Scope<'_> {
         Some((message, help))
     }
 
-    /// Returns another prompt of the library, checked.
     pub(super) fn prompt(&self, name: &str) -> Result<Arc<Prompt>, Missing> {
         self.prompts.ok_or(Missing::Unknown(None))?.find(name, self)
     }

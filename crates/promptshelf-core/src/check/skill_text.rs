@@ -10,7 +10,6 @@ use crate::{
     prompt::Prompt,
 };
 
-/// The longest description by the Agent Skills specification, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 1_024;
 
 /// The reason why something cannot be a skill, and what to do.
@@ -72,7 +71,6 @@ pub(super) fn of(prompt: &Prompt, name: &str, found: &mut Vec<Diagnostic>) -> Re
     Ok((text, frontmatter))
 }
 
-/// Describes an argument in one line of a list.
 fn line(argument: &Argument) -> String {
     let need = if argument.is_indispensable() { "required" } else { "optional" };
     let mut line = format!("- `<{}>` ({}, {need})", argument.name(), argument.kind().as_str());

@@ -19,7 +19,6 @@ use crate::{
 const MAX_FILES: usize = 512;
 const MAX_BYTES: usize = 16 << 20;
 
-/// The longest name by the Agent Skills specification, in characters.
 const MAX_NAME: usize = 64;
 
 /// Returns the valid skills of a catalog, without their requirements, each with the index of its prompt. Their
@@ -72,7 +71,6 @@ pub(super) fn collect(
     skills
 }
 
-/// Adds the skills to a catalog whose access rules are known.
 pub(super) fn add(catalog: &mut Catalog, skills: Vec<(usize, Skill)>) {
     if skills.is_empty() {
         return;

@@ -83,7 +83,6 @@ impl BodyPiece {
 }
 
 impl Words {
-    /// Returns the text for a value of the argument.
     pub(crate) fn of<'v>(&'v self, value: Cow<'v, str>) -> Cow<'v, str> {
         if value.trim().is_empty() {
             return Cow::Borrowed(&self.otherwise);
@@ -155,7 +154,6 @@ pub type SyncPromptFunction = dyn Fn(&Bindings) -> Result<Vec<Message>, RenderEr
 pub type AsyncPromptFunction = dyn Fn(Bindings) -> BoxFuture<'static, Result<Vec<Message>, RenderError>> + Send + Sync;
 
 impl PromptFunction {
-    /// Returns whether both are the same function object.
     pub(super) fn is_same(&self, other: &PromptFunction) -> bool {
         match (self, other) {
             (PromptFunction::Sync(a), PromptFunction::Sync(b)) => Arc::ptr_eq(a, b),

@@ -15,7 +15,6 @@ pub(crate) fn library_uri(namespace: &str, path: &str) -> String {
     format!("{LIBRARY_SCHEME}://{namespace}/{}", encoded_path(path))
 }
 
-/// Returns a path as a part of a URI.
 pub(crate) fn encoded_path(path: &str) -> percent_encoding::PercentEncode<'_> {
     percent_encoding::utf8_percent_encode(path, PATH)
 }

@@ -66,7 +66,6 @@ impl Links {
     }
 }
 
-/// Joins a folder and the rest of a path.
 fn below(folder: &str, rest: &str) -> String {
     match (folder, rest.trim_start_matches('/')) {
         (folder, "") => folder.to_owned(),

@@ -65,7 +65,6 @@ impl Origin {
 /// mistake: two allocations in all take half the memory of one for each path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
-    /// One path on each line.
     paths: Box<str>,
     /// The byte range of each path.
     ranges: Box<[Range<u32>]>,

@@ -115,7 +115,6 @@ impl PromptDefinition {
         PromptDefinition::from_source(name, Body::Template { range }, Origin::new(source))
     }
 
-    /// Returns whether another definition, read from the same text, is equal to this one.
     pub(crate) fn is_same(&self, other: &PromptDefinition) -> bool {
         let body = match (&self.body, &other.body) {
             (Body::Template { range: a }, Body::Template { range: b }) => a == b,

@@ -41,7 +41,6 @@ pub(super) fn assemble(
 }
 
 struct Assembly<'a> {
-    /// The attachments of the current prompt.
     attachments: &'a BTreeMap<String, Arc<LibraryFile>>,
     context: RenderContext<'a>,
     ledger: Ledger<'a>,
@@ -287,12 +286,10 @@ fn text_block(text: String, annotations: &Annotations) -> ContentBlock {
     ContentBlock::Text(Text { text, annotations: annotations.clone() })
 }
 
-/// The part of the budget that one assembly has used.
 struct Ledger<'b> {
     budget: &'b Budget,
     attached: usize,
     /// Bytes of the texts in links.
     linked: usize,
-    /// The budget that is left for templates.
     left: Remaining,
 }

@@ -34,13 +34,9 @@ pub(crate) struct Uses {
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) partials: Vec<Arc<SourceText>>,
     pub(crate) attachments: BTreeMap<String, Arc<LibraryFile>>,
-    /// Globs for the paths that it computes and attaches or links.
     pub(crate) globs: Vec<String>,
-    /// Whether it attaches or links a computed name.
     pub(crate) computes_names: bool,
-    /// URIs of declared resources that it attaches.
     pub(crate) resources: BTreeSet<String>,
-    /// The prompts that it calls, by name.
     pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
     /// Whether the result of the check depends on more than these, such as the server's resources.
     pub(crate) depends_on_others: bool,
@@ -51,7 +47,6 @@ pub(crate) enum CheckedBody {
     Template(Template),
     Pieces(Vec<BodyPiece>),
     Function(PromptFunction),
-    /// A prompt of a part of a joined catalog, which renders it.
     Served {
         /// The index of the part.
         part: usize,
@@ -79,7 +74,6 @@ impl Uses {
         warnings.is_empty() && !has_parts && globs.is_empty() && !computes_names && !depends_on_others
     }
 
-    /// Whether both refer to the same files and prompts, by name.
     pub(crate) fn refers_like(&self, other: &Uses) -> bool {
         self.attachments.keys().eq(other.attachments.keys())
             && self.globs == other.globs
@@ -249,7 +243,6 @@ impl Prompt {
         }
     }
 
-    /// Returns the depth of nested prompt calls, this prompt included.
     pub(crate) fn depth(&self) -> usize {
         1 + self.uses().prompts.values().map(|prompt| prompt.depth()).max().unwrap_or(0)
     }

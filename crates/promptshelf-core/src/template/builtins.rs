@@ -15,27 +15,18 @@ use super::{
     operators::{is_in, settled},
 };
 
-/// The work of calling a filter or test for one item.
 const CALL: u64 = 128;
 
-/// The work of a filter on its value.
 #[derive(Clone, Copy)]
 enum Work {
     /// The length of a text; nothing for a list.
     Length,
-    /// Each item is visited.
     Items,
-    /// A filter or test is called for each item.
     Calls,
-    /// The value is read with everything inside.
     Whole,
-    /// Each character is converted by itself.
     Characters,
-    /// The items are compared with each other.
     Sort,
-    /// Each character is searched for in the argument.
     Product,
-    /// Items are added to each other, one after the other.
     Sum,
 }
 
@@ -49,7 +40,6 @@ pub(super) enum Misfit {
 }
 
 impl Misfit {
-    /// Wraps a filter.
     pub(super) fn filter(
         self,
         filter: impl Fn(&mut State<'_, '_>, &Value, &[Value]) -> Result<Value, Error> + Send + Sync + 'static,
@@ -66,7 +56,6 @@ impl Misfit {
         }
     }
 
-    /// Wraps a test.
     fn test(self, result: Result<bool, Error>) -> Result<bool, Error> {
         match result {
             Err(error) if self.passes_over(&error) => Ok(false),
@@ -198,7 +187,6 @@ fn is_divisible(value: &Value, other: &Value) -> bool {
     f64::try_from(other.clone()).is_ok_and(|other| other != 0.0) && tests::is_divisibleby(value, other)
 }
 
-/// Wraps a filter of the engine.
 fn filter_with(
     misfit: Misfit,
     work: Work,

@@ -10,7 +10,6 @@ pub(crate) struct CompileError {
     pub(crate) message: String,
     /// Bytes of the template.
     pub(crate) span: Range<usize>,
-    /// A suggestion for the author.
     pub(crate) help: Option<String>,
 }
 

@@ -38,10 +38,8 @@ pub(crate) struct Template {
     compiled: OnceLock<Box<Compiled>>,
 }
 
-/// The compiled form of a template.
 struct Compiled {
     plain: Option<Plain>,
-    /// The engine with the template and its partials, created on first use.
     engine: OnceLock<Environment<'static>>,
 }
 
@@ -66,7 +64,6 @@ impl Template {
         self.source.text.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// Returns the engine with the template and its partials.
     fn engine<'t>(&self, compiled: &'t Compiled) -> Result<&'t Environment<'static>, RenderError> {
         if let Some(engine) = compiled.engine.get() {
             return Ok(engine);
@@ -88,7 +85,6 @@ impl Template {
         Ok(environment)
     }
 
-    /// Returns the budget of one rendering.
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -145,7 +141,6 @@ impl Template {
     }
 }
 
-/// A finished rendering of a plain template, or the engine for another one.
 enum Begun<'t> {
     Done(String),
     For(&'t Environment<'static>),

@@ -18,7 +18,6 @@ use crate::{
 /// A compiled condition, such as `language == "python"`.
 pub(crate) struct Condition {
     expression: Expression<'static, 'static>,
-    /// The names that it depends on.
     names: Vec<String>,
     text: String,
 }
@@ -46,7 +45,6 @@ impl Condition {
         Ok(Condition { expression, names, text: text.to_owned() })
     }
 
-    /// Returns the names that it depends on.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
@@ -74,10 +72,8 @@ impl Condition {
     }
 }
 
-/// The work of one character of a condition.
 const EVALUATED: u64 = 32;
 
-/// Returns the work of converting a value.
 fn conversion(value: &Value) -> u64 {
     fn json(value: &serde_json::Value) -> u64 {
         use serde_json::Value;

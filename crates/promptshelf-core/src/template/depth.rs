@@ -10,7 +10,6 @@ use minijinja::{
 
 use super::compile_error::{CompileError, bytes};
 
-/// The longest chain of operators, calls and filters in one tag.
 const MAX_CHAIN: usize = 100;
 
 /// The most `{% elif %}` that are nested in each other's `else`.
@@ -32,11 +31,9 @@ pub(super) fn check(text: &str) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// The greatest possible depth of the current expression's tree.
 #[derive(Default)]
 struct Chain {
     depth: usize,
-    /// For each open bracket, the depth at which its content begins.
     opened: Vec<usize>,
 }
 
@@ -72,7 +69,6 @@ impl Chain {
     }
 }
 
-/// The number of open `{% elif %}`.
 #[derive(Default)]
 struct Branches {
     in_tag: bool,

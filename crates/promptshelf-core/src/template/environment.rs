@@ -10,7 +10,6 @@ use super::{
 };
 use crate::value::Value;
 
-/// The functions of the template language.
 pub(super) const GLOBALS: &[&str] = &["role", "attach", "link", "prompt", "range", "dict", "namespace"];
 
 /// Filters of the engine that are not available. `safe` and `escape` concern HTML; `format` can produce a gigabyte
@@ -39,7 +38,6 @@ fn environment(misfit: Misfit) -> Environment<'static> {
     environment
 }
 
-/// A filter or a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     Filter,
@@ -85,7 +83,6 @@ pub(super) fn fault(word: Word, name: &str, arguments: &[JinjaValue], are_known:
     first
 }
 
-/// Returns the environment that all others are cloned from.
 pub(super) fn shared() -> &'static Environment<'static> {
     &BASE
 }
@@ -96,7 +93,6 @@ pub(super) fn base() -> Environment<'static> {
     BASE.clone()
 }
 
-/// The filters of the template language.
 pub(super) const FILTERS: &[&str] = &[
     "abs",
     "attr",
@@ -193,7 +189,6 @@ pub(super) const TESTS: &[&str] = &[
     "upper",
 ];
 
-/// Returns the functions of the template language.
 pub(crate) fn known_globals() -> impl Iterator<Item = &'static str> {
     GLOBALS.iter().copied()
 }
@@ -220,7 +215,6 @@ pub(super) fn fixed_globals() -> impl Iterator<Item = &'static str> {
     known_globals().filter(|name| *name != "prompt")
 }
 
-/// Returns whether a word is the name of a filter.
 pub(crate) fn is_filter(word: &str) -> bool {
     FILTERS.contains(&word)
 }
@@ -228,7 +222,6 @@ pub(crate) fn is_filter(word: &str) -> bool {
 /// A missing argument prints nothing, and so do its attributes: `{{ options.depth }}` without `options`.
 const UNDEFINED: UndefinedBehavior = UndefinedBehavior::Chainable;
 
-/// Converts a value for the engine.
 pub(super) fn to_jinja(value: &Value) -> JinjaValue {
     match value {
         Value::Text(text) => JinjaValue::from(Arc::clone(text)),

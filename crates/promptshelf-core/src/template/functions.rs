@@ -24,13 +24,10 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_function("range", range);
 }
 
-/// The longest range, as in the engine.
 const MAX_RANGE: u64 = 100_000;
 
-/// The largest number in a range.
 const MAX_NUMBER: u64 = 1 << 30;
 
-/// Returns the keyword arguments of a function.
 pub(super) fn keywords(function: &str) -> &'static [&'static str] {
     match function {
         "role" => &["audience", "priority"],

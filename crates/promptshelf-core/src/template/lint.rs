@@ -24,30 +24,21 @@ mod expression;
 
 pub(crate) use computed::NamePart;
 
-/// Names that the engine defines by itself.
 const IMPLIED: &[&str] = &["loop", "self", "super", "caller", "varargs", "kwargs"];
 
-/// Filters that mark the boundaries of a value.
 const ENCLOSING: &[&str] = &["fence", "xml", "quote", "json"];
 
-/// The names that a template uses, and its own mistakes.
 #[derive(Debug, Default)]
 pub(crate) struct Lint {
-    /// Names that neither the template nor the engine defines.
     pub(crate) variables: Vec<Use>,
-    /// Undefined names that are called.
     pub(crate) called: Vec<Use>,
     /// Names that the template defines anywhere. Its partials may use them.
     pub(crate) bound: Vec<String>,
-    /// Partials that are included.
     pub(crate) partials: Vec<Use>,
-    /// Files and URIs that are attached by a literal.
     pub(crate) attached: Vec<Use>,
-    /// Files and URIs that are linked by a literal.
     pub(crate) linked: Vec<Use>,
     /// Computed names of files and URIs that are attached or linked, for each branch of their conditions.
     pub(crate) computed: Vec<Vec<NamePart>>,
-    /// Prompts that are inserted.
     pub(crate) calls: Vec<PromptCall>,
     /// Names that are inserted neither fenced nor quoted, with the bytes of their tags.
     pub(crate) unenclosed: Vec<Use>,
@@ -58,7 +49,6 @@ pub(crate) struct Lint {
     pub(crate) syntax: Vec<CompileError>,
 }
 
-/// A name that a template uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) name: String,
@@ -66,17 +56,14 @@ pub(crate) struct Use {
     pub(crate) span: Range<usize>,
 }
 
-/// Another prompt that a template inserts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PromptCall {
     pub(crate) target: Use,
-    /// The arguments that are passed, with the values of literals.
     pub(crate) named: Vec<(Use, Option<String>)>,
     /// Whether more arguments may be passed than are written as literals.
     pub(crate) is_open: bool,
 }
 
-/// A mistake in a template by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) code: Code,
@@ -87,7 +74,6 @@ pub(crate) struct Fault {
 }
 
 impl Lint {
-    /// Analyses a template, or its readable parts.
     pub(crate) fn of(text: &str) -> Lint {
         if let Some(lint) = depth::check(text).ok().and_then(|()| Lint::walk(text)) {
             return lint;
@@ -113,7 +99,6 @@ impl Lint {
 
 struct Walker<'t> {
     text: &'t str,
-    /// The names defined at the current position, from the outermost scope inwards.
     scopes: Vec<Vec<&'t str>>,
     lint: Lint,
 }
@@ -200,7 +185,6 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Records a value that is inserted into the text.
     fn emitted(&mut self, value: &Expr<'t>) {
         let mut inner = value;
         while let Expr::Filter(filter) = inner

@@ -67,7 +67,6 @@ impl Meter {
         Arc::new(Meter { spent: AtomicU64::new(0), limit, interrupt })
     }
 
-    /// Returns the variable that passes the meter to the rendering.
     pub(super) fn variable(self: &Arc<Meter>) -> (&'static str, Value) {
         (NAME, Value::from_dyn_object(Arc::clone(self)))
     }

@@ -30,7 +30,6 @@ pub(super) fn metered(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the template of a syntax tree with its operators replaced.
 fn rewritten<'t>(tree: &Stmt<'t>, text: &'t str) -> Cow<'t, str> {
     let mut writer = Writer::new(text);
     writer.statement(tree);
@@ -61,15 +60,12 @@ pub(super) fn check<'t>(tree: &Stmt<'t>, text: &'t str) -> Result<(), CompileErr
     }
 }
 
-/// A template, and the new form of its beginning.
 struct Writer<'t> {
     text: &'t str,
     out: String,
     /// The current line of `out`, counted from one.
     line: usize,
-    /// Whether an operator has been replaced.
     is_changed: bool,
-    /// Whether the current expression is stored in a namespace.
     is_stored: bool,
 }
 
@@ -90,7 +86,6 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Begins a tag.
     fn tag(&mut self, line: u16, word: &str) {
         self.push("{% ");
         self.advance(line);
@@ -102,7 +97,6 @@ impl<'t> Writer<'t> {
         statements.iter().for_each(|statement| self.statement(statement));
     }
 
-    /// Writes a block's content and its end.
     fn body(&mut self, statements: &[Stmt<'t>], end: &str) {
         self.push(" %}");
         self.statements(statements);
@@ -244,7 +238,6 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Writes text between tags.
     fn raw(&mut self, text: &str) {
         if text.contains('{') {
             self.push("{% raw %}");
@@ -279,7 +272,6 @@ impl<'t> Writer<'t> {
         self.push("{% endif %}");
     }
 
-    /// Writes the filters of a captured block.
     fn captured(&mut self, filter: Option<&Expr<'t>>) {
         self.is_changed = true;
         self.push("__made");
@@ -361,7 +353,6 @@ impl<'t> Writer<'t> {
         self.push(")");
     }
 
-    /// Writes a part of the original.
     fn verbatim(&mut self, span: minijinja::machinery::Span) {
         self.advance(span.start_line);
         let text = self.text.get(bytes(span)).unwrap_or_default();

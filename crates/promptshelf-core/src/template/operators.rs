@@ -44,7 +44,6 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("__item", item);
 }
 
-/// The unmodified engine, for calls of its own operators.
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(Environment::new);
 
 /// Evaluates an operator of the engine. An error gets the place of the template, not of the expression.
@@ -181,7 +180,6 @@ pub(super) fn settled(state: &mut State<'_, '_>, value: Value) -> Result<Value, 
     Ok(Value::from(items))
 }
 
-/// An operand of `~`, which is copied as often as there are operators behind it.
 fn text(state: &mut State<'_, '_>, value: Value, copies: u64) -> Result<Value, Error> {
     match value.as_str() {
         Some(text) => spend(state, (text.len() as u64).saturating_mul(copies) / COPIED)?,
@@ -190,7 +188,6 @@ fn text(state: &mut State<'_, '_>, value: Value, copies: u64) -> Result<Value, E
     Ok(value)
 }
 
-/// An operand of `+`.
 fn term(state: &mut State<'_, '_>, value: Value, copies: u64) -> Result<Value, Error> {
     let work = match value.kind() {
         ValueKind::String => (value.as_str().map_or(0, str::len) as u64).saturating_mul(copies) / COPIED,
@@ -245,7 +242,6 @@ fn first_item(value: &Value) -> Option<Value> {
     }
 }
 
-/// An item of a stored list or mapping.
 fn item(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     match value.as_str() {
         Some(text) => spend(state, text.len() as u64)?,

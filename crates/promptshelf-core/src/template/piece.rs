@@ -12,19 +12,16 @@ use crate::{
 const BRIEF_STEPS: u64 = 20_000;
 const BRIEF_WORK_BYTES: u64 = 1 << 20;
 
-/// The rest of a rendering's budget, shared with all inserted prompts.
 #[derive(Clone, Debug)]
 pub(crate) struct Remaining {
     pub(crate) fuel: u64,
     pub(crate) output_bytes: usize,
     /// Bytes that operations may walk and create.
     pub(crate) work_bytes: u64,
-    /// Stops the rendering.
     pub(crate) interrupt: Option<Interrupt>,
 }
 
 impl Remaining {
-    /// Returns the whole budget.
     pub(crate) fn of(budget: &Budget) -> Remaining {
         Remaining {
             fuel: budget.fuel,
@@ -40,14 +37,12 @@ impl Remaining {
     }
 }
 
-/// A part of a rendering.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece {
     Text(String),
     Directive(Directive),
 }
 
-/// A directive of a template's function between texts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Directive {
     Role { role: Role, annotations: Annotations },
@@ -56,17 +51,14 @@ pub(crate) enum Directive {
     Prompt(Call),
 }
 
-/// A block to insert.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Attach {
-    /// A library file's path, or a URI.
     pub(crate) target: String,
     pub(crate) uri: Option<String>,
     pub(crate) mime: Option<String>,
     pub(crate) annotations: Annotations,
 }
 
-/// Another prompt to insert.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Call {
     pub(crate) name: String,
@@ -74,10 +66,8 @@ pub(crate) struct Call {
     pub(crate) arguments: Variables,
 }
 
-/// A link to insert.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Link {
-    /// A library file's path, or a URI.
     pub(crate) target: String,
     pub(crate) name: Option<String>,
     pub(crate) title: Option<String>,

@@ -15,7 +15,6 @@ use minijinja::machinery::{
 use super::{environment::GLOBALS, piece::Remaining};
 use crate::value::Value;
 
-/// Texts and arguments, in order.
 #[derive(Debug)]
 pub(super) struct Plain(Box<[Part]>);
 
@@ -35,7 +34,6 @@ impl Part {
     }
 }
 
-/// The printed form of a value.
 pub(super) enum Printed<'v> {
     Text(&'v str),
     Integer(i64),
@@ -139,7 +137,6 @@ mod tests {
         ]
     }
 
-    /// Parts of plain templates, with white space control around them.
     fn part() -> impl Strategy<Value = String> {
         prop_oneof![
             "[a-zé \n]{0,20}",

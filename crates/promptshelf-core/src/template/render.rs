@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{interrupt::Interrupt, render_error::RenderError};
 
-/// The name of the prompt's own template, next to its partials.
 pub(super) const MAIN: &str = "<prompt>";
 
 pub(super) fn render_text<'n>(
@@ -101,7 +100,6 @@ fn failure(error: &Error) -> RenderError {
     ))
 }
 
-/// A writer with a limit.
 struct Bounded {
     bytes: Vec<u8>,
     limit: usize,

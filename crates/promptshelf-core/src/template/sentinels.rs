@@ -12,7 +12,6 @@ use super::{
 const OPEN: char = '\u{FDD0}';
 const CLOSE: char = '\u{FDD1}';
 
-/// The sentinels of one rendering.
 pub(super) struct Sentinels {
     nonce: String,
     directives: Vec<Directive>,
@@ -37,7 +36,6 @@ impl Sentinels {
         Ok(state.get_or_insert_extension_with(|| Sentinels::new(random)))
     }
 
-    /// Stores a directive and returns its sentinel.
     pub(super) fn put(state: &mut State<'_, '_>, directive: Directive) -> Result<String, Error> {
         meter::spend_text(state, size_of::<Directive>() + directive.text_len())?;
         let own = Sentinels::of(state)?;

@@ -18,12 +18,10 @@ use super::{compile_error::CompileError, depth};
 /// The most errors that are reported: each requires another parse.
 const MOST: usize = 20;
 
-/// The readable part of a template, and its errors.
 pub(super) struct Readable {
     /// The text, as long as the template. Unreadable parts are blank.
     pub(super) text: String,
     pub(super) mistakes: Vec<CompileError>,
-    /// Words in the blank parts, which may define names.
     pub(super) words: Vec<String>,
 }
 
@@ -133,7 +131,6 @@ mod tests {
         assert!(["a", "b", "x", "d"].iter().all(|word| readable.words.iter().any(|known| known == word)));
     }
 
-    /// Words with a meaning in some syntax, to be combined in any order.
     const WORDS: &[&str] = &[
         "{{", "}}", "{%", "%}", "{#", "#}", "{%-", "-%}", " ", "\n", "if", "elif", "else", "endif", "for", "in",
         "endfor", "set", "=", "endset", "raw", "endraw", "macro", "(", ")", "[", "]", "{", "}", "'", "\"", "\\", "|",

@@ -20,7 +20,6 @@ pub struct HttpBody(Kind);
 #[derive(Debug)]
 enum Kind {
     Full(Full<Bytes>),
-    /// Boxed to keep the other, most frequent variant small.
     Events(Box<Events>),
 }
 

@@ -19,10 +19,8 @@ use tokio_util::sync::ReusableBoxFuture;
 
 use crate::subscription::Subscription;
 
-/// A comment line, which clients ignore.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
-/// The events of one subscription.
 pub(super) struct Events {
     /// The first bytes of the stream.
     opening: Option<Bytes>,

@@ -44,14 +44,12 @@ use crate::{
 /// costs more than it saves.
 const LARGE_BYTES: usize = 128 << 10;
 
-/// The response to a request.
 enum Output {
     Response(Answer),
     Stream(Box<Events>),
 }
 
 impl Endpoint {
-    /// Handles an HTTP request.
     pub(super) async fn respond<B: Body>(self: &Arc<Self>, request: Request<B>) -> Response<HttpBody> {
         let (head, body) = request.into_parts();
         let started = self.server.begins();
@@ -132,7 +130,6 @@ impl Endpoint {
             .unwrap_or_else(|Panicked| Err(WireError::internal().into()))
     }
 
-    /// Handles a message, or a batch of them.
     async fn message(&self, headers: &HeaderMap, caller: &Caller, bytes: &[u8]) -> Result<Response<HttpBody>, Fault> {
         match jsonrpc::parse(bytes)? {
             Incoming::One(Message::Request(request)) => Ok(self.request(headers, caller, &request).await),
@@ -143,7 +140,6 @@ impl Endpoint {
         }
     }
 
-    /// Checks the size, coding and type of a body before it is read.
     pub(super) async fn admit_body<B: Body>(&self, head: &Parts, body: Pin<&mut B>) -> Result<(), Fault> {
         if body.size_hint().lower() > self.max_body_bytes as u64 {
             return Err(self.too_large(head, body).await);
@@ -235,7 +231,6 @@ impl Endpoint {
         Ok(Output::Response(self.answer(headers, revision, asking, caller, request).await))
     }
 
-    /// Checks the headers of a modern request, after its revision and before its parameters.
     fn check_modern(&self, headers: &HeaderMap, request: &jsonrpc::Request<'_>) -> Result<(), WireError> {
         header::check_method(headers, &request.method)?;
         if !self.server.has_modern_method(&request.method) {
@@ -347,7 +342,6 @@ impl Endpoint {
         Ok(Output::Stream(Box::new(Events::new(subscription, Some(&acknowledgment), self.keep_alive, permit))))
     }
 
-    /// Opens the stream of change notifications for a legacy client.
     fn open_legacy_stream(&self, headers: &HeaderMap, caller: &Caller) -> Result<Response<HttpBody>, Fault> {
         if header::names_modern_revision(headers) {
             let message = "This protocol revision has no GET stream; use subscriptions/listen";

@@ -56,7 +56,6 @@ fn mismatch(name: &HeaderName) -> WireError {
     WireError::header_mismatch(format!("The header {name} differs from the body"))
 }
 
-/// Returns whether the headers name a modern revision.
 pub(super) fn names_modern_revision(headers: &HeaderMap) -> bool {
     headers.get_all(&PROTOCOL_VERSION).iter().any(|version| {
         version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some_and(Revision::is_modern))
@@ -93,7 +92,6 @@ pub(super) fn check_modern_notification(
     }
 }
 
-/// Returns the revision of a legacy request.
 pub(super) fn legacy_revision(headers: &HeaderMap) -> Result<Revision, WireError> {
     // Not an error code of the modern era, which a client would take for a modern server.
     let version = once(headers, &PROTOCOL_VERSION).map_err(|error| WireError::invalid_request(error.message))?;
@@ -105,12 +103,10 @@ pub(super) fn legacy_revision(headers: &HeaderMap) -> Result<Revision, WireError
     })
 }
 
-/// Checks that the header of a modern request names its method.
 pub(super) fn check_method(headers: &HeaderMap, method: &str) -> Result<(), WireError> {
     if required(headers, &METHOD)? == method { Ok(()) } else { Err(mismatch(&METHOD)) }
 }
 
-/// Checks that the header of a modern request names its prompt, tool or resource.
 pub(super) fn check_name(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), WireError> {
     let name = match method {
         "prompts/get" | "tools/call" => params.name(),
@@ -132,7 +128,6 @@ fn decoded(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(STANDARD.decode(encoded).ok()?).ok().map(Cow::Owned)
 }
 
-/// Returns whether the content type is JSON.
 pub(super) fn has_json_body(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
     let essence = value.split(';').next().unwrap_or_default();
@@ -147,7 +142,6 @@ pub(super) fn has_content_coding(headers: &HeaderMap) -> bool {
     codings.any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
 }
 
-/// Returns whether the client accepts one of the two response types.
 pub(super) fn accepts_response(headers: &HeaderMap) -> bool {
     let ranges = ["application/json", EVENT_STREAM, "*/*", "application/*", "text/*"];
     !headers.contains_key(header::ACCEPT)

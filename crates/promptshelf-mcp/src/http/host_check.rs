@@ -13,20 +13,17 @@ use http::{
 
 use super::HttpOptions;
 
-/// The names of a server on a developer's machine.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// How long a browser may cache a preflight response, in seconds.
 const PREFLIGHT_LIFETIME: &str = "7200";
 
-/// The allowed hosts and origins.
 #[derive(Clone, Debug)]
 pub(super) struct HostCheck {
     hosts: Vec<AllowedHost>,
     origins: Vec<String>,
 }
 
-/// An allowed host, on any port or on one.
 #[derive(Clone, Debug)]
 struct AllowedHost {
     host: String,
@@ -135,7 +132,6 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a He
     }
 }
 
-/// Allows a page of an origin to read the response.
 pub(super) fn allow_reading(headers: &mut HeaderMap, origin: &HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     // The headers that a page needs to sign in, to retry, and to open a stream.

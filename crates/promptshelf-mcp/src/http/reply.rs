@@ -17,7 +17,6 @@ use crate::{
     jsonrpc::Fault,
 };
 
-/// The methods of the endpoint.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -49,7 +48,6 @@ impl Denial {
     }
 }
 
-/// Adds the ID of the request that logs, records and traces show.
 pub(super) fn add_request_id(headers: &mut HeaderMap, caller: &Caller) {
     if let Some(id) = caller.request_id().and_then(|id| HeaderValue::try_from(id).ok()) {
         headers.insert(REQUEST_ID.clone(), id);

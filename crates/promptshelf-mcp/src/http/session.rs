@@ -25,19 +25,16 @@ pub(super) fn begin(headers: &mut HeaderMap) {
     headers.insert(SESSION_ID.clone(), id);
 }
 
-/// Returns whether a request has a session id.
 pub(super) fn is_named(headers: &HeaderMap) -> bool {
     headers.contains_key(&SESSION_ID)
 }
 
-/// The sessions that clients have ended most recently.
 #[derive(Debug, Default)]
 pub(super) struct EndedSessions {
     ids: Mutex<VecDeque<u128>>,
 }
 
 impl EndedSessions {
-    /// Refuses a request of an ended session.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), WireError> {
         let Some(id) = id(headers) else { return Ok(()) };
         match self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(&id) {

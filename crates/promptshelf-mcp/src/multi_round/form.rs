@@ -13,10 +13,8 @@ use crate::{
     revision::Revision,
 };
 
-/// A client's result of an elicitation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ElicitResult {
-    /// Values by field, in the form of prompt arguments.
     Accept(Variables),
     Decline,
     Cancel,
@@ -178,7 +176,6 @@ pub(crate) fn result(raw: &RawValue) -> Option<ElicitResult> {
     }
 }
 
-/// Returns a field's value in the form of a prompt argument.
 fn text(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{error_code::WireError, revision::Revision};
 
-/// Maximum number of results in one request.
 const MAX_RESPONSES: usize = 20;
 
 impl Round<'_> {
@@ -46,7 +45,6 @@ impl Round<'_> {
         Ok((input, progress.rounds))
     }
 
-    /// Writes a question of another server.
     pub(crate) fn remote_question(
         &self,
         prompt: &OpenPrompt,
@@ -116,7 +114,6 @@ fn params(form: &RemoteForm, revision: Revision) -> Value {
     params
 }
 
-/// Returns the members of a result that the protocol defines.
 fn known_members(mut result: Value) -> Value {
     let mut members = Map::new();
     for name in ["action", "content"] {

@@ -15,7 +15,6 @@ use sha2::Sha256;
 /// Maximum length of a state, in bytes.
 const MAX_STATE_BYTES: usize = 1 << 20;
 
-/// Separates these signatures from other uses of the same key.
 const PURPOSE: &[u8] = b"promptshelf requestState 3\0";
 
 const ENGINE: base64::engine::GeneralPurpose = base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -131,7 +130,6 @@ fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The request that a state belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound<'a> {
     pub(super) caller: &'a str,
@@ -168,7 +166,6 @@ pub(super) enum Refusal {
 #[derive(Serialize)]
 struct Sealed<'a> {
     expires: u64,
-    /// The digest of the prompt.
     version: String,
     progress: &'a Progress,
 }

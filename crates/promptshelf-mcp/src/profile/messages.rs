@@ -4,7 +4,6 @@ use promptshelf_core::{Annotations, ContentBlock, Message, ResourceBody, Resourc
 
 use crate::role_mark::{mark, marked};
 
-/// Replaces embedded resources and links by text.
 pub(super) fn inline(messages: &mut [Message]) {
     for message in messages {
         let text = match &message.content {
@@ -56,7 +55,6 @@ pub(super) fn flatten(messages: &mut Vec<Message>) {
     *messages = flat;
 }
 
-/// Joins consecutive texts of one role.
 pub(super) fn merge(messages: Vec<Message>) -> Vec<Message> {
     let mut merged: Vec<Message> = Vec::with_capacity(messages.len());
     for message in messages {

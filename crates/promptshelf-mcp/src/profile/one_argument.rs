@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use super::main_argument;
 
-/// Reduces the arguments of a list entry to one, whose description names the others.
 pub(super) fn list(entry: &mut Map<String, Value>, prompt: &Prompt) {
     let Some(main) = main_argument(prompt).filter(|_| prompt.arguments().len() > 1) else { return };
     let others = prompt.arguments().iter().filter(|argument| argument.name() != main.name());

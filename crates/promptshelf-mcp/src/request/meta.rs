@@ -78,17 +78,14 @@ impl<'a> RequestMeta<'a> {
         self.protocol_version.is_some() || self.client_capabilities.is_some()
     }
 
-    /// Returns the client's capabilities, as a modern request declares them.
     pub(crate) fn client_capabilities(&self) -> Option<&'a RawValue> {
         self.client_capabilities
     }
 
-    /// Returns the client program, as a modern request declares it.
     pub(crate) fn client_info(&self) -> Option<&'a RawValue> {
         self.client_info
     }
 
-    /// Returns the trace that the request belongs to.
     pub(crate) fn trace(&self) -> Option<TraceContext<'a>> {
         Some(TraceContext { parent: self.traceparent.and_then(text)?, state: self.tracestate.and_then(text) })
     }

@@ -21,7 +21,6 @@ use crate::{
     subscription::Subscription,
 };
 
-/// The state of one client's conversation.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) server: Server,
@@ -31,14 +30,11 @@ pub(super) struct Connection {
     pub(super) in_flight: InFlight,
     pub(super) elicitations: Elicitations,
     pub(super) tasks: TaskTracker,
-    /// Cancelled when the input has ended.
     pub(super) ended: CancellationToken,
 }
 
-/// The outcome of a request.
 enum Outcome {
     Answered(Answer),
-    /// A subscription, whose response follows at its end.
     Subscribed,
     Cancelled,
 }

@@ -17,7 +17,6 @@ use crate::jsonrpc::{self, Reply};
 /// The result of an elicitation, `None` for an error or the end of the conversation.
 type ElicitationResult = Option<Box<RawValue>>;
 
-/// Elicitations that wait for a response, by ID.
 #[derive(Debug, Default)]
 pub(super) struct Elicitations {
     count: AtomicU64,
@@ -54,7 +53,6 @@ impl Elicitations {
     }
 }
 
-/// Removes an elicitation when the request that waits for it is dropped.
 struct Pending<'a> {
     elicitations: &'a Elicitations,
     id: String,

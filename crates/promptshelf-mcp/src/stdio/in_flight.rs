@@ -7,10 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{error_code::WireError, jsonrpc::RequestId};
 
-/// The most requests in progress and open subscriptions.
 const MAX_IN_FLIGHT: usize = 4_096;
 
-/// Requests that wait for something, each with the token that cancels it.
 #[derive(Debug, Default)]
 pub(super) struct InFlight(Mutex<HashMap<RequestId, CancellationToken>>);
 
@@ -31,7 +29,6 @@ impl InFlight {
         Ok(())
     }
 
-    /// Adds a request, or returns the token of the one with this ID.
     pub(super) fn begin(&self, id: &RequestId) -> CancellationToken {
         self.lock().entry(id.clone()).or_default().clone()
     }

@@ -82,7 +82,6 @@ mod tests {
 
     use super::*;
 
-    /// Decodes these pieces.
     fn lines(pieces: &[&[u8]], max_bytes: usize) -> Vec<Line> {
         let (mut lines, mut bytes, mut found) = (Lines::new(max_bytes), BytesMut::new(), Vec::new());
         for piece in pieces {

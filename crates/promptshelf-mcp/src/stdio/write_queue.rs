@@ -37,9 +37,7 @@ const LINES_PER_WRITE: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct WriteQueue {
     queued: Mutex<Queued>,
-    /// Notified when there are lines, or the queue is closed.
     pushed: Notify,
-    /// Notified when lines have been written.
     written: Notify,
     closed: CancellationToken,
 }

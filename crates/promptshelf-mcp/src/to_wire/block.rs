@@ -36,7 +36,6 @@ pub fn messages_json(messages: &[Message]) -> Box<RawValue> {
     json.unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
-/// Writes a message of a prompt.
 pub(super) fn write_message(message: &Message, revision: Revision, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"role":"#);
     text::write_plain(out, message.role.as_str());
@@ -45,7 +44,6 @@ pub(super) fn write_message(message: &Message, revision: Revision, out: &mut Vec
     out.push(b'}');
 }
 
-/// Writes a content block alone.
 pub(super) fn write_block(block: &ContentBlock, revision: Revision, out: &mut Vec<u8>) {
     WireBlock::new(block, revision).write(out);
 }
@@ -106,7 +104,6 @@ impl<'a> WireBlock<'a> {
 }
 
 impl WireBlock<'_> {
-    /// Writes the block as serde does, with its own text and data in blocks.
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             WireBlock::Text(block) => {
@@ -121,7 +118,6 @@ impl WireBlock<'_> {
     }
 }
 
-/// Ends a block, with its annotations.
 fn close(annotations: Option<&WireAnnotations>, out: &mut Vec<u8>) {
     if let Some(annotations) = annotations {
         out.extend_from_slice(br#","annotations":"#);
@@ -186,7 +182,6 @@ pub(super) struct WireContents<'a> {
     meta: Option<ForeignMeta<'a>>,
 }
 
-/// `_meta` of contents that another server has.
 #[derive(Serialize)]
 struct ForeignMeta<'a> {
     #[serde(rename = "dev.promptshelf/source")]
@@ -196,7 +191,6 @@ struct ForeignMeta<'a> {
 }
 
 impl<'a> WireContents<'a> {
-    /// Marks the contents as those of a source on another server.
     pub(super) fn of_source(self, source: Option<&'a str>) -> WireContents<'a> {
         WireContents { meta: source.map(|source| ForeignMeta { source, is_foreign: true }), ..self }
     }

@@ -14,7 +14,6 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-c
 
 const CARD: &str = "application/mcp-server-card+json";
 
-/// The largest length of a title or description, in characters.
 const MAX_TEXT: usize = 100;
 
 /// A document for discovery.

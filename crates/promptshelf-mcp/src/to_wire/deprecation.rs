@@ -23,7 +23,6 @@ impl<'a> WireDeprecation<'a> {
     }
 }
 
-/// Returns the description of a list entry.
 pub(super) fn description<'a>(prompt: &Prompt, view: &View, text: Option<&'a str>) -> Option<Cow<'a, str>> {
     match view.deprecation(prompt) {
         None => text.map(Cow::Borrowed),

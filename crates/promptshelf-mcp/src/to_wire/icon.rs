@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::revision::Revision;
 
-/// An icon of the server, a prompt or a resource.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireIcon<'a> {

@@ -6,7 +6,6 @@ use serde::Serialize;
 /// The members of `_meta` that say where a prompt comes from. Authors cannot write keys with this prefix.
 #[derive(Default, Serialize)]
 pub(super) struct WireProvenance<'a> {
-    /// Whether another server has the prompt, and renders it.
     #[serde(rename = "dev.promptshelf/foreign", skip_serializing_if = "std::ops::Not::not")]
     is_foreign: bool,
     /// The servers that have passed on the prompt, this one last, so that none of them mirrors its own prompts.

@@ -26,7 +26,6 @@ pub(super) fn of_few(view: &View) -> Option<Vec<(&Arc<Prompt>, Value)>> {
     (bytes <= MOST_BYTES).then_some(schemas)
 }
 
-/// Returns the schema of a prompt's arguments.
 pub(super) fn of(prompt: &Prompt) -> Value {
     let arguments = prompt.arguments();
     let properties: Map<String, Value> =

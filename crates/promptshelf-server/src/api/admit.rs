@@ -20,7 +20,6 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// The method in the metrics of requests that are refused before their operation begins.
 const REFUSED: &str = "api";
 
 #[derive(Clone)]
@@ -29,7 +28,6 @@ pub(super) struct Checks {
     pub(super) library: Library,
 }
 
-/// Refuses foreign hosts and origins, then callers that authentication refuses, and numbers the request.
 pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let caller = head.extensions.get().cloned().unwrap_or_else(Caller::anonymous);

@@ -30,13 +30,10 @@ use super::{
 };
 use crate::{test_target::ServiceTarget, web::described_arguments};
 
-/// The most files of a request.
 const MAX_CHANGES: usize = 1_000;
 
-/// The most diagnostics of a file in the answer.
 const MAX_DIAGNOSTICS: usize = 200;
 
-/// The most files with diagnostics in the answer.
 const MAX_FILES: usize = 100;
 
 /// A position in a text, as the Language Server Protocol counts.
@@ -174,7 +171,6 @@ pub(super) async fn in_pool<T: Send + 'static>(
     })
 }
 
-/// A checked request.
 #[derive(Debug)]
 pub(super) struct Question {
     path: String,
@@ -187,7 +183,6 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Decodes the contents and checks the paths.
     pub(super) fn of(body: AnalysisBody) -> Result<Question, Problem> {
         let AnalysisBody { path, changes, complete, hover, arguments, tests } = body;
         if changes.len() > MAX_CHANGES {
@@ -206,12 +201,10 @@ impl Question {
         Ok(Question { path, texts, others, complete, hover, arguments, tests })
     }
 
-    /// The path of the file in question.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The paths of the file in question and of all unsaved files.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         let unsaved = self.texts.keys().chain(self.others.keys());
         std::iter::once(&self.path).chain(unsaved).map(String::as_str)
@@ -265,7 +258,6 @@ fn service_of(analysis: &Analysis<'_>) -> Service {
     Service::new(CatalogHandle::new(analysis.catalog().clone()))
 }
 
-/// Runs the tests of one prompt.
 fn tested(analysis: &Analysis<'_>, prompt: &Prompt, golden: MemoryTree) -> Vec<TestResult> {
     let service = service_of(analysis);
     let catalog = service.catalog();
@@ -287,7 +279,6 @@ fn tested(analysis: &Analysis<'_>, prompt: &Prompt, golden: MemoryTree) -> Vec<T
     Handle::current().block_on(run)
 }
 
-/// The prompt as the page's form needs it.
 fn described(prompt: &Prompt) -> Value {
     let argument = |argument: &Argument| {
         let definition = argument.definition();

@@ -12,13 +12,11 @@ use promptshelf_store::{ChannelName, Head, Store};
 
 use super::problem::Problem;
 
-/// The number of analyzers that stay.
 const ANALYZERS: usize = 8;
 
 /// The largest number of files of all analyzers that stay, so that the memory is bounded.
 const FILES: usize = 150_000;
 
-/// An analyzer, and the tree that it has read.
 #[derive(Debug)]
 pub(super) struct ChannelAnalyzer {
     tree: MemoryTree,
@@ -51,7 +49,6 @@ pub(super) struct EditedChannel {
 pub(super) struct EditedChannels(Mutex<VecDeque<EditedChannel>>);
 
 impl EditedChannels {
-    /// Takes the newest revision of a channel.
     pub(super) async fn newest(&self, store: &Store, channel: &ChannelName) -> Result<EditedChannel, Problem> {
         let head = store.head(channel).await?;
         let known = match self.take(channel) {

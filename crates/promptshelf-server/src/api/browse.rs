@@ -19,11 +19,8 @@ use super::{
     sides::opened,
 };
 
-/// The most folders and tags of an answer.
 const MAX_GROUPS: usize = 200;
-/// The most lines of a file.
 const MAX_LINES: usize = 3;
-/// The most characters of a line or a description.
 const MAX_CHARS: usize = 200;
 /// The longest text to search for, in bytes.
 const MAX_SEARCH: usize = 200;
@@ -237,7 +234,6 @@ fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, lim
     Browsed { revision, total, files, next, folders, tags, owners, collections }
 }
 
-/// Whether a name for people contains a text in lower case.
 fn names(prompt: &Prompt, text: &str) -> bool {
     let texts = [Some(prompt.name().as_str()), prompt.title(), prompt.description()];
     texts.into_iter().flatten().any(|name| name.to_lowercase().contains(text))

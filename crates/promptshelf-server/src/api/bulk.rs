@@ -19,7 +19,6 @@ use super::{
 /// The bytes that a page of contents has at most, unless one file is larger.
 const PAGE_BYTES: u64 = 4 << 20;
 
-/// The most paths of a request for contents.
 const MAX_PATHS: usize = 5_000;
 
 /// Which files to read.

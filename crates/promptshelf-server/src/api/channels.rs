@@ -166,7 +166,6 @@ fn known_evaluations(state: &ApiState, present: Option<&Policy>, policy: &Policy
     }
 }
 
-/// Checks that a channel exists, and returns it.
 pub(super) async fn existing(state: &ApiState, channel: &ChannelName) -> Result<ChannelInfo, Problem> {
     Ok(state.store().await?.channel(channel).await?)
 }

@@ -20,10 +20,8 @@ use super::{
 };
 use crate::preview::TreePreview;
 
-/// The most prompts that are rendered.
 const MAX_PROMPTS: usize = 100;
 
-/// The most differences in words.
 const MAX_DIFFERENCES: usize = 500;
 
 /// The most bytes of a rendering in the answer.
@@ -70,7 +68,6 @@ pub(super) async fn check(
     Ok(operation.end(answer))
 }
 
-/// Applies changes to the newest revision, under the rules of a publish.
 pub(super) fn apply(tree: &MemoryTree, changes: Vec<Change>, revision: u64) -> Result<MemoryTree, Problem> {
     let mut paths = Vec::new();
     let mut files = BTreeMap::new();
@@ -91,7 +88,6 @@ struct Checked {
     differences: Vec<Difference>,
 }
 
-/// Checks both trees, and opens them for rendering.
 fn compare(
     checker: &dyn Checker,
     before: MemoryTree,

@@ -99,12 +99,10 @@ pub(super) async fn add_comment(
     Ok(operation.end(answer))
 }
 
-/// Whether the caller is a reviewer of the channel.
 pub(super) fn may_review(operation: &Operation, roles: &[String]) -> bool {
     operation.has(Scope::Review) && operation.has_role(roles)
 }
 
-/// Checks that the caller is a reviewer or an author of the channel.
 pub(super) fn require_role(operation: &Operation, review: &[String], propose: &[String]) -> Result<(), Problem> {
     if may_review(operation, review) {
         return Ok(());

@@ -30,15 +30,10 @@ use super::{
 };
 use crate::test_target::ServiceTarget;
 
-/// The largest number of entries of a list.
 const MAX_ENTRIES: usize = 500;
-/// The most changed prompts whose tests run.
 const MAX_TESTED: usize = 200;
-/// The most files through which a prompt is affected.
 const MAX_THROUGH: usize = 20;
-/// The most prompts of a client.
 const MAX_NAMES: usize = 50;
-/// The most arguments and samples of a prompt.
 const MAX_SAMPLES: usize = 200;
 /// The most bytes of a rendering in the answer.
 const MAX_TEXT: usize = 256 << 10;
@@ -173,7 +168,6 @@ fn changed_files(before: &MemoryTree, after: &MemoryTree) -> Vec<FileChange> {
     changes
 }
 
-/// Returns the prompts whose files differ, by name.
 fn changed_prompts(before: &OpenedTree, after: &OpenedTree, files: &[FileChange]) -> Vec<ComparedPrompt> {
     let changed: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let (old, new) = (before.prompts(), after.prompts());
@@ -199,7 +193,6 @@ fn changed_prompts(before: &OpenedTree, after: &OpenedTree, files: &[FileChange]
     prompts
 }
 
-/// Runs the tests of some prompts.
 async fn outcomes(opened: &OpenedTree, names: &HashSet<&str>) -> Vec<TestOutcome> {
     let Some(preview) = &opened.preview else { return Vec::new() };
     let catalog = preview.catalog();
@@ -214,7 +207,6 @@ async fn outcomes(opened: &OpenedTree, names: &HashSet<&str>) -> Vec<TestOutcome
     outcomes
 }
 
-/// Returns the tests that fail, or whose result differs.
 fn compared_tests(before: Vec<TestOutcome>, after: Vec<TestOutcome>) -> Vec<ComparedTest> {
     let mut tests: BTreeMap<(String, String), ComparedTest> = BTreeMap::new();
     let empty = |outcome: &TestOutcome| ComparedTest {

@@ -89,10 +89,8 @@ impl Default for Referred {
     }
 }
 
-/// Decoded changes, which share the contents that they refer to.
 pub(super) struct Changes {
     pub(super) changes: Vec<Change>,
-    /// The memory of referred contents.
     pub(super) memory: Option<OwnedSemaphorePermit>,
 }
 

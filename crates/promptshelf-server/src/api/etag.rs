@@ -18,12 +18,10 @@ const CACHE_CONTROL: &str = "private, no-cache";
 pub(super) struct Tag(String);
 
 impl Tag {
-    /// Returns the tag of a file.
     pub(super) fn of_file(digest: &Digest) -> Tag {
         Tag(digest.to_string())
     }
 
-    /// Returns the tag of a JSON representation.
     pub(super) fn of(body: &[u8]) -> Tag {
         Tag(Digest::of(body).to_string())
     }
@@ -33,12 +31,10 @@ impl Tag {
     }
 }
 
-/// A condition of a request on the present tag.
 #[derive(Debug, PartialEq, Eq)]
 enum Condition {
     /// `*`: any version, as long as there is one.
     Exists,
-    /// One of these versions.
     Is(Vec<String>),
 }
 
@@ -122,7 +118,6 @@ pub(super) fn conditional(request: &HeaderMap, tag: &Tag, mut response: Response
     Ok(response)
 }
 
-/// Serializes a representation, and returns it with its tag.
 pub(super) fn represent(value: &impl Serialize) -> Result<(Vec<u8>, Tag), Problem> {
     let body = serde_json::to_vec(value).map_err(|error| {
         tracing::error!("a response of the API cannot be serialized: {error}");
@@ -158,7 +153,6 @@ pub(super) fn changed(
     self::tagged(status, value, &tag)
 }
 
-/// The answer to a change, with the tag of the changed thing.
 pub(super) fn tagged(status: StatusCode, value: &impl Serialize, tag: &Tag) -> Result<Response, Problem> {
     let (body, _) = represent(value)?;
     let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();

@@ -21,7 +21,6 @@ use super::{
     request::{ApiPath, ApiQuery, Unread},
 };
 
-/// The number of results of a page.
 const PAGE: usize = 100;
 /// The largest number of results of a page. A result has up to 256 KiB of text.
 const MAX_PAGE: usize = 100;

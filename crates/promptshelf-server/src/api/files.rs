@@ -17,7 +17,6 @@ use super::{
     request::{ApiPath, ApiQuery, page_size, page_size_up_to},
 };
 
-/// The largest number of files of a page of a tree.
 const MAX_TREE_PAGE: usize = 10_000;
 
 /// Lists the files of a revision

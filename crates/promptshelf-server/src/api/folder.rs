@@ -43,7 +43,6 @@ use crate::library::Library;
 /// The settings of a library, with access rules and possibly tokens of callers.
 const MANIFEST: &str = "promptshelf.toml";
 
-/// The ending of golden files.
 const GOLDEN: &str = ".golden.md";
 
 /// Editing of the served folder, mounted at `/api/v1/folder` by [`Options::folder`](crate::http::Options::folder).
@@ -63,7 +62,6 @@ struct FolderAnalyzers {
     granted_roots: Vec<PathBuf>,
 }
 
-/// The number of analyzers that stay.
 const ANALYZERS: usize = 2;
 
 impl FolderApi {
@@ -80,7 +78,6 @@ impl FolderApi {
         *self.analyzers.lock().unwrap_or_else(PoisonError::into_inner) = analyzers;
     }
 
-    /// Works with an analyzer of the folder.
     fn analyze<T>(&self, work: impl FnOnce(&mut Analyzer) -> T) -> T {
         let (idle, granted_roots) = {
             let mut analyzers = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +113,6 @@ impl FolderState {
         Operation::begin(self.library.service(), caller.0, self.has_sign_in, method, &[scope])
     }
 
-    /// Works with the folder on another thread.
     async fn with_files<T: Send + 'static>(
         &self,
         work: impl FnOnce(&EditableFolder) -> Result<T, EditError> + Send + 'static,
@@ -125,7 +121,6 @@ impl FolderState {
         spawn_blocking(move || work(&folder)).await.map_err(|_| Problem::internal())?.map_err(Problem::from)
     }
 
-    /// Checks the permission for the library's settings, under all their paths.
     async fn admit_path(&self, operation: &Operation, path: &str) -> Result<(), Problem> {
         if operation.has(Scope::Admin) {
             return Ok(());
@@ -144,7 +139,6 @@ impl FolderState {
     }
 }
 
-/// Returns the routes, for callers that authentication has looked at.
 pub(crate) fn routes(api: &FolderApi, library: &Library, endpoint: &HttpService, has_sign_in: bool) -> Router {
     let state = FolderState { api: api.clone(), library: library.clone(), endpoint: endpoint.clone(), has_sign_in };
     let checks = Checks { endpoint: endpoint.clone(), library: library.clone() };
@@ -357,7 +351,6 @@ async fn rename_in_folder(
     Ok(operation.end(answer))
 }
 
-/// Renames a file and every reference to it.
 fn renamed(
     folder: &EditableFolder,
     analyzer: &mut Analyzer,

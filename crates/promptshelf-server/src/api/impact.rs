@@ -9,7 +9,6 @@ use promptshelf_store::{ChannelName, UsageQuery};
 use super::{model::DifferenceInWords, operation::ApiState};
 use crate::usage::{IMPACT_WINDOW, RecentCalls, UsageReport};
 
-/// The most prompts whose figures are read one by one.
 const MAX_PROMPTS: usize = 20;
 
 /// Describes differences of a channel. Without figures, the recent calls are left out.
@@ -28,7 +27,6 @@ pub(super) async fn in_words(
     differences.into_iter().map(describe).collect()
 }
 
-/// Returns the figures of the prompts whose calls are affected.
 async fn report(state: &ApiState, differences: &[Difference]) -> Option<UsageReport> {
     let log = state.usage.as_ref()?;
     let counts = |found: &&Difference| found.subject == Subject::Prompt && found.affects != AffectedCalls::Unknown;

@@ -19,18 +19,13 @@ const TREES: usize = 4;
 /// The largest number of files of all trees that stay open, so that the memory is bounded.
 const FILES: usize = 150_000;
 
-/// The identity of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// A revision of a channel.
     Revision(ChannelName, Head),
-    /// The changes with a digest on top of a revision of a channel.
     Changed(ChannelName, Head, Digest),
 }
 
-/// A tree that has been read and checked.
 pub(super) struct OpenedTree {
-    /// The files.
     pub(super) tree: MemoryTree,
     /// The prompts; `None` for a tree that cannot be read, for which the report has a finding.
     pub(super) preview: Option<TreePreview>,
@@ -45,13 +40,11 @@ impl fmt::Debug for OpenedTree {
 }
 
 impl OpenedTree {
-    /// Returns the files of each prompt, by the prompt's name.
     pub(super) fn prompts(&self) -> BTreeMap<&str, &PromptFile> {
         self.report.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt)).collect()
     }
 }
 
-/// Recently opened trees, the newest last.
 #[derive(Debug, Default)]
 pub(super) struct OpenedTrees(Mutex<VecDeque<(Key, Arc<OpenedTree>)>>);
 
@@ -78,12 +71,10 @@ impl OpenedTrees {
 }
 
 impl Api {
-    /// Returns a known tree.
     pub(super) fn known(&self, key: &Key) -> Option<Arc<OpenedTree>> {
         self.opened.get(key)
     }
 
-    /// Reads and checks a tree for a caller.
     pub(super) async fn open(
         &self,
         caller: &Caller,

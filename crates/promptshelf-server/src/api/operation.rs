@@ -14,18 +14,12 @@ use promptshelf_store::{Actor, ChannelName, Checker, PolicyRoles, Proposal, Reas
 use super::{Api, problem::Problem};
 use crate::{channels::CallerChecker, usage::UsageLog};
 
-/// A permission that a token carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// Files, history and proposals, whatever the access rules of the library hide from others.
     Read,
-    /// Proposals.
     Propose,
-    /// Reviews.
     Review,
-    /// Publishing.
     Publish,
-    /// Results of evaluations, which open the release gate.
     Evaluate,
     /// Policies, new channels, and publishing without the policy.
     Admin,
@@ -44,7 +38,6 @@ impl Scope {
     }
 }
 
-/// The state of all handlers.
 #[derive(Clone)]
 pub(super) struct ApiState {
     pub(super) api: Api,
@@ -52,16 +45,12 @@ pub(super) struct ApiState {
     pub(super) endpoint: HttpService,
     /// Whether callers sign in. Otherwise every caller has all scopes and roles.
     pub(super) has_sign_in: bool,
-    /// The log of usage, where it is counted.
     pub(super) usage: Option<UsageLog>,
-    /// The operator's requirements for the callers of channels, by name.
     pub(super) channel_access: Arc<HashMap<String, Arc<Access>>>,
 }
 
-/// The caller of a request, from authentication.
 pub(super) type ApiCaller = Extension<Caller>;
 
-/// An admitted operation.
 #[derive(Debug)]
 pub(super) struct Operation {
     caller: Caller,
@@ -106,7 +95,6 @@ impl ApiState {
         Ok(self.api.store.get().await?)
     }
 
-    /// Returns the checker for the changes of a caller.
     pub(super) fn checker(&self, operation: &Operation) -> Arc<dyn Checker> {
         let (checker, caller) = (Arc::clone(&self.api.checker), operation.caller.clone());
         Arc::new(CallerChecker { checker, caller })
@@ -204,7 +192,6 @@ impl Operation {
         }
     }
 
-    /// Returns whether a channel is shown to the caller, as at `/channels/NAME/mcp`.
     pub(super) fn sees(&self, channel: &ChannelName) -> bool {
         self.channel_access.get(channel.as_str()).is_none_or(|access| self.caller.meets(access))
     }
@@ -217,12 +204,10 @@ impl Operation {
         Err(StoreError::NotFound { what: format!("the channel `{channel}`") }.into())
     }
 
-    /// Returns whether callers sign in.
     pub(super) fn has_sign_in(&self) -> bool {
         self.has_sign_in
     }
 
-    /// Returns whether the caller has a scope.
     pub(super) fn has(&self, scope: Scope) -> bool {
         self.has_word(scope.as_str())
     }
@@ -233,7 +218,6 @@ impl Operation {
             || self.caller.identity().is_some_and(|identity| identity.scopes.iter().any(|own| own == scope))
     }
 
-    /// Checks that the caller has all scopes.
     pub(super) fn require(&self, scopes: &[Scope]) -> Result<(), Problem> {
         if scopes.iter().all(|scope| self.has(*scope)) {
             return Ok(());
@@ -263,12 +247,10 @@ impl Operation {
         Some(Reason::new("insufficient-role", text).with("roles", roles))
     }
 
-    /// The caller, for the pool.
     pub(super) fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// The name under which the caller's changes are recorded.
     pub(super) fn name(&self) -> &str {
         self.caller.name()
     }
@@ -287,12 +269,10 @@ impl Operation {
         }
     }
 
-    /// Adds a text to the audit record.
     pub(super) fn note(&mut self, key: &'static str, text: &str) {
         self.record.note(key, text);
     }
 
-    /// Adds a number to the audit record.
     pub(super) fn note_number(&mut self, key: &'static str, number: u64) {
         self.record.note_number(key, number);
     }

@@ -191,7 +191,6 @@ impl Permission {
 }
 
 impl Operation {
-    /// Whether the caller has scopes and one of the roles of a policy.
     fn permission(&self, scopes: &[Scope], roles: &[String], what: &str) -> Permission {
         let missing: Vec<&'static str> =
             scopes.iter().filter(|scope| !self.has(**scope)).map(|scope| scope.as_str()).collect();

@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// The most files that a problem lists.
 const MAX_PATHS: usize = 100;
 
 /// The prefix of the `type` of a problem.
@@ -103,7 +102,6 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("{what} does not exist"))
     }
 
-    /// The refusal of a new file at a path that is taken.
     pub(super) fn exists(detail: impl Into<Box<str>>) -> Problem {
         Problem::new(StatusCode::CONFLICT, "exists", "The file exists", detail)
     }
@@ -139,24 +137,20 @@ impl Problem {
         Problem::new(StatusCode::PRECONDITION_FAILED, "precondition-failed", "The precondition is not met", detail)
     }
 
-    /// A failure whose cause is in the log.
     pub(super) fn internal() -> Problem {
         let detail = "Internal error; see the server's log";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", "Internal error", detail)
     }
 
-    /// The refusal of a change to a file that has another content by now.
     pub(super) fn changed(detail: impl Into<Box<str>>, content: Value, digest: Digest) -> Problem {
         let problem = Problem::new(StatusCode::PRECONDITION_FAILED, "changed", "The file has changed", detail);
         Problem { content: Some(Box::new(content)), digest: Some(Box::new(digest)), ..problem }
     }
 
-    /// The refusal of the host check.
     pub(super) fn foreign(reason: &str) -> Problem {
         Problem::new(StatusCode::FORBIDDEN, "foreign-request", "The host or origin is not allowed", reason)
     }
 
-    /// A refusal of authentication or of the reader of bodies.
     pub(super) fn denied(denial: &Denial) -> Problem {
         let (name, title) = match denial.status {
             StatusCode::UNAUTHORIZED => ("sign-in-required", "Sign-in required"),
@@ -173,7 +167,6 @@ impl Problem {
         problem
     }
 
-    /// The stable name of the problem.
     pub(super) fn name(&self) -> &'static str {
         self.extra.name
     }

@@ -25,7 +25,6 @@ use super::{
 /// The bytes after which a page of contents ends.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// The changed files after which a page of proposals ends.
 const PAGE_CHANGES: usize = 20_000;
 
 /// Lists the proposals of a channel, the newest first
@@ -284,7 +283,6 @@ pub(super) async fn publish_proposal(
     Ok(operation.end(answer))
 }
 
-/// The digest of the body is a precondition.
 fn stale(error: StoreError) -> Problem {
     match error {
         StoreError::Changed { .. } => Problem::new(
@@ -357,7 +355,6 @@ async fn publish(
     Ok(store.publish(publish, &actor, checker).await?)
 }
 
-/// The answer to a change of a proposal, with the ETag of the proposal.
 pub(super) fn respond(
     operation: &mut Operation,
     status: StatusCode,

@@ -18,10 +18,8 @@ use super::{
     request::{ApiPath, Unread},
 };
 
-/// The most unsaved files of a request.
 const MAX_CHANGES: usize = 1_000;
 
-/// A file's new path, and the new name of its prompt.
 #[derive(Debug)]
 pub(super) struct Renaming<'r> {
     from: &'r str,

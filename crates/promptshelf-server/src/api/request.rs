@@ -9,7 +9,6 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 use super::problem::Problem;
 
-/// The parameters in the path.
 pub(super) struct ApiPath<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for ApiPath<T> {

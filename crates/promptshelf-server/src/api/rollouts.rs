@@ -137,7 +137,6 @@ pub(super) async fn stop_rollout(
     Ok(operation.end(answer))
 }
 
-/// Returns the rollouts whose channels are both shown to the caller.
 async fn visible(
     state: &ApiState,
     operation: &Operation,

@@ -26,7 +26,6 @@ use super::{
 };
 use crate::{http::Options, library::Library};
 
-/// The prefix of all routes.
 const PREFIX: &str = "/api/v1";
 
 #[derive(OpenApi)]
@@ -97,7 +96,6 @@ pub(crate) fn document_route(library: &Library, endpoint: &HttpService, options:
     checked(routes, library, endpoint)
 }
 
-/// Adds the checks before every handler.
 fn checked(routes: Router, library: &Library, endpoint: &HttpService) -> Router {
     let checks = Checks { endpoint: endpoint.clone(), library: library.clone() };
     routes.layer(middleware::from_fn_with_state(checks, admit))
@@ -111,7 +109,6 @@ fn api_router() -> OpenApiRouter<ApiState> {
     OpenApiRouter::with_openapi(Document::openapi()).nest(PREFIX, described())
 }
 
-/// Adds the parts of the document that all operations share.
 fn complete(mut document: Value) -> Value {
     document["components"]["securitySchemes"]["token"] = json!({
         "type": "http",
@@ -145,7 +142,6 @@ fn complete(mut document: Value) -> Value {
     document
 }
 
-/// The operations, each described where its handler is.
 fn described() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(channels::list_channels))

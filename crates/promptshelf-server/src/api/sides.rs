@@ -17,20 +17,17 @@ use super::{
     problem::Problem,
 };
 
-/// A state of a channel, opened.
 pub(super) struct Side {
     pub(super) name: SideName,
     pub(super) opened: Arc<OpenedTree>,
 }
 
-/// Opens a revision of a channel that the caller sees.
 pub(super) async fn opened(state: &ApiState, operation: &Operation, side: &RevisionSide) -> Result<Side, Problem> {
     let sides = Sides { state, store: state.store().await?, caller: operation.caller().clone() };
     let number = sides.number(side).await?;
     sides.revision(&side.channel, number).await
 }
 
-/// Opens both sides of a comparison.
 pub(super) async fn sides(
     state: &ApiState,
     operation: &mut Operation,
@@ -96,7 +93,6 @@ pub(super) async fn sides(
     }
 }
 
-/// Checks the scope and the role of a caller who plans a change.
 async fn must_propose(state: &ApiState, operation: &Operation, channel: &ChannelName) -> Result<(), Problem> {
     operation.require(&[Scope::Read, Scope::Propose])?;
     operation.require_channel(channel)?;

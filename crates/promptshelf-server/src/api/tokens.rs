@@ -94,7 +94,6 @@ pub(super) async fn revoke_token(
     Ok(operation.end(answer))
 }
 
-/// Checks that the caller may give a token its scopes and roles.
 fn grantable(operation: &Operation, new: &NewToken) -> Result<(), Problem> {
     let reserved = [Scope::Review.as_str(), Scope::Admin.as_str()];
     let refused = |what: String| Err(Problem::not_permitted("not-grantable", what));

@@ -85,7 +85,6 @@ pub(super) async fn redeliver(
     Ok(operation.end(answer))
 }
 
-/// Returns whether the channel of an event is shown to the caller.
 fn sees(operation: &Operation, letter: &DeadLetter) -> bool {
     letter.channel.parse().is_ok_and(|channel| operation.sees(&channel))
 }

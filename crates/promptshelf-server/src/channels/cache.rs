@@ -24,7 +24,6 @@ const FORMAT: u32 = 1;
 const MANIFEST_PREFIX: &str = "channel-";
 const BLOBS: &str = "blobs";
 
-/// The copy of one channel on disk.
 #[derive(Clone, Debug)]
 pub(super) struct DiskCache {
     folder: PathBuf,

@@ -17,7 +17,6 @@ use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, St
 use super::{effects::effects, prompt_files::prompt_files};
 use crate::test_target::ServiceTarget;
 
-/// The largest number of findings in a report.
 const MAX_FINDINGS: usize = 100;
 
 /// Checks a tree as `promptshelf check` checks a folder, and runs its tests as `promptshelf test` does.
@@ -170,7 +169,6 @@ fn outcomes(catalog: Catalog, tree: &MemoryTree) -> Vec<TestOutcome> {
     })
 }
 
-/// Describes a failed test in one line.
 fn failure(outcome: &TestOutcome) -> String {
     let reasons: Vec<&str> = outcome.mismatches.iter().map(|mismatch| mismatch.message.trim_end_matches(':')).collect();
     let TestOutcome { prompt, test, location, .. } = outcome;

@@ -15,9 +15,7 @@ use super::versions::PromptVersion;
 pub(super) struct ChannelCopy {
     pub(super) head: Head,
     pub(super) tree: MemoryTree,
-    /// The digest of each file of the tree, by path.
     pub(super) digests: BTreeMap<String, Digest>,
-    /// The versions of the prompts.
     pub(super) versions: Vec<PromptVersion>,
 }
 

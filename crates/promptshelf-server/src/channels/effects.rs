@@ -10,13 +10,10 @@ use promptshelf_store::{BrokenCalls, Effect, EffectImpact};
 /// The most effects; the last one stands for the rest.
 const MAX_EFFECTS: usize = 500;
 
-/// The most subjects that a sentence names.
 const MAX_NAMED: usize = 12;
 
-/// Differences after which some callers are refused, and others may have access.
 const CHANGED: [&str; 2] = ["access-changed", "diagnostics-changed"];
 
-/// Returns the effects, the openings first.
 pub(super) fn effects((before, old): (&MemoryTree, &Catalog), (after, new): (&MemoryTree, &Catalog)) -> Vec<Effect> {
     let (opening, breaking): (Vec<_>, Vec<_>) = differences(old, new)
         .into_iter()

@@ -38,7 +38,6 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time to open the store for the first time, migrations included, and to read a delta or contents.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The number of contents in one query.
 const BLOBS_PER_QUERY: usize = 1_000;
 
 /// The channel to follow.
@@ -74,7 +73,6 @@ pub struct Follower {
     refused: Option<Head>,
     outage: Option<Outage>,
     hints: Hints,
-    /// The revision of the newest copy on disk, and the task that writes it.
     written: Option<Head>,
     writing: Option<JoinHandle<()>>,
 }
@@ -228,7 +226,6 @@ impl Follower {
         }
     }
 
-    /// Compares the heads, and reads and loads a newer revision.
     async fn follow(&mut self, loader: &Loader) -> Result<(), FollowError> {
         self.hints.start(&self.store, &self.channel);
         let store = in_time(CONNECT_TIMEOUT, self.store.get()).await?;

@@ -55,7 +55,6 @@ pub(super) fn prompt_files(catalog: &Catalog, tree: &MemoryTree) -> Vec<PromptFi
         .collect()
 }
 
-/// Returns the golden files of a prompt's tests.
 fn golden_files(prompt: &Prompt, folder: &str) -> BTreeSet<String> {
     let names = prompt.definition().tests.iter().filter_map(|test| test.golden.as_deref());
     names.map(|name| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }).collect()

@@ -19,7 +19,6 @@ use super::{
     store_handle::StoreHandle,
 };
 
-/// The time between two writes or comparisons, however many requests arrive.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 
 /// Passes requests on to the other replicas, and takes theirs. Clones are the same.

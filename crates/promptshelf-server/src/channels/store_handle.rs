@@ -11,7 +11,6 @@ pub struct StoreHandle(Arc<Inner>);
 
 struct Inner {
     url: StoreUrl,
-    /// Whether the schema is brought up to date.
     migrates: bool,
     store: Mutex<Option<Store>>,
 }

@@ -19,10 +19,8 @@ use crate::http::auth::{SharedToken, SharedTokens, StaticToken};
 /// The time between two comparisons without a hint.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The least time between two comparisons, however many hints arrive.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 
-/// The least time between two records of the use of one token.
 const RECORDED: Duration = Duration::from_mins(1);
 
 /// The prefix of the names of callers with a token of the store. A name of the sign-in cannot be taken with one: rules of
@@ -35,7 +33,6 @@ pub struct TokenFollower {
     store: StoreHandle,
     tokens: SharedTokens,
     known: Option<TokenState>,
-    /// When the use of each token was last recorded.
     recorded: HashMap<u64, Instant>,
     /// Uses that are not recorded yet.
     used: BTreeMap<u64, SystemTime>,

@@ -6,7 +6,6 @@ use promptshelf_core::{PromptProvenance, Provenance};
 use promptshelf_store::{ChannelName, Digest, Head, HistoryQuery, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-/// The number of revisions in one query, the most that a store returns.
 const PAGE: usize = 1_000;
 
 /// The version of a prompt in a revision.
@@ -58,12 +57,10 @@ pub(super) async fn read(
     Ok(served.into_iter().map(version).collect())
 }
 
-/// Reads the provenance of a revision.
 pub(crate) async fn provenance_at(store: &Store, channel: &ChannelName, head: &Head) -> Result<Provenance, StoreError> {
     Ok(provenance(channel, head, &read(store, channel, head, &[]).await?))
 }
 
-/// Returns the provenance of a revision.
 pub(super) fn provenance(channel: &ChannelName, head: &Head, versions: &[PromptVersion]) -> Provenance {
     let digest = head.digest.map(|digest| digest.to_string());
     let mut provenance = Provenance::new(channel.as_str(), head.revision).with_revision_digest(digest);

@@ -41,7 +41,6 @@ static NOT_PUBLIC_V6: LazyLock<Vec<Ipv6Net>> = LazyLock::new(|| {
     networks.iter().filter_map(|network| network.parse().ok()).collect()
 });
 
-/// Returns whether an address is one of the public internet.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -75,11 +74,9 @@ impl fmt::Display for PrivateAddress {
 
 impl std::error::Error for PrivateAddress {}
 
-/// The resolution of a name to addresses.
 pub(super) type Lookup =
     Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>> + Send + Sync>;
 
-/// Resolves names with the system's resolver.
 pub(super) fn system_lookup() -> Lookup {
     Arc::new(|name| {
         // The client replaces the port.
@@ -87,7 +84,6 @@ pub(super) fn system_lookup() -> Lookup {
     })
 }
 
-/// Resolves names to the addresses that may be connected to.
 pub(super) struct CheckedResolver {
     pub(super) lookup: Lookup,
     pub(super) allows_private: bool,
@@ -153,7 +149,6 @@ mod tests {
         }
     }
 
-    /// A lookup with another answer each time.
     fn changing(answers: &[&[&str]]) -> CheckedResolver {
         let answers: Vec<Vec<SocketAddr>> = answers
             .iter()

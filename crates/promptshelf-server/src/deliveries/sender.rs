@@ -13,13 +13,10 @@ use super::{
     target::{WebhookFormat, WebhookTarget},
 };
 
-/// The time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time for a request, up to the head of its answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A webhook with its HTTP client.
 #[derive(Clone)]
 pub(super) struct Sender {
     pub(super) target: WebhookTarget,

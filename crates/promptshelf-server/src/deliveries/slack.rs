@@ -4,13 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// The most characters of a message, a note or a reason.
 const MAX_TEXT: usize = 500;
 
-/// The most prompts and findings that are listed.
 const MAX_ITEMS: usize = 10;
 
-/// Returns the request's body for the JSON text of an event.
 pub(super) fn body(event: &str) -> String {
     let event: Value = serde_json::from_str(event).unwrap_or_default();
     json!({ "text": sentence(&event) }).to_string()

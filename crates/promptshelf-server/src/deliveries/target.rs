@@ -8,7 +8,6 @@ use url::{Host, Url};
 
 use super::addresses::is_public;
 
-/// The time for attempts by default.
 const RETRY_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The format of the requests to a webhook.

@@ -30,7 +30,6 @@ impl Checker for NoCheck {
     }
 }
 
-/// A store with deliveries that run.
 struct Sending {
     store: Store,
     deliveries: Deliveries,

@@ -14,16 +14,13 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use promptshelf_mcp::http::Denial;
 use promptshelf_service::Caller;
 
-/// The user name of a request with basic authentication.
 #[derive(Clone, Debug)]
 struct UserName(String);
 
-/// Adds the check of the user name inside of authentication.
 pub(super) fn named(routes: Router) -> Router {
     routes.layer(middleware::from_fn(check_name))
 }
 
-/// Adds the translation of credentials outside of authentication.
 pub(super) fn translated(routes: Router) -> Router {
     routes.layer(middleware::from_fn(translate))
 }

@@ -18,7 +18,6 @@ pub fn longest_poll() -> (Duration, String) {
     LONGEST.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Measures each poll of a request.
 pub(super) async fn watched<F: Future>(path: &str, request: F) -> F::Output {
     if !cfg!(debug_assertions) {
         return request.await;

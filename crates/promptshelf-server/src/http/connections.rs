@@ -35,7 +35,6 @@ use super::{
 /// longest token has 16 KiB.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
-/// The most connections of a separate listener of an operator.
 const MAX_OPERATOR_CONNECTIONS: usize = 64;
 
 /// The time before the next attempt to accept a connection when the system cannot.
@@ -47,14 +46,12 @@ const ACCEPT_TURN: usize = 8;
 
 /// The transport below HTTP: plain TCP or TLS.
 pub(super) trait Handshake: Clone + Send + Sync + 'static {
-    /// The stream that carries HTTP.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
     /// Completes when HTTP can begin. Must be bounded in time, however little the client sends.
     fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
-/// Plain TCP.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain;
 
@@ -137,7 +134,6 @@ pub(super) async fn serve(
     connections.wait().await;
 }
 
-/// The loop that accepts connections and starts a task for each.
 struct Acceptor<H> {
     app: App,
     listener: TcpListener,

@@ -25,16 +25,13 @@ pub struct Discovery {
     pub is_tls: bool,
 }
 
-/// One document.
 struct Document {
     server: Server,
-    /// Checks the host of a request.
     endpoint: HttpService,
     discovery: Discovery,
     make: fn(&Server, &str) -> DiscoveryDocument,
 }
 
-/// Returns the routes of the documents.
 pub(super) fn routes(server: &Server, endpoint: &HttpService, discovery: &Discovery) -> Router {
     let route = |make| {
         let (server, endpoint, discovery) = (server.clone(), endpoint.clone(), discovery.clone());

@@ -34,7 +34,6 @@ pub enum ForwardedHeader {
     Forwarded,
 }
 
-/// The origin of a forwarded request.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
     address: IpAddr,
@@ -42,14 +41,12 @@ struct Origin {
     host: Option<HeaderValue>,
 }
 
-/// The entry of one proxy.
 struct Hop {
     address: Option<IpAddr>,
     host: Option<String>,
 }
 
 impl Proxies {
-    /// Replaces the proxy's address and host by the caller's.
     pub(super) fn apply(&self, request: &mut Request) {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
         if let Some(origin) = peer.and_then(|peer| self.origin(peer, request.headers())) {
@@ -60,7 +57,6 @@ impl Proxies {
         }
     }
 
-    /// Returns whether an address belongs to a trusted proxy.
     pub(super) fn trusts(&self, address: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(&address.to_canonical()))
     }
@@ -129,7 +125,6 @@ fn forwarded(headers: &HeaderMap) -> Vec<Hop> {
     hops
 }
 
-/// Splits at separators outside of quoted strings.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |c| {

@@ -19,7 +19,6 @@ use crate::replica::ReplicaMonitor;
 #[cfg(feature = "web")]
 use crate::web;
 
-/// Builds the router of every route.
 pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let Site { library, endpoint, .. } = site;
     let server = library.server().clone();
@@ -76,13 +75,11 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     routes.with_state(())
 }
 
-/// The libraries for programs.
 #[cfg(feature = "channels")]
 fn programs(site: &Site, options: &Options) -> api::ProgramState {
     api::ProgramState::new(&site.library, site.libraries(), options, has_sign_in(options))
 }
 
-/// Whether callers sign in.
 #[cfg(feature = "channels")]
 fn has_sign_in(options: &Options) -> bool {
     #[cfg(feature = "sign-in")]
@@ -94,7 +91,6 @@ fn has_sign_in(options: &Options) -> bool {
     }
 }
 
-/// The parts of the server that the page has views for.
 #[cfg(feature = "web")]
 fn page_features(options: &Options) -> web::PageFeatures {
     let profiles = std::sync::Arc::new(options.profiles.clone());
@@ -110,7 +106,6 @@ fn page_features(options: &Options) -> web::PageFeatures {
     web::PageFeatures { profiles, ..web::PageFeatures::default() }
 }
 
-/// The sign-in options of the page.
 #[cfg(feature = "web")]
 fn page_sign_in(options: &Options) -> web::PageSignIn {
     #[cfg(feature = "sign-in")]

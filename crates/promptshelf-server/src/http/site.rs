@@ -52,7 +52,6 @@ impl Site {
         Site { channels, ..site }
     }
 
-    /// The same endpoints with other options.
     pub(super) fn with_options(&self, options: &HttpOptions) -> Site {
         let replaced = |(channel, endpoint): &(Channel, HttpService)| (channel.clone(), endpoint.with_options(options));
         Site {
@@ -62,18 +61,15 @@ impl Site {
         }
     }
 
-    /// Ends the streams of all libraries.
     pub(super) fn shutdown(&self) {
         self.library.server().shutdown();
         self.channels.iter().for_each(|(channel, _)| channel.library.server().shutdown());
     }
 
-    /// The monitors of all channels, the default one first.
     pub(super) fn monitors(&self) -> Vec<ReplicaMonitor> {
         self.channels.iter().map(|(channel, _)| channel.monitor.clone()).collect()
     }
 
-    /// All libraries with the names of channels, the default one first.
     #[cfg(feature = "channels")]
     pub(super) fn libraries(&self) -> Vec<(Option<String>, Library)> {
         if self.channels.is_empty() {
@@ -82,13 +78,11 @@ impl Site {
         self.channels.iter().map(|(channel, _)| (Some(channel.name.clone()), channel.library.clone())).collect()
     }
 
-    /// The access rule of the default channel.
     pub(super) fn access(&self, options: &Options) -> Option<Arc<Access>> {
         let (channel, _) = self.channels.first()?;
         options.channel_access.get(&channel.name).cloned()
     }
 
-    /// Adds the access rule of the default channel to routes of the default library.
     #[cfg(feature = "web")]
     pub(super) fn restricted(&self, routes: Router, options: &Options) -> Router {
         async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
@@ -103,7 +97,6 @@ impl Site {
         }
     }
 
-    /// The routes of the channels.
     pub(super) fn channel_routes(&self, options: &Options) -> Router {
         if self.channels.is_empty() {
             return Router::new();
@@ -134,7 +127,6 @@ struct ChannelTable {
 
 struct ChannelEntry {
     endpoint: HttpService,
-    /// The endpoint with each delivery profile.
     profiles: HashMap<String, HttpService>,
     access: Option<Arc<Access>>,
 }
@@ -198,7 +190,6 @@ fn meets(extensions: &Extensions, access: &Arc<Access>) -> bool {
     extensions.get::<Caller>().is_some_and(|caller| caller.meets(access))
 }
 
-/// A hint for people who open the wrong address.
 pub(super) async fn not_found() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, "There is nothing here. MCP clients connect to /mcp.\n")
 }

@@ -24,10 +24,8 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::connections::Handshake;
 
-/// The time that a handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most concurrent handshakes, in total and of one address.
 const MAX_HANDSHAKES: u32 = 1_024;
 const MAX_HANDSHAKES_PER_ADDRESS: u32 = 64;
 

@@ -44,7 +44,6 @@ pub struct Webhooks(Arc<HashMap<String, Webhook>>);
 pub struct Webhook {
     secret: Box<[u8]>,
     nudge: Box<dyn Fn() + Send + Sync>,
-    /// The beginning of the present window, and the requests in it.
     admitted: Mutex<Option<(Instant, u32)>>,
 }
 
@@ -83,7 +82,6 @@ impl Webhooks {
         Webhooks(Arc::new(webhooks.into_iter().map(|(name, webhook)| (name.into(), webhook)).collect()))
     }
 
-    /// The route of all webhooks.
     pub(super) fn routes(&self, service: &Service) -> Router {
         if self.0.is_empty() {
             return Router::new();

@@ -8,10 +8,8 @@ use jiff::Timestamp;
 /// The largest difference to the monotonic clock between two looks, in seconds.
 const JUMP: i64 = 60 * 60;
 
-/// The time after a jump in which the clock may be corrected.
 const SETTLING: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The last look at the clock, and the last jump.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     last: Option<(Instant, Timestamp)>,

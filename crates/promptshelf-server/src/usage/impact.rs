@@ -12,7 +12,6 @@ use super::report::{PromptUsage, UsageReport};
 /// The age of the oldest calls that count: 30 days.
 pub const IMPACT_WINDOW: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The methods that render a prompt.
 const RENDERING: [&str; 2] = ["prompts/get", "tools/call"];
 
 /// The recent calls that a difference concerns. Only names of arguments are known, never values.
@@ -127,7 +126,6 @@ impl fmt::Display for RecentCalls {
     }
 }
 
-/// Formats a number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -140,7 +140,6 @@ impl Sum {
     }
 }
 
-/// Sums by name.
 #[derive(Default)]
 struct Sums(BTreeMap<String, Sum>);
 
@@ -152,7 +151,6 @@ impl Sums {
         }
     }
 
-    /// The most calls first.
     fn groups(&self, min_callers: u64) -> Vec<UsageGroup> {
         let mut groups: Vec<UsageGroup> = self.0.iter().map(|(name, sum)| sum.group(name, min_callers)).collect();
         groups.sort_by(|one, other| other.calls.cmp(&one.calls).then_with(|| one.name.cmp(&other.name)));
@@ -235,7 +233,6 @@ impl UsageOverview {
     }
 }
 
-/// The day of a time, in UTC.
 fn date(seconds: i64) -> Date {
     Timestamp::from_second(seconds).unwrap_or_default().to_zoned(TimeZone::UTC).date()
 }

@@ -13,7 +13,6 @@ use utoipa::ToSchema;
 /// The least number of callers that is shown by default.
 pub const MIN_CALLERS: u64 = 5;
 
-/// The most prompts, clients, versions or names of a list.
 pub(super) const MAX_ENTRIES: usize = 200;
 
 /// The method that calls no prompt.

@@ -14,12 +14,10 @@ use rust_embed::{Embed, EmbeddedFile};
 #[folder = "src/web/assets"]
 struct Assets;
 
-/// Serves the page itself.
 pub(super) async fn index(headers: HeaderMap) -> Response {
     respond("index.html", &headers)
 }
 
-/// Serves one of its files.
 pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Response {
     respond(&path, &headers)
 }

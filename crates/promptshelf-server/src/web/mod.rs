@@ -33,36 +33,27 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
      img-src 'self' data: blob:; media-src data: blob:; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'; connect-src 'self'";
 
-/// Headers of every response of these routes.
 const HEADERS: [(header::HeaderName, &str); 3] = [
     (header::REFERRER_POLICY, "no-referrer"),
     (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Sign-in options of the page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageSignIn {
-    /// Whether every request needs a token.
     pub(crate) is_required: bool,
-    /// The page's public client ID at the authorization server.
     pub(crate) client_id: Option<String>,
     /// The authorization server's origin, the only other one that the page may send requests to.
     pub(crate) issuer_origin: Option<String>,
 }
 
-/// The parts of the server that the page has views for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageFeatures {
     /// Whether the API of a store is at `/api/v1`.
     pub(crate) has_channels: bool,
-    /// Whether the files of the served folder can be edited.
     pub(crate) has_folder: bool,
-    /// Whether the API reports several sources.
     pub(crate) has_sources: bool,
-    /// Whether usage is counted.
     pub(crate) has_usage: bool,
-    /// The delivery profiles, whose results it previews.
     pub(crate) profiles: Arc<BTreeMap<String, Profile>>,
 }
 
@@ -89,7 +80,6 @@ pub(crate) fn page(endpoint: &HttpService, sign_in: PageSignIn) -> Router {
     checked(routes, endpoint, policy)
 }
 
-/// Returns the routes of the page's API.
 pub(crate) fn page_api(library: &Library, endpoint: &HttpService, features: PageFeatures) -> Router {
     let routes = Router::new()
         .route("/library/changes", get(page_api::changes))

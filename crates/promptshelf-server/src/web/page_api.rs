@@ -29,10 +29,8 @@ use crate::library::Library;
 /// The most diagnostics of one response; the rest is counted.
 const MAX_DIAGNOSTICS: usize = 500;
 
-/// The longest time that a long poll waits for a change.
 const LONG_POLL: Duration = Duration::from_secs(25);
 
-/// The file with callers and limits.
 const MANIFEST: &str = "promptshelf.toml";
 
 /// Returns each visible prompt's path, tags and text arguments, and the features of the server.
@@ -109,7 +107,6 @@ fn path(prompt: &Prompt) -> Option<&str> {
     Some(prompt.source().path.as_str()).filter(|path| !path.starts_with('<'))
 }
 
-/// Returns the argument types of a prompt.
 #[cfg(feature = "channels")]
 pub(crate) fn described_arguments(prompt: &Prompt) -> Vec<Value> {
     prompt.arguments().iter().map(argument).collect()

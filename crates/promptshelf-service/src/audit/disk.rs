@@ -9,9 +9,7 @@ use std::{
     time::SystemTime,
 };
 
-/// Opens, renames and removes files.
 pub(super) trait Disk: fmt::Debug + Send {
-    /// Opens or creates a file for appending.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
     /// Creates an empty file, in place of an existing one.
     fn create(&mut self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
@@ -32,7 +30,6 @@ pub(super) trait AppendFile: fmt::Debug + Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// The file system.
 #[derive(Debug)]
 pub(super) struct RealDisk;
 

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 const IN_FULL: u64 = 10;
 /// The time that one count covers.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// The time between two searches for intervals that have passed.
 const SEARCH: Duration = Duration::from_secs(1);
 /// Maximum number of counts at once; beyond it all are recorded and begin anew.
 const MAX_COUNTS: usize = 1_024;
@@ -25,7 +24,6 @@ pub(super) struct Refusal {
     pub(super) caller: String,
     pub(super) address: Option<String>,
     pub(super) method: &'static str,
-    /// The code of the rejection.
     pub(super) outcome: &'static str,
 }
 
@@ -37,7 +35,6 @@ struct Count {
     refusals: u64,
 }
 
-/// The refusals of the current interval.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(Mutex<State>);
 
@@ -46,7 +43,6 @@ struct State {
     counts: HashMap<Refusal, Count>,
     /// Counts that made room for others, and wait to be recorded.
     displaced: Vec<Value>,
-    /// The time of the last search for intervals that have passed.
     searched: Option<Instant>,
 }
 

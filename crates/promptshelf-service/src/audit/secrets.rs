@@ -6,10 +6,8 @@ use promptshelf_core::{Problem, Prompt, RawArgumentValue, RawArguments, invisibl
 
 use crate::rejection::Rejection;
 
-/// Replaces a secret.
 const HIDDEN: &str = "…";
 
-/// The sensitive values of one request.
 #[derive(Debug)]
 pub(crate) struct Secrets(Vec<String>);
 

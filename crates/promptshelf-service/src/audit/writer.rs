@@ -21,7 +21,6 @@ use super::{
     options::{AuditFileOptions, OnLoss},
 };
 
-/// Maximum number of records that wait for the disk.
 pub(super) const QUEUE: usize = 8_192;
 
 /// The time after which a failed write is tried again.
@@ -31,23 +30,18 @@ const RETRY: Duration = Duration::from_secs(1);
 /// otherwise begin as soon as the last one ends: hundreds a second, which interrupt the threads of requests.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// A command for the writing thread.
 pub(super) enum Command {
     Line(String),
-    /// Called as soon as everything before it has been written, or counted as lost.
     Flush(Box<dyn FnOnce() + Send>),
     /// Continues with another file, if it can be opened.
     Reopen(AuditFileOptions, std::sync::mpsc::Sender<io::Result<()>>),
 }
 
-/// The state that the writing thread shares with requests.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     /// Lost records that the file does not mention yet.
     pub(super) unreported: AtomicU64,
-    /// All lost records.
     pub(super) total: AtomicU64,
-    /// Whether the last write failed.
     pub(super) is_failing: AtomicBool,
     /// Whether requests are refused rather than answered without a record.
     pub(super) refuses: AtomicBool,
@@ -65,7 +59,6 @@ pub(super) struct Writer {
     disk: Box<dyn Disk>,
     options: AuditFileOptions,
     file: Box<dyn AppendFile>,
-    /// The size up to which the file consists of whole lines.
     length: u64,
     /// Whether part of a line may follow, because a failed write could not be undone.
     is_cut: bool,
@@ -231,7 +224,6 @@ impl Writer {
     }
 }
 
-/// Returns the name of an older file.
 pub(super) fn with_suffix(path: &Path, suffix: impl std::fmt::Display) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{suffix}"));

@@ -16,7 +16,6 @@ use super::{ChannelUsage, ClientTag, CountedCall, MAX_ARGUMENTS};
 /// The most keys of a shard, about 600 bytes each.
 const MAX_KEYS: usize = 2_000;
 
-/// The counters of a shard, by prompt, version, client, method and outcome.
 #[derive(Default)]
 pub(super) struct Cells {
     table: HashTable<Cell>,
@@ -60,7 +59,6 @@ impl Cells {
     }
 }
 
-/// The parts that differ most.
 fn hash(hasher: &foldhash::fast::RandomState, prompt: &Arc<Prompt>, client: &ClientTag, outcome: &str) -> u64 {
     hasher.hash_one((Arc::as_ptr(prompt), client, outcome.len()))
 }
@@ -84,7 +82,6 @@ impl Cell {
         }
     }
 
-    /// Whether it is the counter of a call.
     fn counts(&self, call: &CountedCall) -> bool {
         Arc::ptr_eq(&self.prompt, &call.prompt)
             && Arc::ptr_eq(&self.service, &call.service)

@@ -8,19 +8,15 @@ use std::{
 
 use serde_json::Value;
 
-/// The most programs that are distinguished at a time.
 const MAX_CLIENTS: usize = 500;
 
 /// The longest declaration that is read, in bytes.
 const MAX_DECLARATION: usize = 1_024;
 
-/// The longest name or version, in characters.
 const MAX_NAME: usize = 64;
 
-/// The name of all programs beyond the bounds.
 const OTHER: &str = "other";
 
-/// The name that the page declares for its previews.
 const PREVIEW: &str = "promptshelf-preview";
 
 /// A client program and the revision of the protocol that it speaks. Cheap to clone.
@@ -56,7 +52,6 @@ impl ClientTag {
         self.name.as_ref().map_or(std::ptr::null(), Arc::as_ptr)
     }
 
-    /// The name, the version and the protocol.
     pub(super) fn parts(&self) -> (&str, &str, &str) {
         let (name, version) = self.name.as_ref().map_or(("", ""), |name| (&name.name, &name.version));
         (name, version, self.protocol)
@@ -75,7 +70,6 @@ impl ClientTag {
     }
 }
 
-/// The programs that have declared themselves, by their declarations.
 #[derive(Debug)]
 pub(super) struct ClientNames {
     known: RwLock<HashMap<Box<str>, Arc<ClientName>, foldhash::fast::RandomState>>,

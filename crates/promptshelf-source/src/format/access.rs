@@ -10,14 +10,12 @@ use super::{
     tree::{Node, Notes},
 };
 
-/// The requirements that callers have to meet.
 pub(crate) const REQUIREMENTS: Keys = keys(&[
     key("scopes", Holds::Texts, "Scopes: a caller's token must have all of them."),
     key("roles", Holds::Texts, "Roles: a caller must have one of them."),
     key("users", Holds::Texts, "Names of callers who need none of the roles."),
     key("visible", Holds::Flag, "Whether callers who lack only a scope can see that it exists."),
 ]);
-/// A rule of the manifest.
 pub(crate) const RULE: Keys = keys(&[
     key("prompts", Holds::Texts, "Patterns for the names of prompts."),
     key("folders", Holds::Texts, "Folders of the library, with all prompts and files below them."),
@@ -43,7 +41,6 @@ pub(crate) fn access(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Acc
     read(&requirements, notes)
 }
 
-/// Reads the rules under `[[access]]`.
 pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
     let around = std::mem::take(&mut notes.spans);
     let mut rules = Vec::new();

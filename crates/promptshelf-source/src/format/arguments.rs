@@ -16,7 +16,6 @@ use super::{
 
 const TYPES: &[&str] = &["string", "text", "integer", "number", "boolean", "date", "list", "json"];
 
-/// An argument of a prompt, or a variable of a URI template.
 pub(crate) const KEYS: Keys = Keys {
     keys: &[
         key("name", Holds::Text, "The name of the argument, also as a variable of the template."),
@@ -45,10 +44,8 @@ pub(crate) const KEYS: Keys = Keys {
     required: &["name"],
 };
 
-/// The names of policies for invisible characters.
 pub(crate) const INVISIBLE_POLICIES: &[&str] = &["keep", "strip", "reject"];
 
-/// The policy for invisible characters.
 const INVISIBLE: Key = key(
     "invisible",
     Holds::Word(INVISIBLE_POLICIES),
@@ -78,7 +75,6 @@ const COMPLETION: &[Keys] = &[
     Keys { keys: &[key("by", Holds::Text, "The argument whose value selects the suggestions.")], required: &["by"] },
 ];
 
-/// Reads the arguments under a key, and those of them that complete from paths.
 pub(crate) fn arguments(
     table: &Table<'_, '_>,
     key: &str,
@@ -234,7 +230,6 @@ fn choices(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<Choice> {
     found.into_iter().map(|(choice, _)| choice).collect()
 }
 
-/// Reads the source of suggestions.
 fn completion(
     table: &Table<'_, '_>,
     index: usize,

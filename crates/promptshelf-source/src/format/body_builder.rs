@@ -10,7 +10,6 @@ use super::tree::Notes;
 #[derive(Debug, Default)]
 pub struct Pieces {
     pieces: Vec<BodyPiece>,
-    /// In the order of first use.
     arguments: Vec<ArgumentDefinition>,
 }
 
@@ -36,7 +35,6 @@ impl Pieces {
         self.pieces.push(BodyPiece::Argument(name.to_owned()));
     }
 
-    /// Words of an argument, which is declared when it is first used.
     pub(crate) fn words(&mut self, words: Words, declare: impl FnOnce(ArgumentDefinition) -> ArgumentDefinition) {
         if words.select == Select::All && words.before.is_empty() && words.otherwise.is_empty() {
             return self.argument(&words.argument, declare);
@@ -68,7 +66,6 @@ impl Pieces {
 pub(crate) struct SpanFinder<'s> {
     text: &'s str,
     span: Range<usize>,
-    /// The end of the last part that was found.
     cursor: usize,
 }
 

@@ -180,7 +180,6 @@ impl CommandRules {
         all
     }
 
-    /// Returns the placeholder that starts at an offset, and its end.
     fn at(&self, text: &str, start: usize, names: &[&str]) -> Option<(usize, Placeholder)> {
         let rest = &text[start..];
         match rest.as_bytes().first()? {

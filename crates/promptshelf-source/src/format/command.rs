@@ -61,10 +61,8 @@ pub(super) const SYNTAX: ForeignSyntax = ForeignSyntax {
     ],
 };
 
-/// The largest length of a substitute for a missing description, in characters.
 const MAX_DESCRIPTION: usize = 120;
 
-/// The argument that holds the text after the command.
 const TEXT: &str = "arguments";
 
 /// Parses a command. Its arguments are named after `arguments` or `argument-hint`.
@@ -97,7 +95,6 @@ pub(super) fn read(source: &Arc<SourceText>, name: &str, rules: &CommandRules) -
     Parsed::of(draft, notes)
 }
 
-/// Returns the names that a command declares for its words.
 fn declared_names(node: &Node) -> Vec<String> {
     let names = node.items().iter().filter_map(Node::text);
     match node.text() {
@@ -166,15 +163,11 @@ fn scan(
     pieces
 }
 
-/// The arguments of a command.
 struct Inputs<'h> {
     /// Those for single words, with the index of each. Empty if one argument holds the whole text.
     words: Vec<(usize, ArgumentDefinition)>,
-    /// Whether one argument holds the whole text.
     is_text: bool,
-    /// Those that are passed by their names alone.
     keyed: Vec<String>,
-    /// The index of the placeholder that takes all further words.
     last: Option<usize>,
     hint: Option<&'h str>,
     keeps_missing: bool,
@@ -226,7 +219,6 @@ impl<'h> Inputs<'h> {
         self.words.iter().find(|(word, _)| *word == index).map(|(_, argument)| argument)
     }
 
-    /// Adds the value of a placeholder.
     fn add(&self, placeholder: &Placeholder, written: &str, pieces: &mut Pieces) {
         let otherwise = if self.keeps_missing { written } else { "" };
         match placeholder {
@@ -373,7 +365,6 @@ fn names(hint: Option<&str>, declared: &[String], count: usize) -> Vec<ArgumentD
     named
 }
 
-/// Returns the words in brackets, and whether the brackets are angle brackets.
 fn words(hint: &str) -> Vec<(&str, bool)> {
     let mut words = Vec::new();
     let mut rest = hint;

@@ -8,7 +8,6 @@ use super::{
     tree::{Notes, ScalarKind, Value},
 };
 
-/// The keys of a deprecation.
 pub(crate) const KEYS: Keys = keys(&[
     key("message", Holds::Text, "The reason, or the date of its removal, for people who use the prompt."),
     key("replacement", Holds::Text, "The name of the prompt to use instead."),

@@ -6,10 +6,8 @@ use promptshelf_core::{ArgumentDefinition, Body, BodyPiece, Code, Diagnostic, Or
 
 use super::tree::Notes;
 
-/// The largest number of diagnostics that are listed for one file.
 const MAX_MISTAKES: usize = 100;
 
-/// The result of parsing a file.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     /// `None` if the file has errors.
@@ -26,10 +24,8 @@ pub(crate) struct Draft {
     pub(crate) globs: Vec<GlobCompletion>,
 }
 
-/// An argument that completes from paths.
 #[derive(Clone, Debug)]
 pub(crate) struct GlobCompletion {
-    /// The index of the argument.
     pub(crate) argument: usize,
     pub(crate) glob: String,
     /// The declared root; `None` for the library itself.
@@ -41,7 +37,6 @@ pub(crate) struct GlobCompletion {
 #[derive(Clone, Debug)]
 pub(crate) struct BrokenDraft {
     pub(crate) draft: Draft,
-    /// Whether it has every argument that its author declared.
     pub(crate) has_all_arguments: bool,
 }
 
@@ -58,7 +53,6 @@ impl Draft {
         Arc::make_mut(&mut self.definition)
     }
 
-    /// Sets the body, and stores the spans of all parts.
     pub(super) fn with_body(mut self, pieces: Vec<BodyPiece>, notes: &mut Notes<'_>) -> Draft {
         let definition = self.edit();
         definition.body = Body::Pieces(pieces);
@@ -92,7 +86,6 @@ impl BrokenDraft {
 }
 
 impl Parsed {
-    /// Combines a draft with the diagnostics that were found.
     pub(super) fn of(draft: Draft, mut notes: Notes<'_>) -> Parsed {
         let (draft, broken) = match notes.has_errors() {
             true => (None, BrokenDraft::of(draft, &notes)),

@@ -6,10 +6,8 @@ use promptshelf_core::SourceText;
 
 use super::draft::Parsed;
 
-/// A format of prompt files.
 #[derive(Debug)]
 pub(crate) struct Format {
-    /// Whether the file at a path has this format.
     pub(super) matches: fn(&str) -> bool,
     /// Returns the name of a prompt whose file does not set one.
     pub(super) name: fn(&str) -> String,

@@ -29,7 +29,6 @@ pub(crate) const FOREIGN_FOLDERS: &[&str] = &[
 /// The folder of Cursor's rules. They are no prompts, and are counted only.
 pub(crate) const RULES: &str = ".cursor/rules";
 
-/// The end of the names of Cursor's rules.
 pub(crate) const RULE_ENDING: &str = ".mdc";
 
 /// Files at the top of a plugin, each with the hidden folder whose formats the folders of the plugin have.
@@ -57,12 +56,10 @@ pub(crate) fn rank(path: &str) -> u8 {
     rank.and_then(|rank| u8::try_from(rank).ok()).unwrap_or(u8::MAX)
 }
 
-/// Returns the part of a path below a folder.
 pub(crate) fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     path.strip_prefix(folder)?.strip_prefix('/')
 }
 
-/// Whether a folder is one of these, inside one, or the parent of one.
 pub(crate) fn leads_to_foreign_folder(folder: &str) -> bool {
     FOREIGN_FOLDERS.iter().any(|home| folder == *home || below(folder, home).is_some())
         || is_ancestor_of_foreign_folder(folder)
@@ -116,7 +113,6 @@ pub(super) fn with_small_ending(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a valid name for a prompt whose file has this one.
 pub(super) fn valid_name(name: &str) -> Cow<'_, str> {
     let is_apart = |c: char| c.is_whitespace() || c.is_control();
     if !name.contains(is_apart) {

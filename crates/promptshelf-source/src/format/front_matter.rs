@@ -20,7 +20,6 @@ use super::{
     tree::{Node, Notes, Value},
 };
 
-/// The keys of a prompt file.
 pub(crate) const KEYS: Keys = keys(&[
     key("name", Holds::Text, "The unique name; derived from the file's path by default."),
     key("title", Holds::Text, "The display name."),

@@ -10,7 +10,6 @@ use super::{
     tree::{Node, Notes, Value},
 };
 
-/// The keys of an icon.
 pub(crate) const KEYS: Keys = Keys {
     keys: &[
         key("src", Holds::Text, "A file of the library, an https: URL or a data: URI."),
@@ -90,7 +89,6 @@ fn source(src: &str, node: &Node, notes: &mut Notes<'_>) -> Option<String> {
     None
 }
 
-/// Reads a MIME type.
 fn mime_type(table: &Table<'_, '_>, key: &str, notes: &mut Notes<'_>) -> Option<MimeType> {
     let text = table.text(key, notes)?;
     let parsed = MimeType::parse(&text);

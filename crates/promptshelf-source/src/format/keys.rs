@@ -64,7 +64,6 @@ pub enum Holds {
     Completion(&'static [Keys]),
 }
 
-/// Creates a key.
 pub(crate) const fn key(name: &'static str, holds: Holds, about: &'static str) -> Key {
     Key { name, about, holds }
 }

@@ -10,7 +10,6 @@ use super::{
     yaml,
 };
 
-/// The largest number of lines that are reported.
 const MAX_REPORTED: usize = 10;
 
 /// Parses a range of the file as keys; `None` if it has none. The values of keys in `texts` are documented as text, although
@@ -113,7 +112,6 @@ fn blocks(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     blocks
 }
 
-/// Returns the key at the start of a block.
 fn key(text: &str, block: &Range<usize>) -> Option<Range<usize>> {
     let line = text[block.clone()].lines().next()?;
     let indent = line.len() - line.trim_start().len();
@@ -168,7 +166,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the keys with their values, and the lines with warnings.
     fn read(text: &str) -> (Vec<String>, Vec<usize>) {
         let source = SourceText::new("a.md", text);
         let mut notes = Notes::new(&source);

@@ -30,7 +30,6 @@ pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     Parsed::of(draft, notes)
 }
 
-/// Returns the front matter and the range of the body.
 pub(crate) fn parts(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
     let source = Arc::clone(notes.source);
     match split(&source.text) {

@@ -11,10 +11,8 @@ use super::{
 const ROLES: &[&str] = &["user", "assistant"];
 const KINDS: &[&str] = &["text", "image", "audio", "resource", "resource_link"];
 
-/// The suffix of golden files, which are neither prompts nor library files.
 pub(crate) const GOLDEN: &str = ".golden.md";
 
-/// The keys of a test.
 pub(crate) const KEYS: Keys = keys(&[
     key("name", Holds::Text, "The name of the test."),
     key("arguments", Holds::Pairs, "The values of the arguments."),

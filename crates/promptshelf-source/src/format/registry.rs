@@ -34,13 +34,11 @@ impl Format {
         FORMATS.iter().find(|format| (format.matches)(&path))
     }
 
-    /// Whether the file at a path has the native format.
     pub(crate) fn is_native(path: &str) -> bool {
         let path = foreign_folders::with_small_ending(path);
         FORMATS.iter().position(|format| (format.matches)(&path)) == Some(FORMATS.len() - 1)
     }
 
-    /// Returns the name that follows from the path of a file.
     pub(crate) fn name_of(&self, path: &str) -> String {
         foreign_folders::valid_name(&(self.name)(path)).into_owned()
     }
@@ -50,12 +48,10 @@ impl Format {
         (self.name)(path)
     }
 
-    /// Parses the text of a file.
     pub(crate) fn read(&self, source: &Arc<SourceText>) -> Parsed {
         self.read_at(&source.path, source)
     }
 
-    /// Parses the text of a file whose name and precedence follow from this path.
     pub(crate) fn read_at(&self, path: &str, source: &Arc<SourceText>) -> Parsed {
         let own = (self.name)(path);
         let name = foreign_folders::valid_name(&own);
@@ -108,7 +104,6 @@ mod tests {
 
     use super::*;
 
-    /// Fragments with a meaning in some format, to be combined in any order.
     const FRAGMENTS: &[&str] = &[
         "---",
         "\n",
@@ -158,7 +153,6 @@ mod tests {
         ":\n  ",
     ];
 
-    /// A path for each format.
     const PATHS: &[&str] = &[
         "a.md",
         ".claude/commands/a.md",

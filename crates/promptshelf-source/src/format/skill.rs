@@ -20,7 +20,6 @@ use super::{
     tree::{Node, Notes},
 };
 
-/// The file that makes a folder a skill.
 pub(crate) const FILE: &str = "SKILL.md";
 
 pub(super) const FORMAT: Format = Format {
@@ -33,7 +32,6 @@ pub(super) const FORMAT: Format = Format {
     syntax: ForeignSyntax { placeholders: &[], ..command::SYNTAX },
 };
 
-/// Claude Code's own skills.
 pub(super) const CLAUDE_FORMAT: Format = Format {
     matches: |path| foreign_folders::below(path, ".claude/skills").is_some() && (FORMAT.matches)(path),
     read: |source, name| {

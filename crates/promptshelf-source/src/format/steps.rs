@@ -8,7 +8,6 @@ use super::{
     tree::{Notes, Value},
 };
 
-/// The keys of a step.
 pub(super) const KEYS: Keys = keys(&[
     key("step", Holds::Count(1), "Its number; by default the number after the previous step."),
     key("key", Holds::Text, "The key of the step in requests to clients."),

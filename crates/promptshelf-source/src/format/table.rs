@@ -10,7 +10,6 @@ use super::{
     tree::{Entry, Node, Notes, ScalarKind, Value},
 };
 
-/// A mapping with known keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Table<'n, 'p> {
     pub(crate) node: &'n Node,
@@ -60,7 +59,6 @@ impl<'n, 'p> Table<'n, 'p> {
         }
     }
 
-    /// Returns the path of a part.
     pub(crate) fn path(&self, key: &str) -> String {
         [self.prefix, key].concat()
     }
@@ -106,7 +104,6 @@ impl<'n, 'p> Table<'n, 'p> {
         texts
     }
 
-    /// Returns a mapping of names to scalars.
     pub(crate) fn pairs(&self, key: &str, notes: &mut Notes<'_>) -> BTreeMap<String, String> {
         let mut pairs = BTreeMap::new();
         let Some(node) = self.node(key, notes) else { return pairs };
@@ -121,7 +118,6 @@ impl<'n, 'p> Table<'n, 'p> {
         pairs
     }
 
-    /// Returns a boolean.
     pub(crate) fn flag(&self, key: &str, notes: &mut Notes<'_>) -> Option<bool> {
         let node = self.node(key, notes)?;
         match &node.value {
@@ -163,7 +159,6 @@ impl<'n, 'p> Table<'n, 'p> {
         }
     }
 
-    /// Returns a number.
     pub(crate) fn number(&self, key: &str, notes: &mut Notes<'_>) -> Option<f64> {
         let node = self.node(key, notes)?;
         let is_number = matches!(&node.value, Value::Scalar(scalar) if matches!(scalar.kind, ScalarKind::Integer | ScalarKind::Float));
@@ -178,7 +173,6 @@ impl<'n, 'p> Table<'n, 'p> {
         }
     }
 
-    /// Returns the text of a required key.
     pub(crate) fn required_text(&self, key: &str, what: &str, notes: &mut Notes<'_>) -> Option<String> {
         if !self.has(key) {
             let entry = self.entries.iter().find(|entry| entry.key == key);

@@ -78,7 +78,6 @@ impl Node {
         }
     }
 
-    /// The value of a key of a mapping.
     pub(crate) fn child(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
@@ -87,7 +86,6 @@ impl Node {
         }
     }
 
-    /// Removes the key at a path and returns the place of its name.
     pub(crate) fn take(&mut self, path: &[&str]) -> Option<Range<usize>> {
         let (last, parents) = path.split_last()?;
         let mut node = self;

@@ -38,7 +38,6 @@ const KEYS: &[&str] = &[
     "category",
 ];
 
-/// Variables that the editor fills in, with a description.
 const VARIABLES: &[(&str, &str)] = &[
     ("selection", "The selected text"),
     ("selectedText", "The selected text"),

@@ -18,10 +18,8 @@ use self::{
 };
 use super::tree::{Entry, Node, Notes, Scalar, ScalarKind, Value};
 
-/// The largest depth of nested lists and mappings.
 const MAX_DEPTH: usize = 16;
 
-/// The largest number of values in a file.
 const MAX_NODES: usize = 20_000;
 
 /// Parses `range` of the file. `None` if the range is empty, or if it has errors, which are reported.
@@ -79,7 +77,6 @@ pub(crate) fn parse_without(range: Range<usize>, line: Option<Range<usize>>, not
     node
 }
 
-/// Returns a line, and the lines below that belong to it.
 fn lines_of(text: &str, at: usize) -> Range<usize> {
     let first = Line::at(text, at);
     let is_entry = |line: Line<'_>| line.text().trim_start().starts_with("- ");
@@ -100,7 +97,6 @@ fn blank(text: &mut String, span: Range<usize>) {
     text.replace_range(span, &blank);
 }
 
-/// The reason why a pass ended early.
 enum Stop {
     Syntax(ScanError),
     Noted,

@@ -14,7 +14,6 @@ use crate::{
     settings::{AsWritten, RemovedKey},
 };
 
-/// A declared resource, before its files are resolved.
 #[derive(Debug)]
 pub(crate) struct ResourceDraft {
     /// A URI, or a URI template. With `files`, a template of each file's URI.
@@ -35,14 +34,17 @@ pub(crate) struct ResourceDraft {
 #[derive(Debug)]
 pub(crate) enum ContentDraft {
     /// One file; with a URI template, one for each value of its variables.
-    File { path: PathTemplate, root: Option<String> },
-    /// Every file that matches.
-    Files { glob: String, root: Option<String> },
-    /// Text in template syntax.
+    File {
+        path: PathTemplate,
+        root: Option<String>,
+    },
+    Files {
+        glob: String,
+        root: Option<String>,
+    },
     Text(String),
 }
 
-/// Reads the declarations, and the parts of their tables that prompt files have too.
 pub(super) fn read(
     resources: Vec<Resource>,
     root: &Node,
@@ -112,7 +114,6 @@ fn draft(
     })
 }
 
-/// Returns the span of a key's value.
 fn span(key: &str, notes: &Notes<'_>) -> Range<usize> {
     notes.spans.get(key).cloned().unwrap_or_default()
 }
@@ -214,7 +215,6 @@ fn check(is_template: bool, uri: &str, content: &ContentDraft, notes: &mut Notes
     true
 }
 
-/// Returns the variable names of a URI template, which is validated later.
 fn uri_variables(uri: &str) -> impl Iterator<Item = &str> {
     let expressions = uri.split('{').skip(1).filter_map(|rest| rest.split('}').next());
     expressions.flat_map(|expression| expression.trim_start_matches(['+', '/', '?', '&']).split(','))

@@ -2,10 +2,8 @@
 
 use std::{ops::Range, path::PathBuf};
 
-/// A folder under `[roots]`.
 #[derive(Clone, Debug)]
 pub(crate) struct DeclaredRoot {
-    /// Relative to the library, or absolute.
     pub(crate) path: PathBuf,
     pub(crate) span: Range<usize>,
 }

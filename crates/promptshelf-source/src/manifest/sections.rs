@@ -180,7 +180,6 @@ impl TryFrom<AsWritten> for WebUrl {
     }
 }
 
-/// One member of the intended audience.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Audience(pub(super) Role);
 
@@ -204,7 +203,6 @@ fn invisible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Invisi
     word(deserializer, InvisiblePolicy::parse, INVISIBLE_POLICIES).map(Some)
 }
 
-/// Reads one of several words.
 fn word<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     parse: impl Fn(&str) -> Option<T>,

@@ -200,7 +200,6 @@ impl LibraryContext<'_> {
         hasher.finish()
     }
 
-    /// Returns the definition, and whether it can be served.
     fn prompt(
         &self,
         draft: &Draft,

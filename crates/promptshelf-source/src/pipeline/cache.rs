@@ -15,19 +15,14 @@ use super::{
 };
 use crate::{manifest::Manifest, source::Fingerprint};
 
-/// The result of the last read.
 #[derive(Debug, Default)]
 pub(super) struct ReadCache {
     pub(super) manifest: Option<Arc<Manifest>>,
     /// Sorted by path.
     pub(super) entries: Vec<(SmolStr, CachedFile)>,
-    /// Diagnostics about the manifest.
     pub(super) manifest_diagnostics: Vec<Diagnostic>,
-    /// The folders that are read in the formats of other programs.
     pub(super) homes: Arc<Homes>,
-    /// Diagnostics about the folder itself.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Symbolic links, each with the path that it leads to.
     pub(super) links: Vec<(String, String)>,
     /// The number of skills that `sync` wrote.
     pub(super) generated: usize,
@@ -38,17 +33,14 @@ pub(super) struct ReadCache {
     pub(super) holds_tree: bool,
     /// Indices of the entries that have to be read again even without a change event.
     unstable: Vec<usize>,
-    /// The total size of all files.
     bytes: u64,
     number: CacheFingerprint,
 }
 
-/// A hash of everything that the definitions depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CacheFingerprint {
     /// A sum over the entries, so that a single one can be replaced.
     entries: u64,
-    /// The hash of everything else.
     rest: u64,
     /// The number of the tree in memory; 0 for a folder on disk.
     tree: u64,
@@ -73,12 +65,10 @@ pub(super) enum PartialRead {
     /// These prompts were edited, and no other definition depends on them. Empty if the files have the same content
     /// as before.
     Edited(Vec<Arc<PromptDefinition>>),
-    /// Other definitions may have changed too.
     Structural,
 }
 
 impl ReadCache {
-    /// Reindices all entries.
     pub(super) fn replace_all(&mut self, mut entries: Vec<(SmolStr, CachedFile)>) {
         entries.shrink_to_fit();
         let indices = entries.iter().enumerate();
@@ -94,12 +84,10 @@ impl ReadCache {
         self.number.fingerprint()
     }
 
-    /// Sets the number of the tree.
     pub(super) fn set_tree(&mut self, number: u64) {
         self.number.tree = number;
     }
 
-    /// Returns the fingerprint of the last returned definitions.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         self.number.fingerprint()
     }

@@ -31,12 +31,10 @@ use crate::{
     tree::Tree,
 };
 
-/// A file at the time of one read.
 #[derive(Clone, Debug)]
 pub(super) struct CachedFile {
     /// `None` if the file could not be read, so that the next read tries again.
     state: Option<FileStateHash>,
-    /// Whether an equal state proves that the file is unchanged.
     is_stable: bool,
     pub(super) content: Arc<FileContent>,
 }
@@ -47,7 +45,6 @@ pub(super) struct FileContent {
     pub(super) kind: ContentKind,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) len: u64,
-    /// Unique among all contents of one file.
     pub(super) number: u64,
 }
 
@@ -71,25 +68,20 @@ pub(super) enum ContentKind {
     Absent,
 }
 
-/// The parameters of one read.
 #[derive(Clone, Copy)]
 pub(super) struct ReadContext<'a> {
     pub(super) root: &'a Tree,
     pub(super) limit: u64,
-    /// The time at which the read began.
     pub(super) now: SystemTime,
-    /// Texts that replace files.
     pub(super) unsaved: &'a BTreeMap<String, Arc<str>>,
     pub(super) homes: &'a Homes,
 }
 
 impl ReadContext<'_> {
-    /// Returns the role of the file at a path.
     pub(super) fn role(&self, path: &str) -> FileRole {
         FileRole::of(&self.homes.path(path))
     }
 
-    /// Reads one file, or reuses its result from the last read.
     pub(super) fn read(&self, found: &FoundFile, role: FileRole, before: Option<&CachedFile>) -> CachedFile {
         let path = &found.path;
         let before = before.filter(|before| before.content.kind.is(role));
@@ -159,7 +151,6 @@ impl CachedFile {
         self.is_stable
     }
 
-    /// Whether the file was read and its role is known.
     pub(super) fn is_read(&self) -> bool {
         matches!(self.content.kind, ContentKind::Prompt { .. } | ContentKind::Generated | ContentKind::Asset { .. })
     }

@@ -16,7 +16,6 @@ use crate::{
     tree::Tree,
 };
 
-/// The folder, the manifest and the path patterns of one read.
 pub(super) struct LibraryContext<'a> {
     pub(super) roots: &'a RootGrants,
     pub(super) root: &'a Tree,
@@ -28,7 +27,6 @@ pub(super) struct LibraryContext<'a> {
     pub(super) folders: BTreeMap<String, String>,
 }
 
-/// The largest number of files in roots that rules are compared with.
 const MAX_ROOT_FILES: usize = 20_000;
 
 impl<'a> LibraryContext<'a> {
@@ -54,12 +52,10 @@ impl<'a> LibraryContext<'a> {
         LibraryContext { roots, root, manifest, globs, homes, places: Arc::new(places), folders }
     }
 
-    /// Returns the place of each root.
     pub(super) fn root_places(&self) -> BTreeMap<String, String> {
         self.folders.iter().map(|(name, folder)| (name.clone(), self.places.place(folder))).collect()
     }
 
-    /// Returns the places of the files in roots.
     pub(super) fn root_files(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (name, listing) in self.globs.roots() {

@@ -11,26 +11,18 @@ use crate::{
     tree_path::is_golden,
 };
 
-/// The largest depth of nested folders.
 pub(super) const MAX_DEPTH: usize = 32;
 
-/// The longest path in a diagnostic, in characters.
 const MAX_SHOWN: usize = 200;
 
-/// The extent of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WalkOptions {
-    /// The largest number of files.
     pub(crate) files: usize,
-    /// Whether to read the state of every file too.
     pub(crate) states: bool,
-    /// Whether to list the hidden folders in which other programs store prompts.
     pub(crate) foreign_folders: bool,
-    /// Whether to list the golden files of tests.
     pub(crate) golden_files: bool,
 }
 
-/// The result of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct WalkResult {
     /// Sorted by path.
@@ -40,16 +32,13 @@ pub(crate) struct WalkResult {
     pub(crate) unread: Vec<String>,
     /// Links to files and folders, each with the path that it leads to. Changes of their targets cause no events.
     pub(crate) links: Vec<(String, String)>,
-    /// Rules of Cursor in their hidden folder.
     pub(crate) rules: Vec<String>,
     /// The number of folders of skills that `sync` wrote, whose files are left out.
     pub(crate) generated: usize,
 }
 
-/// A regular file.
 #[derive(Debug)]
 pub(crate) struct FoundFile {
-    /// With `/` between its parts.
     pub(crate) path: SmolStr,
     /// The file's state, if it was requested and the file is not a link.
     pub(crate) state: Option<FileState>,
@@ -67,7 +56,6 @@ pub(super) fn is_left_out(path: &str, is_folder: Option<bool>, options: WalkOpti
     (is_skipped(name, false) && !is_golden()) || (is_folder == Some(true) && is_skipped(name, true)) || path == MANIFEST
 }
 
-/// Returns a path of any length and content for a diagnostic.
 pub(super) fn shown(path: &str) -> String {
     let shown = |c: char| if is_invisible(c) { char::REPLACEMENT_CHARACTER } else { c };
     let mut short: String = path.chars().take(MAX_SHOWN).map(shown).collect();
@@ -77,7 +65,6 @@ pub(super) fn shown(path: &str) -> String {
     short
 }
 
-/// Returns the diagnostic for a folder below too many others.
 pub(super) fn too_deep(prefix: &str) -> Diagnostic {
     let message = format!("this folder is nested more than {MAX_DEPTH} levels deep and is left out");
     at(display_path(prefix), Code::TooMany, true, message)
@@ -88,7 +75,6 @@ pub(super) fn name_not_utf8(path: &str) -> Diagnostic {
     at(path, Code::NotUtf8, false, "this file is left out: its name is not UTF-8").help("rename it")
 }
 
-/// Returns the diagnostic for a link that leads nowhere.
 pub(super) fn link_without_target(path: &str) -> Diagnostic {
     at(path, Code::Outside, false, "the target of this symbolic link does not exist").help("remove it")
 }
@@ -106,7 +92,6 @@ pub(super) fn add_unsaved<'p>(files: &mut Vec<FoundFile>, unsaved: impl Iterator
     }
 }
 
-/// Creates a diagnostic about a whole file or folder.
 pub(super) fn at(path: &str, code: Code, is_error: bool, message: impl Into<String>) -> Diagnostic {
     let location = Location::file(&SourceText::new(path, ""));
     match is_error {
@@ -139,7 +124,6 @@ pub(super) fn unread_file(path: &str, error: &FileError, limit: u64) -> Option<D
     Some(diagnostic)
 }
 
-/// Returns the path of a folder to show.
 pub(super) fn display_path(prefix: &str) -> &str {
     match prefix.trim_end_matches('/') {
         "" => ".",

@@ -14,10 +14,8 @@ use smol_str::SmolStr;
 use super::{found_files::WalkOptions, walk::walk};
 use crate::{manifest::Manifest, root_grants::RootGrants};
 
-/// The largest number of paths that one pattern returns.
 const MAX_PATHS: usize = 100_000;
 
-/// The largest number of files that are listed in one root.
 const MAX_VISITED: usize = 1_000_000;
 
 /// The files of the library and of its roots, without hidden ones.
@@ -28,25 +26,20 @@ pub(super) struct GlobIndex {
     cache: RefCell<HashMap<GlobKey, Result<Matches, GlobError>>>,
 }
 
-/// The name of a root, and a pattern for paths in it.
 type GlobKey = (Option<String>, String);
 
 struct Root {
     grants: RootGrants,
     path: PathBuf,
-    /// Listed on first use.
     listing: RefCell<Option<RootListing>>,
 }
 
-/// The content of a root.
 #[derive(Clone, Default)]
 pub(super) struct RootListing {
     pub(super) files: Arc<[SmolStr]>,
-    /// Symbolic links, each with the path that it leads to.
     pub(super) links: Arc<[(String, String)]>,
 }
 
-/// The result of a pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Matches {
     /// Sorted.
@@ -59,7 +52,6 @@ pub(super) struct Matches {
 #[derive(Clone, Debug)]
 pub(super) enum GlobError {
     UnknownRoot,
-    /// The pattern is invalid, with the reason.
     Invalid(String),
 }
 
@@ -79,7 +71,6 @@ impl GlobIndex {
         }
     }
 
-    /// Returns the matching paths, relative to the root.
     pub(super) fn matches(&self, root: Option<&str>, glob: &str) -> Result<Matches, GlobError> {
         let key = (root.map(str::to_owned), glob.to_owned());
         if let Some(result) = self.cache.borrow().get(&key) {
@@ -90,12 +81,10 @@ impl GlobIndex {
         result
     }
 
-    /// Returns the content of each root.
     pub(super) fn roots(&self) -> impl Iterator<Item = (&str, RootListing)> {
         self.roots.iter().map(|(name, root)| (name.as_str(), root.listing()))
     }
 
-    /// Returns a hash of all results so far.
     pub(super) fn fingerprint(&self) -> u64 {
         let cache = self.cache.borrow();
         let numbers = cache.iter().map(|(key, result)| {

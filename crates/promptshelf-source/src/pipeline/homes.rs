@@ -10,7 +10,6 @@ use crate::{format::foreign_folders, pipeline::found_files::FoundFile, tree::Tre
 pub(super) struct Homes {
     /// The place of the library itself, such as `.claude/commands`; empty for a library of prompt files.
     pub(super) library: &'static str,
-    /// Folders of plugins, each with a final `/`, and the place whose formats they have.
     plugins: Vec<(String, &'static str)>,
 }
 
@@ -38,7 +37,6 @@ impl Homes {
         }
     }
 
-    /// Returns the path that decides about the format of a file.
     pub(super) fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
         let plugin = self.plugins.iter().filter_map(|(folder, home)| Some((path.strip_prefix(&**folder)?, home)));
         match plugin.min_by_key(|(rest, _)| rest.len()) {

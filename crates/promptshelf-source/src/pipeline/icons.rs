@@ -11,7 +11,6 @@ use promptshelf_core::{Code, Diagnostic, Icon, LibraryFile, Location, MimeType, 
 /// The largest icon, in bytes: every list contains all icons.
 const MAX_ICON: usize = 64 << 10;
 
-/// Replaces the paths of icons by their content.
 pub(super) struct IconResolver<'a> {
     files: &'a BTreeMap<String, Arc<LibraryFile>>,
     /// Results so far: many prompts often share an icon.

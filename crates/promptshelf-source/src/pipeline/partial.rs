@@ -50,12 +50,10 @@ fn blanked(text: &str, end: usize) -> String {
     String::from_utf8_lossy(&comment).into_owned() + &text[end..]
 }
 
-/// Returns the first key of front matter.
 fn first_key(text: &str, keys: &Range<usize>) -> Option<Range<usize>> {
     lines(text, keys).find_map(|line| key(text, &line))
 }
 
-/// Returns the key of an access rule.
 fn access(text: &str, keys: &Range<usize>) -> Option<Range<usize>> {
     let keys = lines(text, keys).filter_map(|line| key(text, &line));
     keys.into_iter().find(|key| nearest(&text[key.clone()], format::PROMPT.names()) == Some("access"))
@@ -69,7 +67,6 @@ fn lines(text: &str, keys: &Range<usize>) -> impl Iterator<Item = Range<usize>> 
     })
 }
 
-/// Returns the key that begins a line.
 fn key(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
     let (key, _) = text[line.clone()].split_once(':')?;
     let name = key.trim_matches(['"', '\'']);

@@ -39,7 +39,6 @@ pub(super) fn declared<'m>(manifest: &'m Manifest, globs: &'m GlobIndex) -> Hash
     paths
 }
 
-/// Returns all declared resources, and the access rules.
 pub(super) fn definitions(
     library: &LibraryContext<'_>,
     files: &BTreeMap<String, Arc<LibraryFile>>,

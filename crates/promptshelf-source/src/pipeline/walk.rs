@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{tree::Tree, tree_path::check_file_path};
 
-/// Lists the files of a tree that belong to a library.
 pub(crate) fn walk(tree: &Tree, options: WalkOptions) -> WalkResult {
     let (mut found, is_full) = match tree {
         Tree::Folder(folder) => walk_folder(folder, options),

@@ -32,7 +32,6 @@ struct Walker<'a> {
     full: bool,
 }
 
-/// The type of an entry, with links followed.
 enum EntryKind {
     Folder { linked: bool },
     File { linked: bool },
@@ -134,7 +133,6 @@ impl Walker<'_> {
         self.found.rules.extend(rules.map(|name| format!("{}/{name}", foreign_folders::RULES)));
     }
 
-    /// Records a link.
     fn link(&mut self, path: &str, linked: bool) {
         if linked
             && let Ok(target) = self.root.canonicalize(path)

@@ -72,11 +72,9 @@ pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult
     (found, false)
 }
 
-/// Whether the files of a folder are listed.
 enum Listing<'p> {
     Listed,
     LeftOut,
-    /// The path of the outermost folder that is nested too deeply.
     TooDeep(&'p str),
 }
 

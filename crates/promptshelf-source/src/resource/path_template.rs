@@ -4,7 +4,6 @@ use promptshelf_core::Variables;
 
 use crate::{file_role::is_backup, format::GOLDEN};
 
-/// The largest number of ways to read one path that are distinguished.
 const MAX_SOLUTIONS: usize = 256;
 
 /// A path relative to a folder, with placeholders for the variables of a URI template.
@@ -77,7 +76,6 @@ impl PathTemplate {
         }
     }
 
-    /// Returns the folder that contains all files of the template.
     pub(crate) fn folder(&self) -> &str {
         match self.pieces.first() {
             Some(Piece::Literal(literal)) => literal.rsplit_once('/').map_or("", |(folder, _)| folder),
@@ -97,7 +95,6 @@ impl PathTemplate {
         found
     }
 
-    /// Returns the names of the placeholders.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Variable { name, .. } => Some(&**name),

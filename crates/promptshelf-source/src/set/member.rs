@@ -163,15 +163,12 @@ impl MemberOptions {
     }
 }
 
-/// One source of a set.
 pub(super) struct Member {
     options: MemberOptions,
     rules: Fixed,
-    /// The place of the requirements of the source, which match everything.
     own_rule: Arc<SourceText>,
     shared: Arc<Shared>,
     state: Mutex<State>,
-    /// Wakes the thread that opens the source.
     wake: Condvar,
     is_closed: AtomicBool,
 }
@@ -180,14 +177,11 @@ pub(super) struct Member {
 struct State {
     loader: Option<Loader>,
     following: Option<Following>,
-    /// Tasks that keep the loaded source current.
     tasks: Option<Tasks>,
     is_followed: bool,
-    /// The newest accepted catalog.
     part: Option<CatalogPart>,
     /// What another server has and this catalog does not.
     left_out: Vec<String>,
-    /// The problem that the member itself found, and its beginning.
     problem: Option<(String, SystemTime)>,
     /// Whether another attempt to open is requested at once.
     is_requested: bool,
@@ -207,7 +201,6 @@ impl Drop for Tasks {
 }
 
 impl Member {
-    /// Starts to open a source in the background.
     pub(super) fn start(
         options: MemberOptions,
         rules: &[AccessRule],
@@ -356,7 +349,6 @@ impl Member {
         self.shared.note_change(is_same);
     }
 
-    /// Returns the newest accepted catalog.
     pub(super) fn part(&self) -> Option<CatalogPart> {
         lock(&self.state).part.clone()
     }
@@ -378,7 +370,6 @@ impl Member {
         }
     }
 
-    /// Keeps the source current from now on.
     pub(super) fn follow(&self, runtime: &Handle) {
         let mut state = lock(&self.state);
         state.is_followed = true;
@@ -415,7 +406,6 @@ impl Member {
         }
     }
 
-    /// Replaces the operator's rules, which the next load uses.
     pub(super) fn replace_rules(&self, rules: &[AccessRule]) {
         self.rules.replace(definitions(&self.options, rules, &self.own_rule));
     }

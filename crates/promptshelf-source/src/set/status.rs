@@ -79,7 +79,6 @@ pub struct SourceStatus {
 /// The most entries of [`SourceStatus::left_out`].
 const MAX_LEFT_OUT: usize = 20;
 
-/// Replaces the last entries of a long list by their number.
 pub(super) fn shortened(mut left_out: Vec<String>) -> Vec<String> {
     if let Some(more @ 1..) = left_out.len().checked_sub(MAX_LEFT_OUT) {
         left_out.truncate(MAX_LEFT_OUT);

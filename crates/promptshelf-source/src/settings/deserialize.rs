@@ -14,24 +14,19 @@ use crate::format::{
     tree::{Entry, ScalarKind},
 };
 
-/// One mistake, with the way to it in the tree.
 #[derive(Debug)]
 pub(super) struct Mistake {
     code: Code,
     message: String,
     help: Option<String>,
     span: Option<Range<usize>>,
-    /// Indices of entries and items, the innermost first.
     path: Vec<usize>,
-    /// Names of the keys on the path, the innermost first.
     keys: Vec<String>,
     /// Whether the innermost table is an item of [`Tables`](super::Tables).
     is_in_tables: bool,
-    /// The missing key, and the place of the table that lacks it.
     missing: Option<(&'static str, Range<usize>)>,
 }
 
-/// A key that was removed, and the place of its table.
 pub(crate) type RemovedKey = (String, Range<usize>);
 
 impl Mistake {
@@ -179,7 +174,6 @@ impl de::Error for Mistake {
     }
 }
 
-/// Deserializes one node.
 #[derive(Clone, Copy)]
 pub(super) struct NodeDeserializer<'n> {
     node: &'n Node,
@@ -326,7 +320,6 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
     }
 }
 
-/// The entries of a table.
 struct Entries<'n> {
     entries: &'n [Entry],
     index: usize,
@@ -350,7 +343,6 @@ impl<'n> MapAccess<'n> for Entries<'n> {
     }
 }
 
-/// The items of a list.
 struct Items<'n> {
     items: &'n [Node],
     is_list: bool,
@@ -378,7 +370,6 @@ impl<'n> SeqAccess<'n> for Items<'n> {
     }
 }
 
-/// An enum's variant, written as its name.
 struct Variant<'n>(&'n str);
 
 impl<'n> EnumAccess<'n> for Variant<'n> {

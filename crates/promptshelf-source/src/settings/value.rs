@@ -30,7 +30,6 @@ impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
         u32::try_from(self.0).unwrap_or(u32::MAX)
     }
 
-    /// The expected range, for messages.
     fn expected(f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match MAX {
             u64::MAX => write!(f, "a whole number of at least {MIN}"),

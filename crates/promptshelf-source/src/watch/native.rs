@@ -26,7 +26,6 @@ const MAX_FOLDERS: usize = 16_384;
 
 const MAX_DEPTH: usize = 32;
 
-/// The watches that are active.
 pub(super) struct NativeWatcher {
     /// `None` if watching is turned off or not available.
     watcher: Option<RecommendedWatcher>,
@@ -36,16 +35,13 @@ pub(super) struct NativeWatcher {
     has_warned: bool,
 }
 
-/// How a folder is watched, and its identity at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FolderWatch {
     mode: RecursiveMode,
     identity: (u64, u64),
 }
 
-/// A folder to watch with everything below it.
 struct Tree {
-    /// The configured path.
     path: PathBuf,
     /// The path with links resolved; `None` while the folder does not exist.
     real: Option<PathBuf>,
@@ -152,13 +148,11 @@ impl NativeWatcher {
         scope
     }
 
-    /// Renews all watches after a change above the trees, or an unknown one.
     fn sync_again(&mut self) {
         let trees = std::mem::take(&mut self.trees);
         self.sync(trees.iter().map(|tree| &*tree.path));
     }
 
-    /// Renews the watches below a path that was created, deleted or renamed.
     fn update_below(&mut self, path: &Path) {
         let below = self.folders.range(path.to_owned()..).map(|(folder, _)| folder.clone());
         let below: Vec<PathBuf> = below.take_while(|folder| folder.starts_with(path)).collect();
@@ -171,7 +165,6 @@ impl NativeWatcher {
         }
     }
 
-    /// Watches a folder and all folders below it.
     fn add_tree(&mut self, folder: &Path, depth: usize, before: &BTreeMap<PathBuf, FolderWatch>) {
         if !EACH_FOLDER {
             self.add(folder, RecursiveMode::Recursive, before);
@@ -193,7 +186,6 @@ impl NativeWatcher {
         }
     }
 
-    /// Returns a path relative to its tree, with `/` between its parts.
     fn inside(&self, path: &Path) -> String {
         let below = self.trees.iter().find_map(|tree| path.strip_prefix(tree.real.as_deref()?).ok());
         joined(below.unwrap_or(path))

@@ -9,12 +9,10 @@ use std::{fs::Metadata, path::Path};
 pub(super) struct OwnOutput(Option<(u64, u64)>);
 
 impl OwnOutput {
-    /// Whether this is the file.
     pub(super) fn is(&self, metadata: &Metadata) -> bool {
         self.0.is_some() && identity(metadata) == self.0
     }
 
-    /// Whether the file is at the path.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         self.0.is_some() && path.metadata().is_ok_and(|metadata| self.is(&metadata))
     }
@@ -27,7 +25,6 @@ impl OwnOutput {
 
 #[cfg(unix)]
 impl OwnOutput {
-    /// Finds the file of this process.
     pub(super) fn of_process() -> OwnOutput {
         use std::{fs::File, os::fd::AsFd as _};
         let file = std::io::stderr().as_fd().try_clone_to_owned().map(File::from);

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeSet;
 
-/// Where something has changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ChangeScope {
-    /// Unknown, or outside the first tree.
     Anywhere,
-    /// These paths below the first tree, with `/` between their parts.
     Paths(BTreeSet<String>),
 }
 

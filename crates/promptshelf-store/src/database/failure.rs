@@ -40,7 +40,6 @@ pub(crate) fn timed_out() -> StoreError {
     StoreError::Unreachable { reason: "the database did not answer within the time limit".to_owned(), source: None }
 }
 
-/// How an error of a database is reported.
 enum Class {
     Unreachable,
     Busy,

@@ -11,7 +11,6 @@ use crate::{
     address::{Place, StoreUrl},
 };
 
-/// The number of the advisory lock, which is arbitrary.
 const TRY_LOCK: &str = "SELECT CAST(CASE WHEN pg_try_advisory_xact_lock(8101813019) THEN 1 ELSE 0 END AS BIGINT)";
 
 /// The lock of the process that delivers webhooks: an advisory lock of PostgreSQL, held by an open transaction because a
@@ -51,7 +50,6 @@ impl Guard {
         }
     }
 
-    /// Returns whether the lock is still held.
     pub(crate) async fn is_held(&mut self) -> bool {
         match self {
             Guard::Postgres(transaction) => transaction.run("SELECT 1", vec![]).await.is_ok(),

@@ -9,7 +9,6 @@ use crate::{
     tables::{chain, channel},
 };
 
-/// A step of the schema.
 struct Migration {
     /// Whether older releases must not use the store afterwards. Other migrations only add, so that two releases can run
     /// side by side.
@@ -32,7 +31,6 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0011_identity_policies_tokens.sql") },
 ];
 
-/// The number of the migration that gives revisions their digests.
 const CHAIN: u64 = 11;
 
 /// The newest migration that older releases do not understand.
@@ -55,10 +53,8 @@ pub(crate) async fn version(database: &Database) -> Result<(u64, u64), StoreErro
     Ok((transaction.finish(result).await?, MIGRATIONS.len() as u64))
 }
 
-/// The number of the newest migration.
 pub(crate) const NEWEST: u64 = MIGRATIONS.len() as u64;
 
-/// Returns the migrations after a number.
 pub(super) fn after(number: u64) -> impl Iterator<Item = &'static str> {
     MIGRATIONS.iter().skip(usize::try_from(number).unwrap_or(usize::MAX)).map(|migration| migration.sql)
 }
@@ -68,7 +64,6 @@ pub(super) fn after(number: u64) -> impl Iterator<Item = &'static str> {
 pub(crate) enum Migrated {
     NoStore,
     Current,
-    /// The number of the newest migration before.
     From(u64),
 }
 
@@ -106,7 +101,6 @@ async fn present(transaction: &mut Transaction) -> Result<u64, StoreError> {
     Ok(present)
 }
 
-/// Applies the missing migrations, and returns the number of the newest one before.
 async fn apply(transaction: &mut Transaction) -> Result<u64, StoreError> {
     // Another process may have migrated while this one waited for the lock.
     let present = present(transaction).await?;

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::StoreError;
 
-/// The statements that stand for missing migrations.
 #[derive(Debug)]
 pub(crate) struct OlderSchema {
     present: u64,

@@ -10,10 +10,8 @@ use std::{
 
 use crate::StoreError;
 
-/// The device and the number of a file.
 type FileId = (u64, u64);
 
-/// A file that connections have open.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     path: PathBuf,
@@ -23,7 +21,6 @@ pub(crate) struct OpenFile {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ids {
     file: Option<FileId>,
-    /// The log at the last look.
     log: Option<FileId>,
 }
 

@@ -19,28 +19,21 @@ use crate::{
     address::{Place, PostgresUrl, StoreUrl},
 };
 
-/// The longest wait for a connection to PostgreSQL.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The longest wait for the lock on an SQLite file that another process holds.
 const BUSY: Duration = Duration::from_secs(8);
 
 /// The longest wait for the writing connection of this process to an SQLite file. A publish of 100,000 files takes
 /// seconds.
 const WRITER: Duration = Duration::from_secs(60);
 
-/// The largest number of connections to PostgreSQL.
 const CONNECTIONS: u32 = 8;
 
-/// The largest number of reading connections to an SQLite file.
 const READERS: u32 = 4;
 
-/// The kind of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Reads one snapshot.
     Read,
-    /// Writes beside others.
     Write,
     /// Writes while no other transaction of a store writes.
     Exclusive,
@@ -48,10 +41,8 @@ pub(crate) enum Mode {
     Guard,
 }
 
-/// The connections of a store.
 #[derive(Clone)]
 pub(crate) enum Database {
-    /// PostgreSQL.
     Postgres(PgPool, Option<Arc<OlderSchema>>),
     /// SQLite. The writing connection is one of its own, so that writers wait in line instead of competing for the lock.
     Sqlite {
@@ -127,7 +118,6 @@ impl Database {
         }
     }
 
-    /// Closes the connections to a replaced SQLite file, and removes its log.
     pub(crate) async fn discard(&self) {
         self.close().await;
         if let Database::Sqlite { file, .. } = self {
@@ -141,7 +131,6 @@ impl Database {
         *older = Some(Arc::new(OlderSchema::new(present)));
     }
 
-    /// Begins a transaction.
     pub(crate) async fn begin(&self, mode: Mode) -> Result<Transaction, StoreError> {
         let (Database::Postgres(_, older) | Database::Sqlite { older, .. }) = self;
         if let (Some(older), true) = (older, mode != Mode::Read) {

@@ -18,7 +18,6 @@ const SILENCE: Duration = Duration::from_secs(12);
 /// The same for a file, which only a broken disk keeps silent.
 const DISK: Duration = Duration::from_secs(120);
 
-/// The name for LISTEN and NOTIFY.
 pub(crate) const CHANNEL_OF_HINTS: &str = "promptshelf";
 
 /// A transaction. Dropped without [`Transaction::finish`], it is rolled back, and its connection is closed.
@@ -61,14 +60,12 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Returns a transaction that is always rolled back.
     pub(super) fn discarded(self) -> Transaction {
         let mut transaction = self;
         transaction.is_discarded = true;
         transaction
     }
 
-    /// Returns the rows of a statement.
     pub(crate) async fn rows(
         &mut self,
         sql: impl Into<Cow<'static, str>>,
@@ -84,7 +81,6 @@ impl Transaction {
         }
     }
 
-    /// Returns the first row of a statement.
     pub(crate) async fn row(
         &mut self,
         sql: impl Into<Cow<'static, str>>,
@@ -145,7 +141,6 @@ impl Transaction {
         }
     }
 
-    /// Sends a hint to other processes at the commit.
     pub(crate) async fn notify(&mut self, payload: &str) -> Result<(), StoreError> {
         if self.is_postgres() {
             let sql = "SELECT pg_notify($1, $2)";
@@ -154,7 +149,6 @@ impl Transaction {
         Ok(())
     }
 
-    /// Whether the database is PostgreSQL.
     pub(crate) fn is_postgres(&self) -> bool {
         matches!(self.connection, Connection::Postgres(_))
     }
@@ -164,7 +158,6 @@ impl Transaction {
         if self.is_postgres() { " FOR UPDATE" } else { "" }
     }
 
-    /// An expression with the present time in microseconds.
     pub(crate) fn now(&self) -> &'static str {
         if self.is_postgres() {
             // Not `now()`: that is the start of the transaction, before it waited for a lock.

@@ -11,11 +11,8 @@ use crate::{StoreError, model::Digest};
 /// A parameter of a statement. `None` is a typed NULL, which PostgreSQL needs.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// A BIGINT.
     Int(Option<i64>),
-    /// A TEXT.
     Text(Option<String>),
-    /// A BYTEA or BLOB.
     Bytes(Option<Vec<u8>>),
 }
 
@@ -82,9 +79,7 @@ impl From<&Arc<[u8]>> for Value {
 
 /// A row of a result. Columns are read by position.
 pub(crate) enum Row {
-    /// A row of PostgreSQL.
     Postgres(PgRow),
-    /// A row of SQLite.
     Sqlite(SqliteRow),
 }
 
@@ -99,7 +94,6 @@ macro_rules! column {
 }
 
 impl Row {
-    /// Returns an integer.
     pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
         column!(self, column)
     }
@@ -115,7 +109,6 @@ impl Row {
         number.map(|number| u64::try_from(number).map_err(|_| malformed("a negative number"))).transpose()
     }
 
-    /// Returns a time.
     pub(crate) fn time(&self, column: usize) -> Result<Timestamp, StoreError> {
         Timestamp::from_microsecond(self.int(column)?).map_err(|_| malformed("a time out of range"))
     }
@@ -127,7 +120,6 @@ impl Row {
         number.map(time).transpose()
     }
 
-    /// Returns a text.
     pub(crate) fn text(&self, column: usize) -> Result<String, StoreError> {
         column!(self, column)
     }
@@ -142,7 +134,6 @@ impl Row {
         column!(self, column)
     }
 
-    /// Returns a digest.
     pub(crate) fn digest(&self, column: usize) -> Result<Digest, StoreError> {
         Digest::from_bytes(&self.bytes(column)?).ok_or_else(|| malformed("a digest that has not 32 bytes"))
     }
@@ -155,7 +146,6 @@ impl Row {
         bytes.map(digest).transpose()
     }
 
-    /// Returns a value that is stored as JSON.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
         from_json(&self.text(column)?)
     }
@@ -170,7 +160,6 @@ fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError
     serde_json::from_str(text).map_err(|error| malformed(&format!("JSON with an error: {error}")))
 }
 
-/// Returns a value as JSON.
 pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::invalid(error.to_string()))
 }

@@ -11,7 +11,6 @@ use crate::{
     model::Digest,
 };
 
-/// The largest number of contents that one statement reads.
 const CHUNK: usize = 500;
 
 /// The number of contents that are checked at once, each of some megabytes at most.
@@ -87,13 +86,11 @@ pub(crate) async fn sizes(
     Ok(sizes)
 }
 
-/// Returns the digests and sizes of all contents.
 pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<(Digest, u64)>, StoreError> {
     let rows = transaction.rows("SELECT digest, size FROM ps_blob", vec![]).await?;
     rows.iter().map(|row| Ok((row.digest(0)?, row.number(1)?))).collect()
 }
 
-/// Deletes contents.
 pub(crate) async fn delete(transaction: &mut Transaction, digests: &[Digest]) -> Result<(), StoreError> {
     for chunk in digests.chunks(CHUNK) {
         let sql = format!("DELETE FROM ps_blob WHERE digest IN {}", list(0, chunk.len()));

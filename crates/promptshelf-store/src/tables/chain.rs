@@ -27,14 +27,11 @@ pub(crate) struct Link {
     pub(crate) expected: Place,
 }
 
-/// The place of a revision in the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The digest of the revision before; `None` for the first one.
     pub(crate) parent: Option<Digest>,
-    /// The digest of all files.
     pub(crate) tree: Option<Digest>,
-    /// The digest of the revision.
     pub(crate) digest: Option<Digest>,
 }
 
@@ -53,7 +50,6 @@ fn digest(row: &Row, parent: Option<Digest>, tree: Digest) -> Result<Digest, Sto
     Ok(parts.digest())
 }
 
-/// Gives a new revision its place after the newest one with a digest.
 pub(crate) async fn seal(
     transaction: &mut Transaction,
     channel: i64,

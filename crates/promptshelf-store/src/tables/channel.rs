@@ -9,31 +9,23 @@ use crate::{
     model::{ChannelInfo, Digest, Epoch, Head, Policy},
 };
 
-/// A row of a channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
-    /// The key of other tables.
     pub(crate) id: i64,
-    /// Its name.
     pub(crate) name: ChannelName,
-    /// The newest revision.
     pub(crate) revision: u64,
-    /// The oldest revision with its whole content.
     pub(crate) oldest: u64,
     /// The digest of the newest revision; `None` without one, and after a publish by an earlier release.
     pub(crate) digest: Option<Digest>,
-    /// The conditions of a publish.
     pub(crate) policy: Policy,
 }
 
 impl Channel {
-    /// Returns the public form.
     pub(crate) fn info(self, epoch: &Epoch) -> ChannelInfo {
         let head = self.head(epoch.clone());
         ChannelInfo { name: self.name, head, policy: self.policy }
     }
 
-    /// Returns the newest revision.
     pub(crate) fn head(&self, epoch: Epoch) -> Head {
         Head { epoch, revision: self.revision, digest: self.digest }
     }
@@ -70,12 +62,10 @@ pub(crate) async fn lock_library(transaction: &mut Transaction) -> Result<(), St
     transaction.run(sql, vec![]).await
 }
 
-/// Sets a new epoch.
 pub(crate) async fn set_epoch(transaction: &mut Transaction, epoch: &Epoch) -> Result<(), StoreError> {
     transaction.run("UPDATE ps_library SET epoch = $1 WHERE id = 1", vec![epoch.0.as_str().into()]).await
 }
 
-/// Returns all channels, by name.
 pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<Channel>, StoreError> {
     let rows = transaction.rows(SELECT, vec![]).await?;
     let mut channels = rows.iter().map(channel).collect::<Result<Vec<_>, _>>()?;
@@ -89,7 +79,6 @@ pub(crate) async fn find(transaction: &mut Transaction, name: &ChannelName) -> R
     row.as_ref().map(channel).transpose()
 }
 
-/// Returns a channel.
 pub(crate) async fn get(transaction: &mut Transaction, name: &ChannelName) -> Result<Channel, StoreError> {
     find(transaction, name).await?.ok_or_else(|| StoreError::not_found(format!("the channel `{name}`")))
 }
@@ -110,7 +99,6 @@ pub(crate) async fn lock(transaction: &mut Transaction, name: &ChannelName) -> R
     channel(&row.ok_or_else(|| StoreError::not_found(format!("the channel `{name}`")))?)
 }
 
-/// Sets the newest revision.
 pub(crate) async fn set_revision(
     transaction: &mut Transaction,
     id: i64,
@@ -121,17 +109,14 @@ pub(crate) async fn set_revision(
     transaction.run(sql, vec![revision.into(), digest.into(), id.into()]).await
 }
 
-/// Sets the oldest revision with its whole content.
 pub(crate) async fn set_oldest(transaction: &mut Transaction, id: i64, revision: u64) -> Result<(), StoreError> {
     transaction.run("UPDATE ps_channel SET oldest = $1 WHERE id = $2", vec![revision.into(), id.into()]).await
 }
 
-/// Returns the names of channels by their keys.
 pub(crate) async fn names(transaction: &mut Transaction) -> Result<HashMap<i64, ChannelName>, StoreError> {
     Ok(all(transaction).await?.into_iter().map(|channel| (channel.id, channel.name)).collect())
 }
 
-/// Sets the policy.
 pub(crate) async fn set_policy(
     transaction: &mut Transaction,
     id: i64,

@@ -25,19 +25,16 @@ fn comment(row: &Row) -> Result<Comment, StoreError> {
     })
 }
 
-/// Returns the comments on a proposal, the oldest first.
 pub(crate) async fn of(transaction: &mut Transaction, proposal: u64) -> Result<Vec<Comment>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM ps_comment WHERE proposal = $1 ORDER BY id");
     transaction.rows(sql, vec![proposal.into()]).await?.iter().map(comment).collect()
 }
 
-/// Returns the number of comments on a proposal.
 pub(crate) async fn count(transaction: &mut Transaction, proposal: u64) -> Result<u64, StoreError> {
     let row = transaction.row("SELECT COUNT(*) FROM ps_comment WHERE proposal = $1", vec![proposal.into()]).await?;
     row.map_or(Ok(0), |row| row.number(0))
 }
 
-/// Inserts a comment.
 pub(crate) async fn add(
     transaction: &mut Transaction,
     proposal: u64,

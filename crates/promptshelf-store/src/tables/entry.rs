@@ -8,25 +8,18 @@ use crate::{
     model::{Digest, FileChange, FileEntry},
 };
 
-/// The largest number of paths in one statement.
 const CHUNK: usize = 5_000;
 
-/// Files by path.
 pub(crate) type Files = BTreeMap<String, FileEntry>;
 
-/// The effective change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Replacement {
-    /// The path.
     pub(crate) path: String,
-    /// The present content.
     pub(crate) before: Option<Digest>,
-    /// The new content and its size.
     pub(crate) after: Option<(Digest, u64)>,
 }
 
 impl Replacement {
-    /// Returns the public form.
     pub(crate) fn file_change(&self) -> FileChange {
         FileChange { path: self.path.clone(), before: self.before, after: self.after.map(|(digest, _)| digest) }
     }
@@ -40,20 +33,17 @@ fn files(rows: &[Row]) -> Result<Files, StoreError> {
     rows.iter().map(|row| entry(row).map(|entry| (entry.path.clone(), entry))).collect()
 }
 
-/// Returns the files of the newest revision.
 pub(crate) async fn newest(transaction: &mut Transaction, channel: i64) -> Result<Files, StoreError> {
     let sql = "SELECT path, digest, size FROM ps_entry WHERE channel = $1 AND until IS NULL";
     files(&transaction.rows(sql, vec![channel.into()]).await?)
 }
 
-/// Returns the files of a revision.
 pub(crate) async fn at(transaction: &mut Transaction, channel: i64, revision: u64) -> Result<Files, StoreError> {
     let sql = "SELECT path, digest, size FROM ps_entry \
                WHERE channel = $1 AND since <= $2 AND (until IS NULL OR until > $2)";
     files(&transaction.rows(sql, vec![channel.into(), revision.into()]).await?)
 }
 
-/// Returns one file of a revision.
 pub(crate) async fn file(
     transaction: &mut Transaction,
     channel: i64,
@@ -120,7 +110,6 @@ pub(crate) async fn apply(
     insert(transaction, "INSERT INTO ps_entry (channel, path, digest, size, since)", Box::new(opened), "").await
 }
 
-/// Returns the contents that some paths have had in any kept revision.
 pub(crate) async fn contents_of(
     transaction: &mut Transaction,
     channel: i64,
@@ -138,7 +127,6 @@ pub(crate) async fn contents_of(
     Ok(contents)
 }
 
-/// Deletes the entries that were replaced in a revision or before it.
 pub(crate) async fn prune(transaction: &mut Transaction, channel: i64, revision: u64) -> Result<(), StoreError> {
     let sql = "DELETE FROM ps_entry WHERE channel = $1 AND until <= $2";
     transaction.run(sql, vec![channel.into(), revision.into()]).await
@@ -161,7 +149,6 @@ pub(crate) async fn first_uses(
     Ok(uses)
 }
 
-/// Returns the digests of all contents that any revision refers to.
 pub(crate) async fn digests(transaction: &mut Transaction) -> Result<Vec<Digest>, StoreError> {
     let rows = transaction.rows("SELECT DISTINCT digest FROM ps_entry", vec![]).await?;
     rows.iter().map(|row| row.digest(0)).collect()

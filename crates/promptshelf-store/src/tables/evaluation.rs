@@ -13,11 +13,8 @@ use crate::{
 
 /// The number of results without a limit.
 const DEFAULT_LIMIT: usize = 100;
-/// The largest number of results that one call returns.
 const MAX_LIMIT: usize = 500;
-/// The number of results of one evaluation and one version that stay.
 const KEPT: usize = 20;
-/// The largest number of prompts in one statement.
 const CHUNK: usize = 500;
 
 /// The newest results by name of the evaluation, prompt and digest; without their cases.
@@ -64,7 +61,6 @@ fn with_cases(row: &Row) -> Result<Evaluation, StoreError> {
     Ok(Evaluation { cases: row.json(7)?, ..evaluation(row)? })
 }
 
-/// Inserts a result, and deletes the oldest ones of the same evaluation and version.
 pub(crate) async fn add(
     transaction: &mut Transaction,
     new: &NewEvaluation,
@@ -120,7 +116,6 @@ pub(crate) async fn is_known(
     Ok(false)
 }
 
-/// Returns the newest results of evaluations of prompts, for all versions.
 pub(crate) async fn newest(
     transaction: &mut Transaction,
     evaluations: &[String],

@@ -9,10 +9,8 @@ use crate::{
 
 /// The number of changes without a limit.
 const DEFAULT_LIMIT: usize = 100;
-/// The largest number of changes that one call returns.
 const MAX_LIMIT: usize = 1_000;
 
-/// A change to insert.
 #[derive(Debug)]
 pub(crate) struct NewPolicyChange<'a> {
     pub(crate) before: Option<&'a Policy>,
@@ -25,7 +23,6 @@ pub(crate) struct NewPolicyChange<'a> {
     pub(crate) by_operator: bool,
 }
 
-/// Inserts a change, and returns it.
 pub(crate) async fn add(
     transaction: &mut Transaction,
     (channel, name): (i64, &ChannelName),

@@ -8,24 +8,19 @@ use crate::{
     model::{Digest, PromptChange, PromptChangeKind, Served},
 };
 
-/// The largest number of prompts in one statement.
 const CHUNK: usize = 5_000;
 
 /// The served prompts of a revision, by name: version number and digest.
 pub(crate) type Live = BTreeMap<String, (u64, Digest)>;
 
-/// The change of a prompt, before new versions have numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PromptDifference {
-    /// The name.
     pub(crate) name: String,
-    /// The version that is replaced or removed.
     pub(crate) old: Option<u64>,
     /// The new digest; `None` for a removed prompt.
     pub(crate) new: Option<Digest>,
 }
 
-/// Compares the served prompts with those of a checked tree, by name.
 pub(crate) fn compare(live: &Live, checked: &BTreeMap<&str, Digest>) -> Vec<PromptDifference> {
     let mut differences: BTreeMap<&str, PromptDifference> = BTreeMap::new();
     for (name, (number, _)) in live {
@@ -43,7 +38,6 @@ pub(crate) fn compare(live: &Live, checked: &BTreeMap<&str, Digest>) -> Vec<Prom
     differences.into_values().collect()
 }
 
-/// Which version numbers the changes of prompts get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
     /// Those of a publish: digests without a number get the next one, which is stored under the lock of the library's
@@ -55,7 +49,6 @@ pub(crate) enum Numbers {
     OfStore,
 }
 
-/// Returns the changes with version numbers.
 pub(crate) async fn number(
     transaction: &mut Transaction,
     differences: &[PromptDifference],
@@ -111,7 +104,6 @@ pub(crate) async fn number(
     Ok(changes)
 }
 
-/// Writes the prompts of a revision.
 pub(crate) async fn apply(
     transaction: &mut Transaction,
     channel: i64,
@@ -141,7 +133,6 @@ fn live(rows: &[Row]) -> Result<Live, StoreError> {
     rows.iter().map(|row| Ok((row.text(0)?, (row.number(1)?, row.digest(2)?)))).collect()
 }
 
-/// Returns the prompts of the newest revision.
 pub(crate) async fn newest(transaction: &mut Transaction, channel: i64) -> Result<Live, StoreError> {
     live(&transaction.rows(format!("{LIVE} AND l.until IS NULL"), vec![channel.into()]).await?)
 }
@@ -161,7 +152,6 @@ pub(crate) async fn since(
     Ok((changed, gone))
 }
 
-/// Returns the prompts that were served at a revision, by name.
 pub(crate) async fn served(
     transaction: &mut Transaction,
     channel: i64,
@@ -232,7 +222,6 @@ pub(crate) async fn standing(
     Ok(found)
 }
 
-/// Returns the pattern of LIKE for a text anywhere in a name.
 fn pattern(text: &str) -> String {
     let mut pattern = "%".to_owned();
     for c in text.chars().flat_map(char::to_lowercase) {

@@ -26,40 +26,25 @@ use crate::{
 
 /// The number of proposals without a limit.
 const DEFAULT_LIMIT: usize = 100;
-/// The largest number of proposals that one call returns.
 const MAX_LIMIT: usize = 1_000;
 
-/// A proposal to insert, or to write over another one.
 #[derive(Debug)]
 pub(crate) struct NewProposal<'a> {
-    /// The key of the channel.
     pub(crate) channel: i64,
-    /// The revision that the author started from.
     pub(crate) base: u64,
-    /// The kind of the revision.
     pub(crate) kind: RevisionKind,
-    /// The description.
     pub(crate) message: &'a str,
-    /// The author.
     pub(crate) author: &'a str,
-    /// The result of the check.
     pub(crate) checks: &'a CheckSummary,
-    /// The effects on callers.
     pub(crate) effects: &'a [Effect],
-    /// What a promotion copies.
     pub(crate) source: Option<Source>,
-    /// The changes.
     pub(crate) changes: &'a [Replacement],
 }
 
-/// What a promotion copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
-    /// The key of the channel.
     pub(crate) channel: i64,
-    /// The revision.
     pub(crate) revision: u64,
-    /// Whether everything is copied.
     pub(crate) is_whole: bool,
 }
 
@@ -74,7 +59,6 @@ pub(crate) fn digest(changes: &[Replacement]) -> Digest {
     parts.digest()
 }
 
-/// Inserts an open proposal, and returns its number and time.
 pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -> Result<(u64, Timestamp), StoreError> {
     let now = transaction.now();
     let sql = format!(
@@ -102,7 +86,6 @@ pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -
     Ok((id, at))
 }
 
-/// Inserts an open proposal of a policy, and returns its number.
 pub(crate) async fn open_policy(
     transaction: &mut Transaction,
     channel: &Channel,
@@ -149,7 +132,6 @@ pub(crate) async fn last_promotion(
     Ok(Some((promoted, later)))
 }
 
-/// Writes other changes over those of an open proposal.
 pub(crate) async fn replace(transaction: &mut Transaction, id: u64, new: &NewProposal<'_>) -> Result<(), StoreError> {
     let now = transaction.now();
     let sql = format!(
@@ -178,7 +160,6 @@ async fn write_changes(transaction: &mut Transaction, id: u64, changes: &[Replac
     insert(transaction, "INSERT INTO ps_change (proposal, path, before, after, size)", Box::new(rows), "").await
 }
 
-/// Sets the result of a check.
 pub(crate) async fn set_checks(
     transaction: &mut Transaction,
     id: u64,
@@ -202,7 +183,6 @@ pub(crate) async fn set_state(
     row.ok_or_else(|| StoreError::not_found(format!("proposal {id}")))?.time(0)
 }
 
-/// Inserts a review.
 pub(crate) async fn add_review(
     transaction: &mut Transaction,
     id: u64,
@@ -226,7 +206,6 @@ pub(crate) async fn add_review(
     transaction.run(sql, values).await
 }
 
-/// Returns the changes of a proposal, by path.
 pub(crate) async fn changes(transaction: &mut Transaction, id: u64) -> Result<Vec<Replacement>, StoreError> {
     let sql = "SELECT path, before, after, size FROM ps_change WHERE proposal = $1";
     let rows = transaction.rows(sql, vec![id.into()]).await?;
@@ -240,7 +219,6 @@ pub(crate) async fn changes(transaction: &mut Transaction, id: u64) -> Result<Ve
     Ok(changes)
 }
 
-/// Returns the digests of all contents that open proposals refer to.
 pub(crate) async fn open_digests(transaction: &mut Transaction) -> Result<Vec<Digest>, StoreError> {
     let sql = "SELECT c.before, c.after FROM ps_change c JOIN ps_proposal p ON p.id = c.proposal \
                WHERE p.state = 'open'";
@@ -259,7 +237,6 @@ pub(crate) async fn lock(transaction: &mut Transaction, id: u64) -> Result<Propo
     get(transaction, id).await
 }
 
-/// Returns a proposal.
 pub(crate) async fn get(transaction: &mut Transaction, id: u64) -> Result<Proposal, StoreError> {
     let found = select(transaction, "p.id = $1", vec![id.into()]).await?;
     found.into_iter().next().ok_or_else(|| StoreError::not_found(format!("proposal {id}")))

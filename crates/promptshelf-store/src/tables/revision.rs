@@ -10,28 +10,19 @@ use crate::{
 
 /// The number of revisions without a limit.
 const DEFAULT_LIMIT: usize = 100;
-/// The largest number of revisions that one call returns.
 const MAX_LIMIT: usize = 1_000;
 
 const SELECT: &str = "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks, policy, \
      digest, clock_ahead FROM ps_revision";
 
-/// A revision to insert.
 #[derive(Debug)]
 pub(crate) struct NewRevision<'a> {
-    /// The key of the channel.
     pub(crate) channel: i64,
-    /// The number.
     pub(crate) number: u64,
-    /// The proposal that is published.
     pub(crate) proposal: &'a Proposal,
-    /// The reviewers who approved it.
     pub(crate) approved_by: &'a [String],
-    /// The reason to pass over the policy.
     pub(crate) emergency: Option<&'a str>,
-    /// The result of the check.
     pub(crate) checks: &'a CheckSummary,
-    /// The policy of the channel.
     pub(crate) policy: &'a Policy,
 }
 
@@ -70,7 +61,6 @@ pub(crate) async fn add(transaction: &mut Transaction, new: &NewRevision<'_>) ->
     transaction.run(sql, values).await
 }
 
-/// Returns selected revisions with their prompts, the newest first.
 pub(crate) async fn select(
     transaction: &mut Transaction,
     channel: i64,
@@ -102,7 +92,6 @@ pub(crate) async fn select(
     read(transaction, channel, &format!("{SELECT} WHERE {condition} ORDER BY number DESC LIMIT {limit}"), values).await
 }
 
-/// Returns one revision with its prompts.
 pub(crate) async fn get(
     transaction: &mut Transaction,
     channel: i64,

@@ -15,7 +15,6 @@ pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<RolloutStat
     transaction.rows(sql, vec![]).await?.iter().map(state).collect()
 }
 
-/// Returns a rollout, with its row locked in a transaction that writes.
 pub(crate) async fn find(
     transaction: &mut Transaction,
     channel: &ChannelName,
@@ -28,7 +27,6 @@ pub(crate) async fn find(
     row.as_ref().map(state).transpose()
 }
 
-/// Returns the time of the database in microseconds, which all replicas share.
 pub(crate) async fn now(transaction: &mut Transaction) -> Result<i64, StoreError> {
     let sql = format!("SELECT {}", transaction.now());
     transaction.row(sql, vec![]).await?.map_or(Ok(0), |row| row.int(0))

@@ -13,7 +13,6 @@ const COLUMNS: &str = "number, kind, is_automatic, percent, changed_by, reason, 
 /// The changes of a rollout that are stored. A publisher cannot fill the store with more.
 const MAX_CHANGES: u64 = 1_000;
 
-/// Returns the newest changes of a rollout, the newest first.
 pub(crate) async fn of(
     transaction: &mut Transaction,
     channel: &ChannelName,

@@ -8,7 +8,6 @@ use crate::{
     model::Digest,
 };
 
-/// The largest number of contents in one statement.
 const CHUNK: usize = 500;
 
 /// Records uploads of a caller: digest and size.
@@ -59,7 +58,6 @@ pub(crate) async fn known(
     Ok(known)
 }
 
-/// Forgets uploads whose contents are gone.
 pub(crate) async fn prune(transaction: &mut Transaction) -> Result<(), StoreError> {
     transaction.run("DELETE FROM ps_upload WHERE digest NOT IN (SELECT digest FROM ps_blob)", vec![]).await
 }

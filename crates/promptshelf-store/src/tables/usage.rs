@@ -74,7 +74,6 @@ pub(crate) async fn of_span(
     rows.iter().map(|found| row(found).map(|(_, key, figures)| (key, figures))).collect()
 }
 
-/// Returns the start of the oldest row of a length before a time.
 pub(crate) async fn oldest_hour(
     transaction: &mut Transaction,
     length: i64,
@@ -109,7 +108,6 @@ pub(crate) async fn delete_before(transaction: &mut Transaction, time: i64) -> R
     transaction.run("DELETE FROM ps_usage WHERE start + span <= $1", vec![time.into()]).await
 }
 
-/// Inserts or replaces rows.
 pub(crate) async fn write(
     transaction: &mut Transaction,
     span: Span,

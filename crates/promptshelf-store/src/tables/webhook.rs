@@ -18,13 +18,10 @@ const DEAD_LAST: i64 = 30 * 24 * 60 * 60 * 1_000_000;
 /// A next attempt that is further away was computed before the clock was set back, in microseconds.
 const LONGEST_WAIT: i64 = 2 * 60 * 60 * 1_000_000;
 
-/// The most deliveries of one query.
 const MAX_DUE: usize = 100;
 
-/// The most dead letters of one answer.
 const MAX_DEAD: usize = 1_000;
 
-/// A row of the outbox, before it has a number.
 pub(crate) struct NewDelivery<'a> {
     pub(crate) channel: &'a str,
     pub(crate) event: WebhookEvent,
@@ -41,7 +38,6 @@ pub(crate) async fn lock(transaction: &mut Transaction) -> Result<(), StoreError
     Ok(())
 }
 
-/// Returns the ids of the webhooks that want an event.
 pub(crate) async fn wanting(transaction: &mut Transaction, event: WebhookEvent) -> Result<Vec<String>, StoreError> {
     let sql = format!("SELECT id, events FROM ps_webhook WHERE seen > {} - {FORGOTTEN} ORDER BY id", transaction.now());
     let mut ids = Vec::new();
@@ -77,7 +73,6 @@ pub(crate) async fn is_newly_broken(
     Ok(transaction.row(sql, vec![channel.as_str().into(), revision.into()]).await?.is_some())
 }
 
-/// Inserts or renews a webhook.
 pub(crate) async fn register(transaction: &mut Transaction, webhook: &Webhook) -> Result<(), StoreError> {
     let events: Vec<&str> = webhook.events.iter().map(|event| event.as_str()).collect();
     let events = serde_json::to_string(&events).map_err(|error| StoreError::invalid(error.to_string()))?;
@@ -100,7 +95,6 @@ pub(crate) async fn clean(transaction: &mut Transaction) -> Result<(), StoreErro
     transaction.script(statements).await
 }
 
-/// Returns the oldest delivery of each webhook and channel whose time has come.
 pub(crate) async fn due(transaction: &mut Transaction, webhooks: &[String]) -> Result<Vec<Delivery>, StoreError> {
     let now = transaction.now();
     let sql = format!(
@@ -177,7 +171,6 @@ pub(crate) async fn queues(transaction: &mut Transaction) -> Result<Vec<WebhookQ
     rows.iter().map(queue).collect()
 }
 
-/// Returns the newest dead letters, or the one with this number.
 pub(crate) async fn dead(transaction: &mut Transaction, id: Option<u64>) -> Result<Vec<DeadLetter>, StoreError> {
     let which = if id.is_some() { " AND d.id = $1" } else { "" };
     let sql = format!(

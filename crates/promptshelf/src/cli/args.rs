@@ -84,7 +84,6 @@ impl CommandLine {
     }
 }
 
-/// Gives the options that variables set the secrets of files, too.
 fn with_secrets(command: clap::Command) -> clap::Command {
     let secret = |argument: &clap::Arg| argument.get_env().and_then(OsStr::to_str).and_then(environment::from_file);
     let command = command.mut_args(|argument| match secret(&argument) {
@@ -333,7 +332,6 @@ impl GetArguments {
         self.words.last().map_or(Cow::Borrowed(""), |name| name.to_string_lossy())
     }
 
-    /// Returns the word before the name.
     pub(crate) fn target(&self) -> Option<&OsStr> {
         self.words.split_last().and_then(|(_, before)| before.first()).map(OsString::as_os_str)
     }

@@ -38,16 +38,13 @@ use crate::{
 
 /// The capacity of the pipe to a library, in bytes.
 const PIPE_BYTES: usize = 64 << 10;
-/// The default time limit of an answer.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Options of a connection.
 pub(crate) struct Options {
     pub(crate) timeout: Duration,
     pub(crate) elicitation: Option<Arc<dyn ElicitationHandler>>,
     pub(crate) sign_in: Option<SignIn>,
     pub(crate) legacy_servers: LegacyServers,
-    /// Whether a library is reloaded when its files change.
     pub(crate) watch: bool,
     /// The name of the connection in forms; by default the endpoint.
     pub(crate) label: Option<String>,
@@ -78,23 +75,19 @@ impl Options {
     }
 }
 
-/// A connected library or server.
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    /// The library or server, with the URL that answered.
     pub(crate) source: Source,
     /// The library, for diagnostics and for checks that the protocol does not offer.
     pub(crate) library: Option<OpenLibrary>,
 }
 
-/// A library that this process serves to the command.
 pub(crate) struct OpenLibrary {
     pub(crate) library: Library,
     pub(crate) folder: PathBuf,
 }
 
 impl OpenLibrary {
-    /// Notes on stderr that the library has errors.
     pub(crate) fn note_errors(&self) {
         library::note_errors(&self.library, &self.folder);
     }
@@ -154,7 +147,6 @@ impl Connection {
     }
 }
 
-/// Returns the text that stands for a value of an argument.
 fn placeholder(argument: &str) -> String {
     format!("‹{argument}›")
 }
@@ -169,7 +161,6 @@ fn problems(data: &Value) -> Option<String> {
     lines.filter(|lines| !lines.is_empty())
 }
 
-/// Connects to a library or a server.
 pub(crate) async fn connect(source: &Source, options: Options, progress: &Progress) -> Result<Connection, Failure> {
     match source {
         Source::Folder(folder) => connect_folder(folder, options).await,
@@ -181,7 +172,6 @@ pub(crate) async fn connect(source: &Source, options: Options, progress: &Progre
     }
 }
 
-/// Opens a library and connects to it.
 async fn connect_folder(folder: &Path, options: Options) -> Result<Connection, Failure> {
     let library = library::open(folder)?;
     let client = connect_library(&library, &options.label(folder.display().to_string())).await?;
@@ -189,7 +179,6 @@ async fn connect_folder(folder: &Path, options: Options) -> Result<Connection, F
     Ok(Connection { client, source, library: Some(OpenLibrary { library, folder: folder.to_owned() }) })
 }
 
-/// Connects to a library over a pipe in memory.
 pub(crate) async fn connect_library(library: &Library, options: &Options) -> Result<Client, ClientError> {
     let following = options.watch.then(|| library.loader().spawn());
     let (client_end, server_end) = tokio::io::duplex(PIPE_BYTES);
@@ -289,7 +278,6 @@ fn other_endpoint(url: &str) -> Option<String> {
     (usual != url).then_some(usual)
 }
 
-/// Splits a URL after its authority.
 fn origin(url: &str) -> Option<(&str, &str)> {
     let authority = url.find("://")? + "://".len();
     let end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |end| authority + end);

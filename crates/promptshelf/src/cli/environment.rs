@@ -7,7 +7,6 @@ use promptshelf_core::nearest;
 
 use crate::exit::{Exit, Failure};
 
-/// The variables that programs read, apart from those for secrets.
 const PLAIN: [&str; 25] = [
     "PROMPTSHELF_ALLOW_HOSTS",
     "PROMPTSHELF_ALLOW_ORIGINS",
@@ -36,7 +35,6 @@ const PLAIN: [&str; 25] = [
     "PROMPTSHELF_TRUST_PROXY",
 ];
 
-/// The variables for secrets, each of which can be in a file.
 const SECRETS: [&str; 5] = [
     "PROMPTSHELF_CLIENT_SECRET",
     "PROMPTSHELF_STATE_KEY",
@@ -47,7 +45,6 @@ const SECRETS: [&str; 5] = [
 
 const PREFIX: &str = "PROMPTSHELF_";
 
-/// The secrets that come from files.
 static FILES: OnceLock<BTreeMap<&'static str, String>> = OnceLock::new();
 
 /// Reads the files of secrets, once, before anything else.
@@ -80,12 +77,10 @@ pub(crate) fn read_secrets() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the value of a variable, or the content of its file.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty()).or_else(|| from_file(name).map(str::to_owned))
 }
 
-/// Returns a secret that comes from a file.
 pub(crate) fn from_file(name: &str) -> Option<&'static str> {
     FILES.get()?.get(name).map(String::as_str)
 }

@@ -11,11 +11,9 @@ use promptshelf_store::StoreError;
 /// An exit code. The numbers are documented and never change their meaning, because scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The command succeeded.
     Success = 0,
     /// `check` or `test` has findings, or another error without a code of its own occurred.
     Failed = 1,
-    /// The command line is invalid.
     Usage = 2,
     /// The library does not exist or is unreadable.
     Library = 3,
@@ -27,19 +25,14 @@ pub(crate) enum Exit {
     Strict = 6,
     /// A prompt, argument, resource, channel, revision or proposal does not exist.
     NotFound = 7,
-    /// The arguments of the prompt are invalid.
     Arguments = 8,
     /// The server cannot be reached, or the connection was lost.
     Unreachable = 9,
     /// The server did not answer in time.
     TimedOut = 10,
-    /// The user declined a request of the server for input.
     Declined = 11,
-    /// The server requires sign-in, or denies access.
     SignIn = 12,
-    /// The policy of a channel refuses the operation.
     Policy = 13,
-    /// The same files were changed elsewhere.
     Conflict = 14,
     /// The store does not exist or cannot be reached.
     Store = 15,
@@ -65,7 +58,6 @@ impl Exit {
         (Exit::Store, "the store does not exist or cannot be reached"),
     ];
 
-    /// Returns the table of exit codes for the help text.
     pub(crate) fn table() -> String {
         Exit::ALL
             .iter()
@@ -79,13 +71,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The failure of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// The message, possibly of several lines. Empty if the command has printed everything.
     pub(crate) message: String,
-    /// A way to correct the error.
     pub(crate) help: Option<String>,
 }
 

@@ -63,7 +63,6 @@ pub(crate) fn granted_roots(config: Option<&Path>) -> Vec<PathBuf> {
     file.map(|mut file| file.granted_roots()).unwrap_or_default()
 }
 
-/// Returns the name that a library has in its settings.
 pub(crate) fn name(folder: &Path) -> Option<String> {
     let text = std::fs::read_to_string(folder.join(promptshelf_source::syntax::LIBRARY_FILE)).ok()?;
     let settings: toml::Table = text.parse().ok()?;
@@ -85,7 +84,6 @@ pub(crate) fn note_errors(library: &Library, folder: &Path) {
     }
 }
 
-/// Whether an argument of a prompt accepts a value.
 pub(crate) fn accepts(prompt: &Prompt, argument: &str, value: &str) -> bool {
     let mut arguments = prompt.arguments().iter();
     arguments.find(|known| known.name() == argument).is_some_and(|argument| argument.parsed(value).is_some())

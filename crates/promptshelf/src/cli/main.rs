@@ -40,7 +40,6 @@ const SERVER_LOG: &str = "info,rmcp=off";
 /// logged, because it would not be escaped.
 const COMMAND_LOG: &str = "error,promptshelf_source=off,rmcp=off";
 
-/// Runs the command.
 fn main() -> ExitCode {
     if args::asks_for_version_as_json(std::env::args_os().skip(1)) {
         return ended(commands::shell::version());
@@ -61,7 +60,6 @@ fn main() -> ExitCode {
     ended(outcome)
 }
 
-/// Reports a failure, and returns the exit code.
 fn ended(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) => Exit::Success.into(),

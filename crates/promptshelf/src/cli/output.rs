@@ -27,7 +27,6 @@ const DEFAULT_WIDTH: usize = 100;
 pub(crate) struct Output<W> {
     pub(crate) out: W,
     pub(crate) terminal: bool,
-    /// Whether invisible characters are escaped.
     pub(crate) escapes: bool,
     pub(crate) colours: bool,
     pub(crate) width: usize,
@@ -50,7 +49,6 @@ impl Output<io::StderrLock<'static>> {
 }
 
 impl<W: Write> Output<W> {
-    /// Returns text of several lines, escaped where that is needed.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.escapes { visible(text) } else { Cow::Borrowed(text) }
     }
@@ -60,7 +58,6 @@ impl<W: Write> Output<W> {
         if self.escapes || text.contains(['\n', '\r', '\t']) { visible_line(text) } else { Cow::Borrowed(text) }
     }
 
-    /// Returns secondary text, dimmed on a terminal.
     pub(crate) fn dimmed(&self, text: &str) -> String {
         self.styled(Style::new().dimmed(), text)
     }
@@ -104,7 +101,6 @@ pub(crate) fn count_all(findings: &[Diagnostic]) -> String {
     if hints > 0 { format!("{found}; {}", count(hints, "hint")) } else { found }
 }
 
-/// Shortens a line to a width in characters.
 pub(crate) fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -113,7 +109,6 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
     format!("{}…", short.trim_end())
 }
 
-/// Prints notes on stderr.
 pub(crate) fn note(notes: &[String]) {
     const NOTE: Style = AnsiColor::Yellow.on_default().bold();
     let mut stderr = Output::stderr();
@@ -123,7 +118,6 @@ pub(crate) fn note(notes: &[String]) {
     }
 }
 
-/// Formats a value as indented JSON for a file.
 pub(crate) fn file_json(value: &Value) -> String {
     // Serializing a `Value` cannot fail.
     serde_json::to_string_pretty(value).unwrap_or_default()

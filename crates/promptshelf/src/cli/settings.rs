@@ -61,34 +61,23 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// All settings of a server, with defaults in place.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// The library that is served.
     pub(crate) library: ServedLibrary,
     pub(crate) http: HttpSettings,
     /// The audit file, if requests are recorded.
     pub(crate) audit: Option<AuditFileOptions>,
-    /// The address that serves metrics for Prometheus.
     pub(crate) metrics: Option<Address>,
     pub(crate) traces: Option<Traces>,
-    /// Access rules that bind every library.
     pub(crate) access: Vec<AccessRule>,
-    /// Folders outside of a library that its resources may be read from.
     pub(crate) granted_roots: Vec<PathBuf>,
-    /// Prompts as tools.
     pub(crate) tools: ToolMode,
-    /// Whether clients see the provenance of prompts from channels.
     pub(crate) shows_provenance: bool,
-    /// The folder of the copies of channels on disk.
     pub(crate) cache: Option<PathBuf>,
     /// The count of usage, unless it is off.
     pub(crate) usage: Option<UsageSettings>,
-    /// Receivers of events of the store.
     pub(crate) webhooks: Vec<ConfiguredWebhook>,
-    /// The rollouts of channels.
     pub(crate) rollouts: Vec<ConfiguredRollout>,
-    /// The names under `[[evaluation]]`, which policies can require.
     pub(crate) evaluations: Vec<String>,
     /// The `server.toml` that was read.
     pub(crate) file: Option<PathBuf>,
@@ -96,18 +85,15 @@ pub(crate) struct Settings {
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
-/// How long figures of usage are kept, and which are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsageSettings {
     pub(crate) retention: Duration,
     pub(crate) min_callers: u64,
 }
 
-/// Settings of the HTTP server.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSettings {
     pub(crate) address: Address,
-    /// Whether a flag or the environment asks for HTTP.
     pub(crate) is_requested: bool,
     pub(crate) allow_remote: bool,
     /// Hosts, origins, bounds, timeouts and trusted proxies. Sign-in is in `sign_in`.
@@ -116,20 +102,16 @@ pub(crate) struct HttpSettings {
     pub(crate) sign_in: Option<SignInOptions>,
     /// The files that `sign_in` was read from.
     pub(crate) sign_in_files: Vec<PathBuf>,
-    /// Whether the tokens of the store are accepted.
     pub(crate) has_store_tokens: bool,
     /// The certificate, if the server uses TLS.
     pub(crate) tls: Option<TlsFiles>,
-    /// Whether the management API of a store is served.
     pub(crate) has_api: bool,
     /// Limits for callers, if they are configured.
     pub(crate) limits: Option<Limits>,
 }
 
-/// The destination of traces, and the share that is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Traces {
-    /// The URL that spans are sent to.
     pub(crate) endpoint: String,
     /// The percentage of traces started here that are sent. A trace that a caller started follows the caller's decision.
     pub(crate) percent: u8,
@@ -365,10 +347,8 @@ fn traces<E: Fn(&str) -> Option<String>>(
     Ok(endpoint.map(|endpoint| Traces { endpoint: endpoint.0, percent }))
 }
 
-/// The minimum length of a secret.
 const MIN_SECRET_BYTES: usize = 16;
 
-/// The variables with the key that several servers share, and with the one before.
 const STATE_KEYS: [&str; 2] = ["PROMPTSHELF_STATE_KEY", "PROMPTSHELF_STATE_KEY_PREVIOUS"];
 
 /// The keys that several servers share: the one that signs, and during a rotation the one before, which still verifies. They

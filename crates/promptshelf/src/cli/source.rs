@@ -16,17 +16,12 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// The default library.
 pub(crate) const HERE: &str = ".";
 
-/// A library or a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A folder of prompt files.
     Folder(PathBuf),
-    /// Any MCP server.
     Server(Endpoint),
-    /// A server in the configuration of another client.
     Configured {
         /// Its name there.
         name: String,
@@ -76,7 +71,6 @@ impl Source {
         }
     }
 
-    /// Formats a command line of this program with the same source, for a shell.
     pub(crate) fn command_line(&self, command: &str, rest: &[String]) -> String {
         let mut words = vec!["promptshelf".to_owned(), command.to_owned()];
         let mut last = Vec::new();

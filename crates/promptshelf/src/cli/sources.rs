@@ -32,21 +32,17 @@ use crate::{
     state::digest,
 };
 
-/// The sources of a server.
 #[derive(Clone)]
 pub(crate) struct OpenSources {
     pub(crate) set: SourceSet,
-    /// The webhooks of git sources.
     pub(crate) webhooks: Webhooks,
     grants: Arc<Grants>,
 }
 
-/// Settings that all sources share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedSettings {
     pub(crate) granted_roots: Vec<PathBuf>,
     pub(crate) shows_provenance: bool,
-    /// The folder of the copies of channels on disk.
     pub(crate) cache: Option<PathBuf>,
     pub(crate) rules: Vec<AccessRule>,
     /// Whether a server has the sources, and not a command that reads them once.
@@ -167,12 +163,10 @@ fn upstream(
     Ok(Upstream::new(options))
 }
 
-/// Returns the approvals of a source.
 pub(crate) fn approvals(source: &ConfiguredSource, state: Option<&StateFolder>) -> Result<Approvals, Failure> {
     Ok(Approvals::new(&needed(source, state)?.path("approvals"), &source.name))
 }
 
-/// Returns the folder of state, for a source that needs it.
 fn needed<'s>(source: &ConfiguredSource, state: Option<&'s StateFolder>) -> Result<&'s StateFolder, Failure> {
     state.ok_or_else(|| {
         let message = format!("the source {} needs a folder for its state, and none can be created", source.name);
@@ -180,7 +174,6 @@ fn needed<'s>(source: &ConfiguredSource, state: Option<&'s StateFolder>) -> Resu
     })
 }
 
-/// Locks a mutex, also after a panic elsewhere.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -37,7 +37,6 @@ pub(crate) fn write_new(file: &Path) -> io::Result<()> {
     if file.exists() { Ok(()) } else { write(file, "") }
 }
 
-/// Returns a file name for any text.
 pub(crate) fn digest(text: &str) -> String {
     digest_bytes(text.as_bytes())
 }

@@ -66,7 +66,6 @@ pub(crate) fn start(
 
 /// stderr without errors: a client that closes its end must not stop the server.
 struct Stderr {
-    /// Whether control and invisible characters are escaped.
     visible: bool,
 }
 
@@ -79,7 +78,6 @@ impl<'w> MakeWriter<'w> for Stderr {
 }
 
 impl Write for Stderr {
-    /// Receives a whole line at a time.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.visible {
             true => io::stderr().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()).ok(),

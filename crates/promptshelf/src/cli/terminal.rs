@@ -12,7 +12,6 @@ pub(crate) use self::{
     reader::{Assist, Line, LineReader, Suggestion, shell, suggestion},
 };
 
-/// Returns whether questions reach a person and answers come back.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

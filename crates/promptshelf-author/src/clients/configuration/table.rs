@@ -14,7 +14,6 @@ const fn everywhere(files: &'static [&'static str]) -> UserFiles {
     UserFiles { unix: files, macos: files, windows: files }
 }
 
-/// The entry that most clients share.
 const BASE: Configuration = Configuration {
     client: "",
     format: Json,

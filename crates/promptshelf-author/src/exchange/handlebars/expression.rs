@@ -1,9 +1,7 @@
 //! Resolves names of Handlebars. `#each` and `#with` change the current value that names are relative to; our
 //! templates use absolute names.
 
-/// A block inside which names are properties of a value.
 pub(super) struct Scope {
-    /// The variable that holds the value.
     variable: String,
     /// Block parameters: names that the block defines.
     params: Vec<String>,
@@ -16,7 +14,6 @@ impl Scope {
     }
 }
 
-/// The blocks around the current position, from the outside in.
 #[derive(Default)]
 pub(super) struct Scopes(Vec<Scope>);
 
@@ -92,7 +89,6 @@ impl Scopes {
         self.0.last().filter(|scope| scope.is_loop).map(|_| expression.to_owned())
     }
 
-    /// Translates comparison helpers, which most programs define.
     fn call(&self, all: &[&str]) -> Option<String> {
         let (name, rest) = all.split_first()?;
         let values: Vec<String> = rest.iter().map(|word| self.expression(word)).collect::<Option<_>>()?;

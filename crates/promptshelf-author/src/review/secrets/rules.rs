@@ -3,13 +3,10 @@
 //! A rule is added when a provider gives its secrets a recognizable prefix. Each sample is invented, and split so
 //! that this file itself contains no match.
 
-/// One kind of secret.
 pub(super) struct Rule {
-    /// The name of the kind, as the end of "this looks like …".
     pub(super) what: &'static str,
     /// A regular expression. The group `secret` is the part to redact; without it, the whole match is.
     pub(super) pattern: &'static str,
-    /// An invented secret, in pieces.
     #[cfg_attr(not(test), expect(dead_code, reason = "the rule's own test reads it"))]
     pub(super) sample: &'static [&'static str],
 }

@@ -4,20 +4,16 @@ use minijinja::machinery::ast::{BinOpKind, Expr};
 
 use super::constant_text;
 
-/// A part of a computed name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NamePart {
     Literal(String),
-    /// The value of a variable.
     Variable(String),
-    /// The value of any other expression.
     Any,
 }
 
 /// The names with the largest number of alternatives and parts that are analysed; more are "any".
 const MOST: usize = 32;
 
-/// Returns the parts of a name, for each branch of its conditions.
 pub(super) fn names(expression: &Expr<'_>) -> Vec<Vec<NamePart>> {
     if let Some(text) = constant_text(expression) {
         return vec![vec![NamePart::Literal(text)]];

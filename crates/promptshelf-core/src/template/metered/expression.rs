@@ -25,7 +25,6 @@ const SMALL_BYTES: usize = 256;
 /// The largest index of an item that is read without counting the items before it.
 const SMALL_INDEX: i64 = 64;
 
-/// Filters whose results are numbers.
 const NUMERIC: &[&str] = &["abs", "count", "float", "int", "length", "round"];
 
 fn level(expression: &Expr<'_>) -> Level {
@@ -53,7 +52,6 @@ fn level(expression: &Expr<'_>) -> Level {
     }
 }
 
-/// Returns whether an operator is written as a filter.
 fn is_counted(operation: &BinOp<'_>) -> bool {
     let (left, right) = (&operation.left, &operation.right);
     match operation.op {
@@ -66,7 +64,6 @@ fn is_counted(operation: &BinOp<'_>) -> bool {
     }
 }
 
-/// Returns whether work on a value is always small.
 fn is_small(expression: &Expr<'_>) -> bool {
     match expression {
         Expr::Const(constant) => constant.value.as_str().is_none_or(|text| text.len() <= SMALL_BYTES),
@@ -83,7 +80,6 @@ fn is_small_list(expression: &Expr<'_>) -> bool {
     items.iter().all(|item| matches!(item, Expr::Const(_)) && is_small(item))
 }
 
-/// Returns whether a value is a number, or else the operation fails.
 fn is_number(expression: &Expr<'_>) -> bool {
     match expression {
         Expr::Const(constant) => constant.value.is_number(),
@@ -98,7 +94,6 @@ fn is_number(expression: &Expr<'_>) -> bool {
     }
 }
 
-/// Returns whether a call may return the text of a macro.
 fn makes_text(call: &Call<'_>) -> bool {
     match &call.expr {
         Expr::Var(function) => !GLOBALS.contains(&function.id),
@@ -317,7 +312,6 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Writes an operand of a sequence of comparisons.
     fn compared(&mut self, operand: &Expr<'t>) {
         match is_small(operand) || is_small_list(operand) {
             true => self.operand(operand, SUM),
@@ -325,7 +319,6 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Writes a value that is walked with everything inside.
     fn walked(&mut self, value: &Expr<'t>) {
         if is_small(value) {
             return self.operand(value, FILTER);
@@ -362,7 +355,6 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Writes an item of a list or mapping.
     fn element(&mut self, item: &Expr<'t>) {
         if !self.is_stored || is_small(item) {
             return self.expression(item);
@@ -371,7 +363,6 @@ impl<'t> Writer<'t> {
         self.filter("__item");
     }
 
-    /// Writes the filters of a captured block, after its first one.
     pub(super) fn filters(&mut self, filter: &Filter<'t>) {
         if let Some(Expr::Filter(inner)) = &filter.expr {
             self.filters(inner);
@@ -387,7 +378,6 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Writes a function, the method or a macro with its arguments.
     pub(super) fn call(&mut self, call: &Call<'t>) {
         self.operand(&call.expr, POSTFIX);
         // These walk their arguments.

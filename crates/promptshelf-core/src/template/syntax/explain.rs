@@ -11,10 +11,8 @@ pub(crate) fn or_literally(help: Option<String>) -> String {
     help.map_or_else(|| literally.to_owned(), |help| format!("{help}; {literally}"))
 }
 
-/// The quotation marks of word processors.
 const TYPOGRAPHIC: &[char] = &['“', '”', '„', '‟', '‘', '’', '‚', '«', '»'];
 
-/// Returns the first typographic quotation mark of a tag, outside of strings.
 fn typographic(text: &str, tag: &Range<usize>) -> Option<CompileError> {
     let mut string = None;
     for (at, c) in text.get(tag.clone())?.char_indices() {
@@ -35,7 +33,6 @@ fn typographic(text: &str, tag: &Range<usize>) -> Option<CompileError> {
     None
 }
 
-/// Describes an error inside a tag.
 pub(super) fn in_tag(text: &str, tag: &Tag, error: CompileError) -> CompileError {
     let (begin, end) = tag.kind.brackets();
     let inside = tag.inside(text);
@@ -55,7 +52,6 @@ pub(super) fn in_tag(text: &str, tag: &Tag, error: CompileError) -> CompileError
     error
 }
 
-/// Describes an error in a single expression.
 pub(in crate::template) fn in_expression(text: &str, error: CompileError) -> CompileError {
     typographic(text, &(0..text.len())).unwrap_or_else(|| explain(text, text, Kind::Statement, error))
 }
@@ -102,7 +98,6 @@ fn explain(text: &str, inside: &str, kind: Kind, error: CompileError) -> Compile
     mistake(format!("unexpected `{word}`"), help)
 }
 
-/// Describes the token that the engine expects.
 fn expected_words(expected: &str) -> Option<String> {
     match expected {
         "identifier" | "identifier or integer" => Some("a name".to_owned()),

@@ -7,11 +7,8 @@ use crate::{diagnostic::nearest, template::compile_error::CompileError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `{{ … }}`
     Value,
-    /// `{% … %}`
     Statement,
-    /// `{# … #}`
     Comment,
 }
 
@@ -29,18 +26,15 @@ impl Kind {
     }
 }
 
-/// One tag.
 #[derive(Debug)]
 pub(super) struct Tag {
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
     is_closed: bool,
-    /// The position of an unclosed quotation mark.
     quote: Option<usize>,
 }
 
 impl Tag {
-    /// Returns the text between the delimiters.
     pub(super) fn inside<'t>(&self, text: &'t str) -> &'t str {
         let inside = text.get(self.span.start + 2..self.span.end).unwrap_or_default();
         let inside = inside.strip_suffix(self.kind.brackets().1).unwrap_or(inside);
@@ -55,7 +49,6 @@ impl Tag {
         self.span.start..end
     }
 
-    /// Returns the first word of a statement.
     fn word<'t>(&self, text: &'t str) -> &'t str {
         let inside = self.inside(text);
         let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inside.len());
@@ -167,7 +160,6 @@ fn end_of_string(text: &str, quote: char, close: &str) -> Option<usize> {
     None
 }
 
-/// Statements with an end tag, and that tag.
 const BLOCKS: &[(&str, &str)] = &[
     ("if", "endif"),
     ("for", "endfor"),
@@ -184,11 +176,9 @@ const BLOCKS: &[(&str, &str)] = &[
 /// Statements without an end tag, or that belong to another one.
 const OTHERS: &[&str] = &["elif", "else", "include", "import", "from", "extends", "do", "continue", "break"];
 
-/// The groups of tags that belong together.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: Vec<Group>,
-    /// For each tag, its group.
     of: Vec<usize>,
 }
 
@@ -199,12 +189,10 @@ struct Group {
 }
 
 impl Groups {
-    /// Returns the tags of a tag's group, including itself.
     pub(super) fn of(&self, tag: usize) -> &[usize] {
         self.of.get(tag).and_then(|group| self.groups.get(*group)).map(|group| &*group.members).unwrap_or_default()
     }
 
-    /// Returns one tag of each group with an error.
     pub(super) fn broken(&self) -> impl Iterator<Item = usize> {
         self.groups.iter().filter(|group| group.is_broken).filter_map(|group| group.members.first().copied())
     }
@@ -235,7 +223,6 @@ struct Open<'t> {
     group: usize,
     tag: usize,
     word: &'t str,
-    /// Whether its tag already has an error.
     is_broken: bool,
 }
 
@@ -321,7 +308,6 @@ fn opens(word: &str, inside: &str) -> bool {
     BLOCKS.iter().any(|(begins, _)| *begins == word) && (word != "set" || !inside.contains('='))
 }
 
-/// Returns the statement with this name, or the one most similar to it.
 fn known(word: &str) -> &str {
     let statements = || BLOCKS.iter().flat_map(|(begins, ends)| [*begins, *ends]).chain(OTHERS.iter().copied());
     if word.is_empty() || statements().any(|known| known == word) {

@@ -38,7 +38,6 @@ use super::{
     versions::RevisionId,
 };
 
-/// The time between comments on an idle stream, which keep proxies from closing it.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The first bytes of a stream: the time until a client connects again, in milliseconds.
@@ -103,14 +102,11 @@ pub(super) async fn follow_channel(
     Ok((headers, [("x-accel-buffering", "no")], Body::from_stream(events)).into_response())
 }
 
-/// An open stream.
 struct Feed {
     state: ProgramState,
     channel: String,
     caller: Caller,
-    /// Whether the names of all prompts are sent.
     sees_all: bool,
-    /// The last revision that was sent.
     known: Option<RevisionId>,
     reports: watch::Receiver<LoadReport>,
     pending: VecDeque<Bytes>,
@@ -149,7 +145,6 @@ impl Feed {
         }
     }
 
-    /// Returns the events up to a revision.
     async fn events(&self, served: &ServedChannel, revision: &RevisionId) -> VecDeque<Bytes> {
         let known = self.known.as_ref();
         let recent = served.recent.between(self.state.versions(), &self.channel, known, revision).await;

@@ -24,7 +24,6 @@ use super::{
 /// The labels of a library without channels.
 const LABELS: [&str; 2] = ["production", "latest"];
 
-/// The number of prompts on a page by default, and at most.
 const PAGE: usize = 50;
 const MAX_PAGE: usize = 100;
 
@@ -49,7 +48,6 @@ pub(super) struct PromptQuery {
     _resolve: Option<String>,
 }
 
-/// Lists prompts with their versions and labels.
 pub(super) async fn list(
     State(state): State<ProgramState>,
     caller: ApiCaller,
@@ -124,7 +122,6 @@ fn names(state: &ProgramState, caller: &Caller, query: &ListQuery) -> Vec<String
     names
 }
 
-/// Returns a prompt by label or version.
 pub(super) async fn prompt(
     State(state): State<ProgramState>,
     caller: ApiCaller,
@@ -219,7 +216,6 @@ fn version(view: &View, prompt: &Prompt) -> u64 {
         .map_or(1, promptshelf_core::PromptProvenance::version)
 }
 
-/// The labels with which a channel can be asked for.
 fn labels_of(channel: &ServedChannel) -> Vec<&str> {
     channel.name.as_deref().map_or(LABELS.to_vec(), |name| vec![name])
 }

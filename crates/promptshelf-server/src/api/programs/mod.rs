@@ -26,7 +26,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 pub(crate) use self::state::ProgramState;
 pub use self::versions::Versions;
 
-/// The operations, each described where its handler is.
 pub(super) fn described() -> OpenApiRouter<ProgramState> {
     OpenApiRouter::new()
         .routes(routes!(prompts::list_prompts))

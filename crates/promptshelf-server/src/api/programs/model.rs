@@ -152,7 +152,6 @@ pub(super) fn template(prompt: &Prompt) -> Option<String> {
     }
 }
 
-/// Writes a part of a foreign format as a template.
 fn piece(piece: &BodyPiece) -> String {
     match piece {
         BodyPiece::Text(text) if text.contains("{{") || text.contains("{%") || text.contains("{#") => {

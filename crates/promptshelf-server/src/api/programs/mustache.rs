@@ -5,15 +5,11 @@
 
 use promptshelf_core::{BodyPiece, Outline, Prompt, Role, Words};
 
-/// The most reasons of a refusal.
 const MAX_REASONS: usize = 5;
 
-/// A prompt in Langfuse's form.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Converted {
-    /// One message of the user.
     Text(String),
-    /// Messages with roles.
     Chat(Vec<(Role, String)>),
 }
 

@@ -4,10 +4,8 @@ use promptshelf_core::Variables;
 
 use super::super::problem::Problem;
 
-/// The prefix of the parameters that are arguments of the prompt.
 const ARGUMENT: &str = "arguments.";
 
-/// The version of a prompt, and how it is returned.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PromptQuery {
     pub(super) channel: Option<String>,

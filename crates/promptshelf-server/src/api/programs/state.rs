@@ -18,7 +18,6 @@ use crate::{http::Options, library::Library, usage::UsageLog};
 pub(crate) struct ProgramState(Arc<Inner>);
 
 struct Inner {
-    /// The default one first.
     channels: Vec<ServedChannel>,
     versions: Option<Versions>,
     usage: Option<UsageLog>,
@@ -29,18 +28,15 @@ struct Inner {
     started: Timestamp,
 }
 
-/// A library, and the channel that it follows.
 pub(super) struct ServedChannel {
     /// `None` for a library that is not a channel.
     pub(super) name: Option<String>,
     pub(super) library: Library,
     pub(super) recent: RecentRevisions,
-    /// The operator's requirements for the callers of the channel.
     access: Option<Arc<Access>>,
 }
 
 impl ServedChannel {
-    /// Whether a caller may use it.
     fn is_open_to(&self, caller: &Caller) -> bool {
         self.access.as_ref().is_none_or(|access| caller.meets(access))
     }
@@ -79,32 +75,26 @@ impl ProgramState {
         }))
     }
 
-    /// The channels that a caller may use, the default one first.
     pub(super) fn channels<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a ServedChannel> {
         self.0.channels.iter().filter(|channel| channel.is_open_to(caller))
     }
 
-    /// The reader of earlier versions, where there is a store.
     pub(super) fn versions(&self) -> Option<&Versions> {
         self.0.versions.as_ref()
     }
 
-    /// The log of usage, where it is counted.
     pub(super) fn usage(&self) -> Option<&UsageLog> {
         self.0.usage.as_ref()
     }
 
-    /// The sources, where there are several and callers may see them.
     pub(super) fn sources(&self) -> Option<&SourceSet> {
         self.0.sources.as_ref()
     }
 
-    /// The library of the default channel.
     pub(super) fn default_library(&self) -> &Library {
         &self.0.default
     }
 
-    /// Checks that the caller has a scope.
     pub(super) fn require(&self, caller: &Caller, scope: Scope) -> Result<(), Problem> {
         if self.has_scope(caller, scope) {
             return Ok(());
@@ -123,7 +113,6 @@ impl ProgramState {
         self.0.access.get(channel).is_none_or(|access| caller.meets(access))
     }
 
-    /// The time at which the server began to serve.
     pub(super) fn started(&self) -> Timestamp {
         self.0.started
     }
@@ -180,7 +169,6 @@ impl ProgramState {
     }
 }
 
-/// Hidden channels equal missing ones.
 fn not_served(name: &str) -> Problem {
     Problem::not_found(&format!("The channel `{}` on this server", &name[..name.floor_char_boundary(100)]))
 }

@@ -105,7 +105,6 @@ pub(super) async fn get_usage_overview(
     answer
 }
 
-/// Returns the function from the name of a prompt to its source.
 fn source_of(state: &ProgramState) -> impl Fn(&str) -> Option<Arc<str>> {
     let catalog = state.default_library().service().catalog();
     move |name| catalog.source_of_name(name).cloned()

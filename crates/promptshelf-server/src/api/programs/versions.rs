@@ -12,10 +12,8 @@ use crate::{
     library::Library,
 };
 
-/// The number of revisions that stay loaded, each with all its prompts.
 const LOADED: usize = 4;
 
-/// The number of revisions that a client can catch up with.
 const RECENT: usize = 100;
 
 /// The reader of versions that are not served at present. Clones share the loaded revisions.
@@ -119,7 +117,6 @@ pub(super) fn unknown(channel: &str, prompt: &str, version: u64) -> Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RevisionId {
     pub(super) number: u64,
-    /// Absent for a revision by an earlier release.
     digest: Option<String>,
 }
 

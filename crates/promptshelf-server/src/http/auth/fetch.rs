@@ -10,7 +10,6 @@ use super::{
     url::{is_loopback, path_of},
 };
 
-/// The time that one HTTP request may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The most bytes that are read of a document.
 const MAX_BYTES: usize = 1 << 20;

@@ -19,7 +19,6 @@ use super::{
 /// Accepted values of the `typ` header of an access token. An ID token has `JWT` as well, but another audience.
 const ACCESS_TOKEN_TYPES: &[&str] = &["jwt", "at+jwt", "application/at+jwt", "application/jwt"];
 
-/// The most characters of an unverified name in a record.
 const MAX_CLAIMED: usize = 128;
 
 #[derive(Debug)]
@@ -27,7 +26,6 @@ pub(super) struct Verifier {
     options: IssuerOptions,
     audiences: Vec<String>,
     pub(super) keys: Keys,
-    /// Shared by all callers with a token of this issuer.
     pub(super) revocation: Revocation,
 }
 
@@ -125,7 +123,6 @@ pub(super) fn claimed_name(token: &str, user_claim: &str) -> Option<String> {
     Some(name.chars().take(MAX_CLAIMED).collect())
 }
 
-/// Finds a claim by its whole name, else by its dotted path.
 fn find_claim<'c>(claims: &'c Value, path: &str) -> Option<&'c Value> {
     claims.get(path).or_else(|| path.split('.').try_fold(claims, |value, part| value.get(part)))
 }

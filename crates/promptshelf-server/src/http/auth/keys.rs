@@ -23,15 +23,11 @@ use tokio::time::{Instant, sleep};
 
 use super::{fetch, options::IssuerOptions, token_error::TokenError};
 
-/// The age from which keys are refreshed in the background.
 const FRESH: Duration = Duration::from_mins(10);
 /// The age from which keys are no longer used.
 const USABLE: Duration = Duration::from_hours(24);
-/// The least time between two attempts to fetch.
 const COOL_DOWN: Duration = Duration::from_secs(10);
-/// The least time between two lines of the log about the same failure.
 const REPORTED: Duration = Duration::from_mins(1);
-/// The most keys that are read of one issuer.
 const MAX_KEYS: usize = 100;
 
 /// A set of keys that is configured and not fetched: a document of RFC 7517. It has at least one key that can verify
@@ -70,7 +66,6 @@ struct Inner {
 struct State {
     current: Option<Arc<Fetched>>,
     fetches: KeyFetches,
-    /// Why the last attempt failed, and when the log last had it.
     problem: Option<(String, Instant)>,
 }
 
@@ -112,7 +107,6 @@ impl Keys {
         }))
     }
 
-    /// Returns the key that a token's header names.
     pub(super) async fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<DecodingKey, TokenError> {
         if let Some(fetched) = self.current() {
             if let Some(key) = fetched.find(id, algorithm) {
@@ -151,7 +145,6 @@ impl Keys {
         });
     }
 
-    /// Fetches the keys in the background, whenever the last attempt was.
     pub(super) fn fetch_now(&self) {
         let keys = self.clone();
         tokio::spawn(async move { keys.refresh(Instant::now(), Duration::ZERO).await });

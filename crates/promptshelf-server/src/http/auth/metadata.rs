@@ -34,7 +34,6 @@ pub(super) fn routes(options: &SignInOptions) -> Router {
     }
 }
 
-/// Returns the document, which names the authorization server.
 fn document(options: &SignInOptions) -> Option<String> {
     let (issuer, resource) = (options.issuer.as_ref()?, options.resource.as_ref()?);
     let mut document = json!({

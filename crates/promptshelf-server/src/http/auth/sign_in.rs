@@ -59,14 +59,11 @@ pub(super) struct Inner {
 /// The refusal of a request, with the facts for its record. It never holds a token.
 pub(in crate::http) struct Refused {
     pub(in crate::http) denial: Denial,
-    /// The stable name of the reason.
     pub(in crate::http) code: &'static str,
     pub(in crate::http) reason: &'static str,
-    /// The name of the caller as an unverified token has it.
     pub(in crate::http) claimed: Option<String>,
 }
 
-/// Refused sign-ins by reason, for metrics.
 #[derive(Debug, Default)]
 struct RefusedSignIns(Mutex<BTreeMap<&'static str, u64>>);
 
@@ -159,7 +156,6 @@ impl SignIn {
         metadata::routes(&self.0.options)
     }
 
-    /// Returns the sign-in options of the page.
     #[cfg(feature = "web")]
     pub(in crate::http) fn on_page(&self) -> crate::web::PageSignIn {
         let options = &self.0.options;
@@ -261,7 +257,6 @@ fn verifier(options: &SignInOptions) -> Option<Arc<Verifier>> {
     Some(Arc::new(Verifier::new(issuer, options.resource.as_deref())))
 }
 
-/// Returns the subject of a token, with which the key of its identity ends.
 fn subject(identity: &Identity) -> &str {
     identity.key.rsplit_once('\n').map_or("", |(_, subject)| subject)
 }

@@ -3,21 +3,17 @@
 /// Why a token is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TokenError {
-    /// The stable name in records and metrics.
     pub(super) code: &'static str,
-    /// A sentence, which may be shown to the caller.
     pub(super) reason: &'static str,
     /// Whether the token cannot be judged now: the issuer's keys or the store's tokens are not known.
     pub(super) is_unavailable: bool,
 }
 
 impl TokenError {
-    /// Refuses a token that is malformed, expired, forged, revoked, or meant for another server.
     pub(super) const fn invalid(code: &'static str, reason: &'static str) -> TokenError {
         TokenError { code, reason, is_unavailable: false }
     }
 
-    /// Refuses a token that may be valid.
     pub(super) const fn unavailable(code: &'static str) -> TokenError {
         let reason = "Tokens cannot be verified at the moment; try again later";
         TokenError { code, reason, is_unavailable: true }

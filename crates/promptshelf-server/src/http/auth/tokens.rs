@@ -9,7 +9,6 @@ use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
 use super::{options::StaticToken, token_error::TokenError};
 
-/// The prefix of generated tokens, by which people and secret scanners recognize them.
 pub(super) const PREFIX: &str = "psk_";
 
 /// Returns the SHA-256 of a whole token, for [`StaticToken::sha256`]. A token has 256 random bits, so
@@ -41,7 +40,6 @@ pub fn random_token() -> std::io::Result<String> {
     Ok(format!("{PREFIX}{}", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-/// Every static token with the revocation of its callers.
 #[derive(Debug)]
 pub(super) struct Tokens(Vec<(StaticToken, Revocation)>);
 

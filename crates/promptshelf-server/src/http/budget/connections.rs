@@ -34,22 +34,17 @@ const MAX_BATCH: usize = 8;
 /// 1,024.
 const MAX_ENDING: usize = 32;
 
-/// The time that closed connections have to end before a new one is refused.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// The time between two lines of the log about connections that were closed or refused.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The state of a connection, in the order in which connections are closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Activity {
     /// No request has been admitted yet.
     New = 0,
-    /// Between two requests.
     Idle = 1,
-    /// Its request is being read.
     Reading = 2,
-    /// Its request is being answered.
     Answering = 3,
 }
 
@@ -57,19 +52,16 @@ pub(in crate::http) enum Activity {
 const ACTIVITY: u32 = 60;
 const ANSWERING: u64 = (Activity::Answering as u64) << ACTIVITY;
 
-/// An open connection.
 #[derive(Debug)]
 pub(in crate::http) struct Connection {
     /// `None` for a trusted proxy and in an application that does not report addresses.
     address: Option<String>,
-    /// The activity and when it began.
     activity: AtomicU64,
     idle: Idle,
     closing: CancellationToken,
 }
 
 impl Connection {
-    /// Sets the activity, which begins now.
     pub(in crate::http) fn set(&self, activity: Activity) {
         let began = match activity {
             // It is not closed, so that its age does not matter.
@@ -113,7 +105,6 @@ pub(super) struct Connections(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     open: Mutex<Open>,
-    /// Notified when a connection has ended.
     ended: Notify,
     started: Instant,
     max: AtomicUsize,
@@ -123,7 +114,6 @@ struct Inner {
     refused_suspended: AtomicU64,
     closed: AtomicU64,
     closed_suspended: AtomicU64,
-    /// When the limit was last logged.
     logged: Mutex<Option<Instant>>,
 }
 
@@ -132,7 +122,6 @@ struct Open {
     /// Without those that are giving way.
     by_id: HashMap<u64, Arc<Connection>>,
     by_address: HashMap<String, usize>,
-    /// The number of connections that are giving way.
     ending: usize,
     next: u64,
     is_suspended: bool,
@@ -187,7 +176,6 @@ impl Drop for Place {
     }
 }
 
-/// The state or limit that refuses a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Full {
     Suspended,

@@ -34,9 +34,7 @@ pub(in crate::http) struct Exchange {
     is_admitted: OnceLock<()>,
     /// The client's address, if a trusted proxy reported another one than that of the connection.
     address: OnceLock<String>,
-    /// The slot of the caller's concurrent requests.
     slot: OnceLock<SlotHolder>,
-    /// The error of reading the body.
     error: AtomicU8,
     body: Mutex<Option<Reservation>>,
     response: Mutex<Option<Reservation>>,
@@ -140,7 +138,6 @@ pub(in crate::http) struct RequestBody<B> {
     body: B,
     exchange: Arc<Exchange>,
     received: usize,
-    /// Set from the first wait.
     waiting: Option<Window>,
 }
 

@@ -157,7 +157,6 @@ impl Budget {
         self.0.connections.shed();
     }
 
-    /// Closes all connections and refuses new ones, or ends that.
     pub(super) fn suspend(&self, is_suspended: bool) {
         self.0.connections.suspend(is_suspended);
     }

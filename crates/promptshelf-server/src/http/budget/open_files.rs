@@ -40,7 +40,6 @@ pub fn is_out_of_files(error: &io::Error) -> bool {
     }
 }
 
-/// Returns the number of connections that the soft limit of open files permits.
 pub(super) fn max_connections() -> usize {
     #[cfg(unix)]
     {

@@ -9,7 +9,6 @@ use std::{
     },
 };
 
-/// The part of a pool that one address can reserve.
 const SHARE: usize = 4;
 
 /// Bytes that can be reserved, up to a maximum. Clones share the pool.

@@ -13,7 +13,6 @@ use crate::library::Library;
 /// The most prompt names of one incompatibility; the rest is counted.
 const MAX_NAMES: usize = 50;
 
-/// Returns the incompatibilities of the prompts that the caller may use.
 pub(in crate::web) async fn clients(State(library): State<Library>, authenticated: AuthenticatedCaller) -> Response {
     let overview = match library.service().overview(&caller(authenticated)) {
         Ok(overview) => overview,

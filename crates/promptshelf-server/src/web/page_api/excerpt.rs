@@ -5,11 +5,8 @@ use std::ops::Range;
 use promptshelf_core::Location;
 use serde_json::{Value, json};
 
-/// The lines of context before and after.
 const CONTEXT: usize = 2;
-/// The most marked lines of an excerpt.
 const MAX_MARKED: usize = 6;
-/// The most characters of a line.
 const MAX_CHARACTERS: usize = 400;
 
 /// Returns lines with their number and the marked range in UTF-16 units, as JavaScript counts. Empty for
@@ -58,7 +55,6 @@ mod tests {
 
     use super::*;
 
-    /// Line number, text and marked range.
     type Line = (u64, String, Option<(u64, u64)>);
 
     fn excerpt(text: &str, span: Range<usize>) -> Vec<Line> {

@@ -20,7 +20,6 @@ pub(super) fn json_response(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
-/// Returns a rejection with the status that `/mcp` gives it.
 pub(super) fn rejected(rejection: &Rejection) -> Response {
     let status = match rejection {
         Rejection::UnknownPrompt { .. } => StatusCode::NOT_FOUND,

@@ -10,12 +10,10 @@ use serde_json::Value;
 
 use super::{super::disk::RealDisk, *};
 
-/// The calls so far, and those that fail.
 #[derive(Debug)]
 struct Plan {
     calls: usize,
     failing: std::ops::Range<usize>,
-    /// The names of the failed calls.
     failed: Vec<&'static str>,
 }
 
@@ -103,7 +101,6 @@ impl AppendFile for FailingFile {
     }
 }
 
-/// The number of records of one run.
 const RECORDS: u64 = 12;
 
 /// Writes records, of which every second one begins a new file, while the planned calls fail. Returns the plan after

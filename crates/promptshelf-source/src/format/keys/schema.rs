@@ -20,7 +20,6 @@ impl Keys {
 }
 
 impl Holds {
-    /// Returns the schema of a value, as a part of a derived schema.
     pub(crate) fn to_schema(self) -> Schema {
         match holds(self) {
             Value::Object(schema) => schema.into(),

@@ -20,7 +20,6 @@ impl Mistake {
 const SAME_INDENTATION: &str =
     "use the same indentation for all keys of one level, and start each entry of a list with `- `";
 
-/// Explains an error of the parser.
 pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
     let line = Line::at(text, at);
     let before = line.before();
@@ -107,13 +106,11 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
     Mistake { span: at..at + character.map_or(0, char::len_utf8), message: found.to_owned(), help: None }
 }
 
-/// Explains a special character at the start of a text.
 pub(super) fn beginning(span: Range<usize>, character: char) -> Mistake {
     let message = format!("an unquoted text cannot start with `{character}`");
     Mistake::new(span, message, "quote it")
 }
 
-/// Explains the braces of a template in a place where they are YAML syntax.
 pub(super) fn template(span: Range<usize>) -> Mistake {
     let message = "a value that starts with `{{` or `{%` must be quoted";
     Mistake::new(span, message, "write it as `\"{{ … }}\"`")
@@ -161,7 +158,6 @@ fn colon(line: Line<'_>, before: Option<Line<'_>>, at: usize) -> Mistake {
     Mistake::new(at..at + 1, "unexpected second `: ` in one line", help)
 }
 
-/// Returns the position of a value that is meant for the template language.
 fn template_value(line: &str) -> Option<usize> {
     let is_start = |at: &usize| {
         let before = line[..*at].trim_end();
@@ -170,7 +166,6 @@ fn template_value(line: &str) -> Option<usize> {
     line.match_indices("{{").chain(line.match_indices("{%")).map(|(at, _)| at).find(is_start)
 }
 
-/// A line of the text.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'t> {
     all: &'t str,
@@ -212,12 +207,10 @@ impl<'t> Line<'t> {
         (start < self.all.len()).then_some(Line { start, ..self })
     }
 
-    /// Returns the closest line above that is neither blank nor a comment.
     fn before(self) -> Option<Line<'t>> {
         self.above().skip(1).find(|line| !line.is_blank() && !line.text().trim_start().starts_with('#'))
     }
 
-    /// Returns the line and those above it, closest first.
     fn above(self) -> impl Iterator<Item = Line<'t>> {
         std::iter::successors(Some(self), |line| (line.start > 0).then(|| Line::at(line.all, line.start - 1)))
     }
@@ -288,7 +281,6 @@ impl<'t> Line<'t> {
     }
 }
 
-/// Returns the length of a quoted text.
 fn closing(text: &str) -> Option<usize> {
     let mark = text.chars().next()?;
     let mut characters = text.char_indices().skip(1).peekable();

@@ -7,8 +7,10 @@ use saphyr_parser::Span;
 /// Byte offsets for the parser's positions, which count characters.
 pub(super) enum Offsets {
     /// All characters are single bytes.
-    Ascii { base: usize, len: usize },
-    /// The offset of every character, and of the end.
+    Ascii {
+        base: usize,
+        len: usize,
+    },
     Table(Vec<usize>),
 }
 

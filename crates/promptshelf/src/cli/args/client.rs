@@ -68,7 +68,6 @@ impl SourceArguments {
         }
     }
 
-    /// Returns whether an option names the library or server.
     pub(crate) fn is_set(&self) -> bool {
         self.folder.is_some() || self.url.is_some() || self.server.is_some() || !self.command.is_empty()
     }
@@ -203,7 +202,6 @@ impl ChatArguments {
     }
 }
 
-/// Returns a short name for a URL or a path.
 fn name_of(word: &str) -> String {
     let inner = word.split_once("://").map_or(word, |(_, rest)| rest.split('/').next().unwrap_or(rest));
     let last = inner.trim_end_matches('/').rsplit('/').next().unwrap_or(inner);

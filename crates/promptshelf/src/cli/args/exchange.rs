@@ -39,7 +39,6 @@ Examples:
   promptshelf import greet.prompt --dry-run            shows losses
   promptshelf import export.json --from langfuse --to library";
 
-/// Parses the name of a format.
 fn import_format() -> impl TypedValueParser<Value = ImportFormat> {
     let words = ImportFormat::ALL.iter().map(|format| PossibleValue::new(format.as_str()).help(format.about()));
     PossibleValuesParser::new(words).try_map(|word| {

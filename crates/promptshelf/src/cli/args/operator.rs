@@ -83,7 +83,6 @@ impl ServedObject {
         ServedObject { folder, named: None }
     }
 
-    /// The argument, else the current folder.
     pub(crate) fn word(&self) -> &Path {
         self.folder.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(HERE))
     }

@@ -7,7 +7,6 @@ use clap::{Args, ValueEnum};
 use super::client;
 use crate::client_config::Scope;
 
-/// The default name of an entry.
 const DEFAULT_ENTRY: &str = "promptshelf";
 
 /// The longest name of an entry: clients make names of tools from it, which have at most 64 characters.

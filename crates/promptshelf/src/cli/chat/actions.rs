@@ -19,7 +19,6 @@ use crate::{
     terminal::shell,
 };
 
-/// The commands of a chat, with descriptions.
 pub(super) const WORDS: &[(&str, &str)] = &[
     ("prompts", "lists the prompts; `prompts TEXT` those that contain the text"),
     ("show ", "`show 2`: the second message in full"),

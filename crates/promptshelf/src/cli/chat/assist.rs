@@ -20,14 +20,11 @@ use crate::{
     terminal::{Assist, Suggestion, suggestion},
 };
 
-/// How long a key press may wait for a hint.
 const HINT_TIMEOUT: Duration = Duration::from_millis(120);
-/// How long Tab may wait for suggestions.
 const TAB_TIMEOUT: Duration = Duration::from_secs(3);
 /// The most cached answers; beyond it the cache is cleared.
 const MAX_CACHED: usize = 1000;
 
-/// Requests suggested values from servers, and caches them.
 #[derive(Clone)]
 pub(super) struct Suggestions {
     runtime: Handle,
@@ -83,7 +80,6 @@ impl Suggestions {
     }
 }
 
-/// Completion of the lines of a chat.
 pub(super) struct ChatAssist {
     pub(super) prompts: PromptList,
     pub(super) suggestions: Suggestions,
@@ -127,7 +123,6 @@ fn known(values: &[TypedValue], arguments: &[PromptArgument], except: Option<usi
 struct Current<'a> {
     argument: &'a PromptArgument,
     typed: String,
-    /// The offset of the value in the text of the values.
     value_at: usize,
     known: Arguments,
 }

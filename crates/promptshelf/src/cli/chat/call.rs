@@ -7,24 +7,17 @@ use std::ops::Range;
 
 use promptshelf_client::{Arguments, PromptArgument};
 
-/// One value of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TypedValue {
-    /// Its range in the line, with name and quotes.
     pub(super) range: Range<usize>,
-    /// The offset of the value, with its quote.
     pub(super) value_at: usize,
-    /// The name before `=`.
     pub(super) name: Option<String>,
     /// The value without its quotes.
     pub(super) value: String,
-    /// Whether the value is in quotes.
     pub(super) is_quoted: bool,
-    /// Whether the closing quote is missing.
     pub(super) is_open: bool,
 }
 
-/// Splits a line into the command and the rest.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start().strip_prefix('/')?;
     let end = line.find(char::is_whitespace).unwrap_or(line.len());
@@ -84,7 +77,6 @@ pub(super) fn quoted(value: &str) -> String {
     }
 }
 
-/// Formats the call of a prompt with values.
 pub(super) fn line(command: &str, values: &Arguments) -> String {
     let values = values.iter().map(|(name, value)| format!(" {name}={}", quoted(value)));
     format!("/{command}{}", values.collect::<String>())
@@ -184,7 +176,6 @@ fn name_before_equals(value: &str) -> Option<&str> {
     (is_name && !rest.starts_with('=')).then_some(name)
 }
 
-/// Rejects an unquoted value that begins with a misspelled name.
 fn reject_misspelled(value: &str, arguments: &[PromptArgument]) -> Result<(), String> {
     let Some(name) = name_before_equals(value) else { return Ok(()) };
     match promptshelf_core::nearest(name, arguments.iter().map(|argument| argument.name.as_str())) {

@@ -12,7 +12,6 @@ const MAX_BYTES: usize = 4 << 20;
 /// The longest chunk of kitty's protocol, in bytes.
 const CHUNK_BYTES: usize = 4096;
 
-/// The protocol of a terminal for images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     /// kitty and Ghostty: PNG only.

@@ -14,18 +14,15 @@ use crate::{
     state::{self, digest},
 };
 
-/// The most stored values of an argument.
 const MAX_VALUES: usize = 50;
 /// The longest stored value or text, in bytes.
 const MAX_TEXT_BYTES: usize = 256 << 10;
-/// The most stored results of a prompt.
 const MAX_RESULTS: usize = 20;
 
 /// The folder of the state; `None` stores nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Memory(Option<PathBuf>);
 
-/// The state of one prompt.
 #[derive(Debug, Default)]
 pub(super) struct PromptHistory {
     definition: String,
@@ -42,7 +39,6 @@ impl Memory {
         Memory(state::folder())
     }
 
-    /// Returns the file of the typed lines.
     pub(super) fn lines(&self) -> Option<PathBuf> {
         self.0.as_ref().map(|folder| folder.join("chat-history"))
     }
@@ -86,7 +82,6 @@ impl PromptHistory {
         })
     }
 
-    /// Returns the earlier values of an argument, oldest first.
     pub(super) fn values(&self, argument: &str) -> &[String] {
         self.values.get(argument).map_or(&[], Vec::as_slice)
     }
@@ -103,7 +98,6 @@ impl PromptHistory {
         self.replace_definition(definition)
     }
 
-    /// Replaces the definition, and returns the difference.
     fn replace_definition(&mut self, definition: String) -> Option<String> {
         let is_changed = !self.definition.is_empty() && digest(&self.definition) != digest(&definition);
         let difference = is_changed.then(|| diff(&self.definition, &definition));

@@ -14,16 +14,12 @@ use crate::{
 const USER: Style = AnsiColor::Cyan.on_default().bold();
 const ASSISTANT: Style = AnsiColor::Magenta.on_default().bold();
 
-/// The most lines of a message.
 const MAX_LINES: usize = 60;
-/// The most lines of a resource inside a message.
 const MAX_RESOURCE_LINES: usize = 8;
-/// The most messages.
 const MAX_MESSAGES: usize = 100;
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: usize = 2000;
 
-/// Prints all messages with number and role, shortened.
 pub(super) fn all<W: Write>(output: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
     let images = Protocol::of_terminal().filter(|_| output.terminal);
     for (index, message) in messages.iter().enumerate().take(MAX_MESSAGES) {
@@ -39,14 +35,12 @@ pub(super) fn all<W: Write>(output: &mut Output<W>, messages: &[Message]) -> io:
     Ok(())
 }
 
-/// Prints one message in full.
 pub(super) fn whole<W: Write>(output: &mut Output<W>, index: usize, message: &Message) -> io::Result<()> {
     heading(output, index, message)?;
     let images = Protocol::of_terminal().filter(|_| output.terminal);
     block(output, index, &message.content, images, true)
 }
 
-/// Prints the contents of a resource.
 pub(super) fn contents<W: Write>(output: &mut Output<W>, contents: &ResourceContents) -> io::Result<()> {
     let named = named("resource", &contents.uri, &contents.mime_type, contents.body.len());
     dimmed_note(output, &named)?;

@@ -10,7 +10,6 @@ use promptshelf_client::{ClientError, PromptInfo};
 use super::servers::Server;
 use crate::output::visible_line;
 
-/// A prompt of a server.
 #[derive(Clone)]
 pub(super) struct ChatPrompt {
     /// The command after the slash. Safe to print.
@@ -42,7 +41,6 @@ pub(super) struct PromptList {
     prompts: Arc<RwLock<Arc<Vec<ChatPrompt>>>>,
 }
 
-/// The difference between two versions of a server's list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ListChange {
     pub(super) added: Vec<String>,
@@ -65,7 +63,6 @@ impl PromptList {
         &self.servers
     }
 
-    /// Returns the prompts, in the order of the servers and their lists.
     pub(super) fn all(&self) -> Arc<Vec<ChatPrompt>> {
         Arc::clone(&self.prompts.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -74,7 +71,6 @@ impl PromptList {
         self.all().iter().find(|prompt| prompt.command == command).cloned()
     }
 
-    /// Requests a server's list and replaces its prompts.
     pub(super) async fn refresh(&self, server: &Server) -> Result<ListChange, ClientError> {
         let listed = server.client.all_prompts().await?;
         let mut current = self.prompts.write().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +135,6 @@ fn commands<'a>(prompts: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Ve
     commands
 }
 
-/// Converts a name to one that can be typed and printed.
 fn word(name: &str) -> String {
     let visible = visible_line(name);
     let word: String = visible.chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect();

@@ -14,7 +14,6 @@ use crate::{
     terminal::{Progress, TerminalForms},
 };
 
-/// A connected server.
 #[derive(Clone)]
 pub(super) struct Server {
     /// The name in this chat, which the server cannot choose.

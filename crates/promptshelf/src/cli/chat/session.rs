@@ -63,7 +63,6 @@ pub(crate) async fn chat(arguments: &ChatArguments) -> Result<(), Failure> {
     ended.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?
 }
 
-/// The last prompt and its result.
 struct Current {
     prompt: ChatPrompt,
     result: PromptResult,
@@ -75,13 +74,10 @@ struct Chat {
     memory: Memory,
     runtime: Handle,
     current: Option<Current>,
-    /// The call with the values that were entered one by one, for the history.
     filled: Option<String>,
-    /// The server of each listed resource, by URI.
     resource_servers: HashMap<String, Server>,
 }
 
-/// The values of a call, and the prompt with them.
 struct Filled {
     values: Arguments,
     result: PromptResult,
@@ -205,7 +201,6 @@ impl Chat {
         self.current.as_ref().ok_or_else(|| "no messages yet; use a prompt first".to_owned())
     }
 
-    /// Parses the number of a message and returns its index.
     fn index(&self, number: &str) -> Result<usize, String> {
         let messages = self.current()?.result.messages.len();
         let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
@@ -239,7 +234,6 @@ impl Chat {
         }
     }
 
-    /// Reads a resource from the server that listed it or linked to it.
     fn read_from(&self, server: &Server, uri: &str) -> Outcome {
         let result = self.wait(server, server.client.read(uri))?;
         let mut output = Output::stdout();
@@ -463,7 +457,6 @@ fn print_keys() -> Result<(), String> {
     writeln!(output.out, "{keys}").map_err(|error| error.to_string())
 }
 
-/// Prints the result of a prompt, and its difference from the last one.
 fn review(result: &PromptResult, difference: Option<&str>) -> io::Result<()> {
     let mut output = Output::stdout();
     if let Some(difference) = difference {
@@ -473,7 +466,6 @@ fn review(result: &PromptResult, difference: Option<&str>) -> io::Result<()> {
     writeln!(output.out, "({}; `copy`, `save FILE` or `| COMMAND`)", count(result.messages.len(), "message"))
 }
 
-/// Prints an error, whose text can come from a server.
 fn report(message: &str) {
     let mut output = Output::stderr();
     writeln!(output.out, "{}", visible(message)).ok();

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::output::visible_line;
 
-/// The most names in one notice.
 const MAX_NAMES: usize = 5;
 
 /// Follows the lists of all servers until it is dropped.

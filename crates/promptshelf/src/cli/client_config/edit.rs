@@ -12,7 +12,6 @@ use super::{
     toml_file, yaml_file,
 };
 
-/// An entry, and the mapping that holds it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) container: &'static [&'static str],
@@ -37,14 +36,12 @@ pub(crate) fn parse(format: ConfigurationFormat, text: &str) -> Result<Value, Ed
     }
 }
 
-/// Returns the entry with a name, from the container that the file uses.
 pub(crate) fn find_entry(configuration: &Configuration, whole: &Value, name: &str) -> Option<Entry> {
     let container = container(configuration, whole);
     let entries = container.iter().try_fold(whole, |value, key| value.get(key))?;
     Some(Entry { container, value: entries.get(name)?.clone() })
 }
 
-/// Returns the container that a file uses, or the one to create.
 pub(crate) fn container(configuration: &Configuration, whole: &Value) -> &'static [&'static str] {
     let exists = |container: &&&'static [&'static str]| {
         container.iter().try_fold(whole, |value, key| value.get(key)).is_some_and(Value::is_object)
@@ -116,7 +113,6 @@ fn expected(mut whole: Value, place: &[&str], name: &str, entry: Option<&Value>)
     Ok(whole)
 }
 
-/// Names the kind of a JSON value.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Array(_) => "a list",

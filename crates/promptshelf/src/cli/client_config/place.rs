@@ -27,13 +27,11 @@ impl Scope {
     }
 }
 
-/// The folders that configuration files are below.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) home: PathBuf,
     config: PathBuf,
     appdata: PathBuf,
-    /// The current folder.
     pub(crate) project: PathBuf,
 }
 

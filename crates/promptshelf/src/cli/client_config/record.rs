@@ -59,7 +59,6 @@ impl Records {
         Ok(Records { folder, lock: Some(lock) })
     }
 
-    /// Returns whether files may be changed.
     pub(crate) fn for_changes(&self) -> bool {
         self.lock.is_some()
     }
@@ -69,7 +68,6 @@ impl Records {
         self.folder.join(format!("{}.{ending}", &id[..32]))
     }
 
-    /// Returns the path of the backup of a file.
     pub(crate) fn backup(&self, file: &Path, name: &str) -> PathBuf {
         self.path(file, name, "backup")
     }
@@ -110,7 +108,6 @@ impl Records {
         state::write(&self.path(file, name, "json"), &text)
     }
 
-    /// Removes the record and the backup of an entry.
     pub(crate) fn forget(&self, file: &Path, name: &str) {
         for ending in ["json", "backup"] {
             fs::remove_file(self.path(file, name, ending)).ok();
@@ -131,7 +128,6 @@ impl Records {
 }
 
 impl Record {
-    /// Returns whether an entry is the installed one.
     pub(crate) fn is_of(&self, entry: &Value) -> bool {
         self.entry == digest_of(entry)
     }
@@ -147,7 +143,6 @@ impl Record {
     }
 }
 
-/// Returns the topmost missing folder above a file.
 fn missing_folder(file: &Path) -> Option<PathBuf> {
     file.ancestors().skip(1).take_while(|folder| !folder.exists()).last().map(Path::to_owned)
 }

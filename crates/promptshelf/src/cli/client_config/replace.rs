@@ -11,21 +11,16 @@ use crate::exit::{Exit, Failure};
 /// The largest file that is edited, in bytes. Claude Code keeps its history in the same file.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A configuration file as it was read.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
-    /// The path that clients use.
     pub(crate) path: PathBuf,
-    /// The file itself, at the end of symbolic links.
     target: PathBuf,
     /// The content; `None` if the file does not exist.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-/// The outcome of a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replaced {
-    /// The file has the new content.
     Done,
     /// Another program changed the file since it was read; nothing was written.
     Changed,
@@ -107,7 +102,6 @@ impl ConfigFile {
         Ok(Replaced::Done)
     }
 
-    /// Returns whether the file still has the content that was read.
     fn is_unchanged(&self) -> bool {
         match fs::read(&self.target) {
             Ok(now) => Some(now.as_slice()) == self.bytes.as_deref(),

@@ -50,7 +50,6 @@ pub(super) fn edit(text: &str, place: &[&str], name: &str, entry: Option<&Value>
     Ok(if has_crlf { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited })
 }
 
-/// Converts an entry to a table, and its members to inline values.
 fn item(entry: &Value) -> Item {
     match entry {
         Value::Object(members) => {

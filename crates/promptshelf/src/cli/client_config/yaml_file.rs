@@ -9,7 +9,6 @@ use serde_json::{Map, Number, Value};
 
 use super::error::{EditError, not_a_mapping};
 
-/// Columns by which the entries of a new mapping are indented.
 const INDENT: usize = 2;
 
 pub(super) fn parse(text: &str) -> Result<Value, EditError> {
@@ -68,7 +67,6 @@ pub(super) fn edit(text: &str, place: &[&str], name: &str, entry: Option<&Value>
     Ok(if newline == "\r\n" { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited })
 }
 
-/// Adds a container with one entry at the end.
 fn append(text: &str, container: &str, name: &str, entry: &Value) -> Result<String, EditError> {
     if text.trim_start().starts_with('{') || text.lines().any(|line| line.trim_end() == "...") {
         return Err(EditError::new(format!("`{container}:` cannot be added at the end; add it by hand")));
@@ -145,7 +143,6 @@ fn lines_of(text: &str, entry: &Entry) -> Range<usize> {
     start..end
 }
 
-/// Returns the position after the end of a line.
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |length| at + length + 1)
 }

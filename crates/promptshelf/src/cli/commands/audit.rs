@@ -85,7 +85,6 @@ fn next_line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
 struct Method {
     word: &'static str,
     recorded: &'static str,
-    /// The recorded list, of methods that list something.
     list: Option<&'static str>,
 }
 

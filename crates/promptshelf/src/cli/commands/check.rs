@@ -119,7 +119,6 @@ fn check(
     }
 }
 
-/// Returns the findings of the check, of the review, and about the clients.
 pub(crate) fn all_findings(catalog: &Catalog, found: &[Diagnostic], clients: &[&clients::Client]) -> Vec<Diagnostic> {
     let mut all = findings(catalog, found);
     all.extend(clients.iter().flat_map(|client| clients::lint(catalog, client)));

@@ -20,22 +20,18 @@ use crate::{
     terminal, working_copy,
 };
 
-/// The largest number of parts that a question or a message shows.
 const MAX_SHOWN: usize = 5;
 
-/// What may be written with active parts.
 pub(crate) struct Consent<'a> {
     origin: String,
     is_own: bool,
     /// Names of prompts and skills that may have any such content now; a later change of it is asked about again.
     allowed: &'a [String],
-    /// Whether a person can be asked.
     asks: bool,
     /// The content to which `allowed` was applied, by name.
     applied: Mutex<HashMap<String, String>>,
 }
 
-/// The decision on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Write,
@@ -106,7 +102,6 @@ fn ask(name: &str, origin: &str, parts: &[ActivePart]) -> bool {
     terminal::agree("Write it until its text changes? [y/N] ")
 }
 
-/// Returns the parts in one line.
 pub(crate) fn shown(parts: &[ActivePart]) -> String {
     let shown: Vec<String> = parts.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
     match parts.len().saturating_sub(MAX_SHOWN) {

@@ -11,16 +11,13 @@ use crate::output::{visible_at, visible_line};
 /// The most related locations that people are shown; JSON has all.
 const MOST_RELATED: usize = 5;
 
-/// Formats the diagnostics of one library with their source lines.
 pub(crate) struct DiagnosticFormat<'a> {
-    /// The library's folder, as written on the command line.
     pub(crate) folder: &'a Path,
     pub(crate) colours: bool,
     pub(crate) width: usize,
 }
 
 impl DiagnosticFormat<'_> {
-    /// Formats a diagnostic with the marked lines of its files, and its help.
     pub(crate) fn format(&self, diagnostic: &Diagnostic) -> String {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
@@ -74,13 +71,11 @@ impl DiagnosticFormat<'_> {
         group.element(Snippet::source(text).line_start(first_line).path(path).annotations(annotations))
     }
 
-    /// Returns the path of the file relative to the working directory.
     fn path(&self, source: &SourceText) -> String {
         path_from_here(self.folder, &source.path)
     }
 }
 
-/// Returns the range of whole lines that contains all these offsets.
 fn lines_around(text: &str, offsets: &[usize]) -> Range<usize> {
     let first = offsets.iter().min().map_or(0, |first| *first);
     let last = offsets.iter().max().map_or(0, |last| *last);
@@ -91,7 +86,6 @@ fn lines_around(text: &str, offsets: &[usize]) -> Range<usize> {
     start..end
 }
 
-/// A marked span of a file.
 struct Mark<'a> {
     location: &'a Location,
     kind: AnnotationKind,
@@ -104,7 +98,6 @@ impl Mark<'_> {
     }
 }
 
-/// Converts a path of a library to one relative to the working directory.
 pub(crate) fn path_from_here(folder: &Path, path: &str) -> String {
     // Prompts defined in code have no file; their "path" is in angle brackets.
     if folder == Path::new(".") || path.starts_with('<') {

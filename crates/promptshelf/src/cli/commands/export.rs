@@ -146,7 +146,6 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     Writer::new(arguments, arguments.to.as_deref(), folder).write(files, &[], &library)
 }
 
-/// Prints the path of a single file that was written.
 fn written(to: &Path, folder: &Path, library: &Library) -> Result<(), Failure> {
     crate::library::note_errors(library, folder);
     let mut stdout = Output::stdout();
@@ -205,15 +204,11 @@ fn body(messages: &[Message], incomplete: &mut Vec<String>) -> Vec<BodyPiece> {
     body
 }
 
-/// A file to write.
 enum OutputFile {
-    /// A prompt in the format of another program.
     Prompt { name: String, format: ExportFormat, file: Exported },
-    /// A manifest or JSON.
     Whole { path: String, text: String },
 }
 
-/// Writes files, and reports what they lack.
 struct Writer<'a> {
     arguments: &'a ExportArguments,
     to: Option<&'a Path>,
@@ -233,7 +228,6 @@ impl<'a> Writer<'a> {
         Writer { arguments, to, folder, origin, consent, losses: Vec::new(), failed: false }
     }
 
-    /// Writes the files, and others as they are.
     fn write(
         mut self,
         files: Vec<OutputFile>,
@@ -328,7 +322,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns whether a file of a skill may be written.
     fn accepts(&mut self, (path, body): &(String, ResourceBody)) -> bool {
         let ResourceBody::Text(text) = body else { return true };
         let Some((_, below)) = path.split_once("/skills/") else { return true };
@@ -339,7 +332,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a file is text, by its name.
 fn is_text(path: &str) -> bool {
     const MEDIA: &[&str] =
         &["png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "avif", "mp3", "wav", "ogg", "flac", "m4a", "pdf"];

@@ -60,7 +60,6 @@ fn join(folder: &Path, file: &str) -> PathBuf {
 enum Outcome {
     Unchanged,
     Changed,
-    /// The file is in a folder of another program.
     Foreign,
     /// The file is not UTF-8, or its front matter is invalid.
     Invalid,

@@ -6,7 +6,6 @@ use promptshelf_core::{Diagnostic, Location, Severity};
 
 use super::diagnostics::path_from_here;
 
-/// Formats each diagnostic as one line.
 pub(crate) fn to_github(diagnostics: &[Diagnostic], folder: &Path) -> String {
     diagnostics.iter().map(|diagnostic| line(diagnostic, folder)).collect()
 }

@@ -20,7 +20,6 @@ use crate::{
     output::{Output, count},
 };
 
-/// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
 /// The maximum depth of folders, and the maximum number of files in all of them.
@@ -30,7 +29,6 @@ const MAX_FILES: usize = 100_000;
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The number of skipped files that are listed.
 const MAX_SKIPPED: usize = 200;
 
 pub(crate) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
@@ -49,7 +47,6 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     import.finish(arguments)
 }
 
-/// A skill with other files that its text may refer to.
 struct SkillFolder {
     folder: PathBuf,
     files: Vec<PathBuf>,
@@ -71,12 +68,10 @@ fn skills(path: &Path, files: &[PathBuf]) -> Vec<SkillFolder> {
     files.iter().filter_map(skill).collect()
 }
 
-/// The files of an import, and everything that is reported about them.
 #[derive(Default)]
 struct Import {
     format: Option<ImportFormat>,
     is_file: bool,
-    /// The contents of new files, by path.
     files: BTreeMap<String, Vec<u8>>,
     losses: Vec<Diagnostic>,
     /// The files that were not imported, with the reasons.
@@ -151,7 +146,6 @@ impl Import {
         }
     }
 
-    /// Checks the library with the new files, and returns the errors in them.
     fn errors(&self, library: &Path) -> Vec<Diagnostic> {
         let present = read_tree(library).unwrap_or_default();
         let is_new = |path: &str| !library.join(path).exists();

@@ -19,7 +19,6 @@ use crate::{
     output::note,
 };
 
-/// The word for all clients.
 const ALL: &str = "all";
 
 pub(crate) async fn install(arguments: &InstallArguments) -> Result<(), Failure> {

@@ -34,7 +34,6 @@ pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A prompt in a printed list.
 pub(crate) struct Row<'a> {
     pub(crate) name: &'a str,
     pub(crate) title: Option<&'a str>,
@@ -55,12 +54,10 @@ impl<'a> From<&'a PromptInfo> for Row<'a> {
     }
 }
 
-/// Formats an argument as in a usage line.
 pub(crate) fn placeholder(name: &str, required: bool) -> String {
     if required { format!("<{name}>") } else { format!("[{name}]") }
 }
 
-/// Prints names, arguments and descriptions for people.
 pub(crate) fn table<W: Write>(output: &mut Output<W>, rows: &[Row<'_>]) -> io::Result<()> {
     const NAME: Style = Style::new().bold();
     for row in rows {
@@ -81,7 +78,6 @@ pub(crate) fn table<W: Write>(output: &mut Output<W>, rows: &[Row<'_>]) -> io::R
     Ok(())
 }
 
-/// Prints a line of tab-separated values per prompt, for programs.
 fn lines<W: Write>(output: &mut Output<W>, rows: &[Row<'_>]) -> io::Result<()> {
     for row in rows {
         let parts = [row.name, row.title.unwrap_or_default(), &row.usage, row.description.unwrap_or_default()];

@@ -60,7 +60,6 @@ fn media_line(bang: &str, what: &str, mime_type: &str, bytes: usize, file: Optio
     }
 }
 
-/// Formats a link whose parts are escaped.
 fn link(text: &str, target: &str) -> String {
     let target: String = target
         .chars()

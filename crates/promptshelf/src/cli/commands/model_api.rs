@@ -6,12 +6,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use promptshelf_client::{ContentBlock, Media, Message, ResourceBody, ResourceContents, Role};
 use serde_json::{Value, json};
 
-/// Converted messages, and notes on content that was replaced by a description.
 #[derive(Debug)]
 pub(crate) struct Converted {
     /// The value of `messages`.
     pub(crate) messages: Value,
-    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
@@ -157,7 +155,6 @@ fn essence(mime_type: &str) -> &str {
     mime_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Returns the length of the longest run of a character.
 pub(super) fn longest_run(text: &str, of: char) -> usize {
     text.split(|c| c != of).map(str::len).max().unwrap_or(0)
 }

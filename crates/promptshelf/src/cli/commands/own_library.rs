@@ -13,7 +13,6 @@ use crate::{
     source::Source,
 };
 
-/// The largest depth at which files are looked for.
 const MAX_DEPTH: usize = 8;
 /// The largest file that is looked at, in bytes.
 const MAX_BYTES: u64 = 4 << 20;

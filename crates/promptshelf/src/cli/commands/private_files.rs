@@ -12,7 +12,6 @@ use crate::{
     working_copy::named,
 };
 
-/// The beginnings of files, and what they are.
 const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"SQLite format 3\0", "a database"),
     (b"PuTTY-User-Key-File-", "a private key"),
@@ -46,7 +45,6 @@ const NAMES: &[(&str, &str)] = &[
     ("server.toml", "settings of an operator"),
 ];
 
-/// Endings of names, in lower case.
 const ENDINGS: &[(&str, &str)] = &[
     (".key", "a private key"),
     (".ppk", "a private key"),

@@ -60,14 +60,12 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     }
 }
 
-/// The library, and the prompt in it.
 struct Target {
     folder: PathBuf,
     prompt: Selector,
 }
 
 enum Selector {
-    /// The path of the file, relative to the library.
     File(String),
     Name(String),
 }
@@ -134,7 +132,6 @@ fn library_of(file: &Path, own: &Path) -> PathBuf {
     candidates.find(|folder| has_references(folder, file)).unwrap_or(own).to_owned()
 }
 
-/// Whether everything that a file refers to exists in a library.
 fn has_references(library: &Path, file: &Path) -> bool {
     let (Ok(opened), Ok(path)) = (crate::library::open(library), file.strip_prefix(library)) else { return false };
     let is_missing = |found: &Diagnostic| {
@@ -170,7 +167,6 @@ async fn render_once(library: &Library, target: &Target, values: &Variables) -> 
     Ok(output.out.flush()?)
 }
 
-/// Prints each message below a heading with role, kind, size and tokens.
 fn print_messages<W: Write>(output: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
     let (mut total_bytes, mut total_tokens) = (0, 0);
     for message in messages {

@@ -14,7 +14,6 @@ use sha2::{Digest, Sha256};
 
 use crate::exit::{Exit, Failure};
 
-/// The files of messages, by the index of the message.
 #[derive(Debug, Default)]
 pub(crate) struct Saved(Vec<(usize, PathBuf)>);
 
@@ -39,18 +38,15 @@ impl Saved {
         Ok(Saved(saved))
     }
 
-    /// Returns the file of the message at an index.
     pub(crate) fn file(&self, index: usize) -> Option<&Path> {
         self.0.iter().find(|(known, _)| *known == index).map(|(_, path)| path.as_path())
     }
 
-    /// Returns a note for each file.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.0.iter().map(|(_, path)| format!("written to {}", path.display())).collect()
     }
 }
 
-/// Returns the binary content of a block with its media type.
 pub(crate) fn binary(content: &ContentBlock) -> Option<(&[u8], &str)> {
     match content {
         ContentBlock::Image(media) | ContentBlock::Audio(media) => Some((&media.data, &media.mime_type)),

@@ -17,7 +17,6 @@ pub(crate) fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
     Ok(output.out.flush()?)
 }
 
-/// Returns the schema of a file.
 pub(crate) fn schema_of(file: SchemaFile) -> serde_json::Value {
     match file {
         SchemaFile::Prompt => schema::prompt(),

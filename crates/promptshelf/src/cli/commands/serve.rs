@@ -44,25 +44,20 @@ use crate::{
     sources::{OpenSources, SharedSettings, StateFolder},
 };
 
-/// The time for pending answers after a signal ends a server on stdio.
 const STDIO_SHUTDOWN: Duration = Duration::from_secs(2);
 
 /// The time that the start waits for sources. Others appear when they have been read.
 const START_WAIT: Duration = Duration::from_secs(2);
 
-/// The time between two looks at refusals that were counted.
 const REFUSALS_RECORDED: Duration = Duration::from_secs(10);
 
-/// Facts about the process, found out before the server starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessContext {
     pub(crate) stdin_is_terminal: bool,
     pub(crate) log_format: LogFormat,
-    /// Whether spans are sent.
     pub(crate) has_traces: bool,
 }
 
-/// Reads the settings of traces, which start before the first log line.
 pub(crate) fn traces(
     arguments: &ServeArguments,
     environment: impl Fn(&str) -> Option<String>,
@@ -230,7 +225,6 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The tokens of the store, which are followed from now on.
 fn shared_tokens(settings: &Settings) -> Option<SharedTokens> {
     let ServedLibrary::Channels(channels) = &settings.library else { return None };
     let tokens = settings.http.has_store_tokens.then(SharedTokens::default)?;
@@ -239,7 +233,6 @@ fn shared_tokens(settings: &Settings) -> Option<SharedTokens> {
     Some(tokens)
 }
 
-/// The sign-in with the tokens of the store.
 fn sign_in_options(settings: &Settings, shared_tokens: Option<&SharedTokens>) -> Option<SignInOptions> {
     let mut options = settings.http.sign_in.clone()?;
     options.shared_tokens = shared_tokens.cloned();
@@ -274,7 +267,6 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
     }
 }
 
-/// The management API, for channels.
 fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
     let ServedLibrary::Channels(channels) = &settings.library else { return Ok(None) };
     if !settings.http.has_api {
@@ -290,7 +282,6 @@ fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
     Ok(Some(api.evaluations(settings.evaluations.iter().cloned())))
 }
 
-/// The counters of usage, and the log that writes their figures.
 struct Counting {
     usage: Usage,
     log: UsageLog,
@@ -311,14 +302,12 @@ impl Counting {
     }
 }
 
-/// Writes the last figures of usage.
 async fn finish(counted: Option<&UsageLog>) {
     if let Some(log) = counted {
         log.finish().await;
     }
 }
 
-/// The reader of earlier versions, for channels.
 fn versions(settings: &Settings) -> Option<Versions> {
     let ServedLibrary::Channels(channels) = &settings.library else { return None };
     let store = StoreHandle::new(channels.default.store.clone());
@@ -336,7 +325,6 @@ fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<(Arc<AuditFile
     }
 }
 
-/// Records repeated refusals, which are counted first, soon after their minute.
 async fn record_refusals(service: Service) {
     let mut interval = tokio::time::interval(REFUSALS_RECORDED);
     loop {

@@ -12,7 +12,6 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// The name of the program.
 const PROGRAM: &str = "promptshelf";
 
 pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {

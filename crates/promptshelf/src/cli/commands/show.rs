@@ -41,7 +41,6 @@ pub(crate) fn contents<W: Write>(output: &mut Output<W>, messages: &[Message]) -
     messages.iter().try_for_each(|message| block(output, &message.content))
 }
 
-/// Prints one block under a line with its type.
 fn block<W: Write>(output: &mut Output<W>, content: &ContentBlock) -> io::Result<()> {
     let (label, text) = match content {
         ContentBlock::Text(text) => (None, Some(&*text.text)),
@@ -71,7 +70,6 @@ fn block<W: Write>(output: &mut Output<W>, content: &ContentBlock) -> io::Result
     }
 }
 
-/// Prints a text, with a line break at its end.
 fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") }

@@ -52,7 +52,6 @@ pub(crate) fn sign_out(arguments: &SignOutArguments) -> Result<(), Failure> {
     Ok(stdout.out.flush()?)
 }
 
-/// Parses a server for sign-in, and its URL.
 fn endpoint(word: &str) -> Result<(Source, String), Failure> {
     let source = Source::parse(OsStr::new(word))?;
     let reason = match source.endpoint() {

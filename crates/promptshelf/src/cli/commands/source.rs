@@ -24,7 +24,6 @@ const READ_TIME: Duration = Duration::from_secs(10);
 /// The time until a running server has taken a request.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
-/// Runs a command about sources.
 pub(crate) async fn run(command: &SourceCommand) -> Result<(), Failure> {
     match command {
         SourceCommand::List(arguments) => {
@@ -118,7 +117,6 @@ impl Configured {
         }
     }
 
-    /// The states that a running server has written.
     fn served(&self) -> Option<Value> {
         self.state.as_ref().and_then(StateFolder::served)
     }
@@ -138,7 +136,6 @@ async fn list(configured: &Configured, is_json: bool) -> Result<(), Failure> {
     print_states(&states, is_json)
 }
 
-/// Prints states as a table or as JSON.
 fn print_states(states: &Value, is_json: bool) -> Result<(), Failure> {
     let mut output = Output::stdout();
     if is_json {
@@ -188,7 +185,6 @@ async fn refresh(configured: &Configured, name: &str) -> Result<(), Failure> {
     say(&format!("The server reads the source {name} again."))
 }
 
-/// Shows the definitions of a source that wait, and approves them.
 fn approve(arguments: &SourceArguments) -> Result<(), Failure> {
     let configured = Configured::read(&arguments.config)?;
     let source = configured.find(&arguments.name)?;
@@ -222,7 +218,6 @@ fn approve(arguments: &SourceArguments) -> Result<(), Failure> {
     say(&format!("Approved {}.", count(changes.len(), "definition")))
 }
 
-/// Returns the difference between two definitions, line by line.
 fn difference(change: &DefinitionChange) -> String {
     let lines = |definition: &Definition| pretty_json(&serde_json::to_value(definition).unwrap_or_default()) + "\n";
     let before = change.before.as_ref().map(lines).unwrap_or_default();

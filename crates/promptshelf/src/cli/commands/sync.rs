@@ -68,7 +68,6 @@ fn unsupported(client: &Client) -> Failure {
     Failure::new(Exit::Usage, message).help(format!("{way}; clients with files are {}", names.join(", ")))
 }
 
-/// The source and the destination of a sync.
 struct Job<'a> {
     arguments: &'a SyncArguments,
     native: &'static NativeFiles,
@@ -78,14 +77,12 @@ struct Job<'a> {
     consent: Consent<'a>,
 }
 
-/// The lists of a server for this caller.
 #[derive(Clone, PartialEq)]
 struct Listed {
     prompts: Vec<PromptInfo>,
     skills: Vec<SkillInfo>,
 }
 
-/// A prompt with the path of its file.
 struct Target {
     path: String,
     prompt: PromptInfo,
@@ -187,7 +184,6 @@ impl Job<'_> {
         targets
     }
 
-    /// Returns the words by which the last run of the same sync is remembered.
     fn key(&self) -> String {
         let to = self.arguments.to.canonicalize().unwrap_or_else(|_| self.arguments.to.clone());
         format!("{}\0{}\0{}", to.display(), self.native.client, self.origin.as_str())

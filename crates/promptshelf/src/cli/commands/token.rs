@@ -53,7 +53,6 @@ fn check(arguments: &TokenArguments) -> Result<(), Failure> {
 }
 
 impl TokenArguments {
-    /// Returns the day of `--expires`, which is in the future.
     pub(crate) fn expiry(&self) -> Result<Option<Day>, Failure> {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let Some(text) = &self.expires else { return Ok(None) };

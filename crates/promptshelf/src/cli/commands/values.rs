@@ -50,12 +50,10 @@ impl ValueArguments {
 }
 
 impl ValueArguments {
-    /// Returns the names of the values.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.values.iter().chain(&self.literal).map(|(name, _)| name.as_str())
     }
 
-    /// Returns the options as they were typed, of the arguments with these names.
     pub(crate) fn words(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let values = self.values.iter().map(|pair| ("--arg", pair));
         let literal = self.literal.iter().map(|pair| ("--literal", pair));

@@ -16,7 +16,6 @@ use crate::{
     terminal::{self, Progress},
 };
 
-/// The issuer identifier of the authorization server that the client secret belongs to.
 const CLIENT_ISSUER: &str = "PROMPTSHELF_CLIENT_ISSUER";
 
 /// Configures sign-in for a command: with stored credentials, and interactively at a terminal after a confirmation.

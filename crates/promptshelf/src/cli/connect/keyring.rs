@@ -16,10 +16,8 @@ use crate::{
     state::{self, digest},
 };
 
-/// The name of the entries in the keyring.
 const SERVICE: &str = "promptshelf";
 
-/// The keyring of the current user.
 pub(crate) struct Keyring {
     /// Whether credentials are stored in files only.
     is_file: bool,

@@ -14,7 +14,6 @@ const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) struct LegacyServers(Option<PathBuf>);
 
 impl LegacyServers {
-    /// Opens the list in the user's state folder.
     pub(crate) fn open() -> LegacyServers {
         LegacyServers(state::folder().map(|folder| folder.join("older")))
     }

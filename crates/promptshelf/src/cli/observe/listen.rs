@@ -24,7 +24,6 @@ use crate::{
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The time that a connection may be idle.
 const IDLE: Duration = Duration::from_secs(75);
 
 /// Serves metrics until it is dropped.
@@ -69,7 +68,6 @@ impl MetricsServer {
         Ok(MetricsServer { metrics: state.metrics, app: state.app, task })
     }
 
-    /// Reports from now on whether the application is ready.
     pub(crate) fn set_ready(&self, app: &App) {
         // The first call counts.
         let _ = self.app.set(app.clone());

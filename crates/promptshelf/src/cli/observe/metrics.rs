@@ -52,7 +52,6 @@ struct OutcomeLabel {
 
 type Histograms = Family<MethodLabel, Histogram, fn() -> Histogram>;
 
-/// Counters and histograms of requests.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
@@ -62,7 +61,6 @@ pub(crate) struct Metrics {
     collector: Arc<LibraryCollector>,
 }
 
-/// The sources of the other metrics, set when they exist.
 #[derive(Debug, Default)]
 struct LibraryCollector {
     library: OnceLock<Library>,
@@ -120,7 +118,6 @@ impl Metrics {
         self
     }
 
-    /// Sets the sources of the other metrics.
     pub(crate) fn observe(
         &self,
         library: &Library,
@@ -137,17 +134,14 @@ impl Metrics {
         }
     }
 
-    /// Adds the sources of a server with several.
     pub(crate) fn observe_sources(&self, sources: &SourceSet) {
         let _ = self.collector.sources.set(sources.clone());
     }
 
-    /// Sets the log of usage.
     pub(crate) fn observe_usage(&self, log: &UsageLog) {
         let _ = self.collector.usage.set(log.clone());
     }
 
-    /// Sets the deliveries to webhooks.
     pub(crate) fn observe_deliveries(&self, deliveries: &Deliveries) {
         let _ = self.collector.deliveries.set(deliveries.clone());
     }
@@ -162,7 +156,6 @@ impl Metrics {
         self.render_durations.observe(took.as_secs_f64());
     }
 
-    /// All metrics, in the OpenMetrics format.
     pub(super) fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
@@ -170,7 +163,6 @@ impl Metrics {
     }
 }
 
-/// Values of one metric by label.
 type Labelled<'a> = &'a [(&'static str, u64)];
 
 impl Collector for LibraryCollector {
@@ -279,7 +271,6 @@ impl LibraryCollector {
     }
 }
 
-/// Encodes refused sign-ins, and the state of the issuer's keys.
 fn encode_sign_in(sign_in: &SignIn, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     let help = "Requests whose caller could not be identified, by reason";
     labelled(encoder, MetricType::Counter, "sign_ins_refused", help, "reason", &sign_in.refused())?;

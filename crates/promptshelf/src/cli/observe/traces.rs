@@ -29,9 +29,7 @@ use crate::{
     settings::Traces,
 };
 
-/// The time limit of a request to the collector.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time limit for sending the pending spans when the program ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum size of a response of the collector, in bytes.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;

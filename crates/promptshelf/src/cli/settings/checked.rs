@@ -19,7 +19,6 @@ use crate::{args::ServeArguments, exit::Failure};
 /// The sections of `server.toml`, whose mistakes have been reported in the file.
 pub(super) struct Checked {
     pub(super) written: ServerSettings,
-    /// The access rules, which bind every library.
     pub(super) access: Vec<AccessRule>,
     pub(super) sources: Vec<ConfiguredSource>,
     pub(super) webhooks: Vec<ConfiguredWebhook>,
@@ -51,13 +50,9 @@ impl Checked {
 /// The result of a check of `server.toml`.
 #[derive(Debug)]
 pub(crate) struct FileReport {
-    /// All mistakes.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// The access rules, which bind every library.
     pub(crate) access: Vec<AccessRule>,
-    /// Whether it configures `[[source]]`, whose names the access rules use.
     pub(crate) has_sources: bool,
-    /// The folders of `[[source]]`.
     pub(crate) folders: Vec<PathBuf>,
 }
 

@@ -8,7 +8,6 @@ use promptshelf_core::Code;
 use super::{file::ServerFile, overrides::Overrides, sections::ServerSettings};
 use crate::args::{HttpArguments, ServeArguments};
 
-/// Reports keys of the file that lack another setting, at their lines.
 pub(super) fn check<E: Fn(&str) -> Option<String>>(
     file: &mut ServerFile,
     written: &ServerSettings,

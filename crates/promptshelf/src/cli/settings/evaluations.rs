@@ -8,31 +8,24 @@ use std::{
 
 use super::{evaluation_section::EvaluationSection, file::ServerFile};
 
-/// The time for one run by default.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An evaluation that can be run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConfiguredEvaluation {
-    /// The unique name.
     pub(crate) name: String,
     /// The program: a path, or a name that is looked up in `PATH`.
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
     /// The folder in which it runs: that of `server.toml`.
     pub(crate) folder: PathBuf,
-    /// The names of variables that it gets.
     pub(crate) environment: Vec<String>,
-    /// The time for one prompt.
     pub(crate) timeout: Duration,
-    /// The least score that passes, by name.
     pub(crate) thresholds: BTreeMap<String, f64>,
     /// The amount by which a score can be lower than that of the served version.
     pub(crate) tolerance: f64,
 }
 
 impl ServerFile {
-    /// The evaluations under `[[evaluation]]`.
     pub(crate) fn evaluations(&mut self) -> Vec<ConfiguredEvaluation> {
         let settings = self.read();
         resolve(self, &settings.evaluation.0)
@@ -46,7 +39,6 @@ fn absolute(file: &ServerFile, path: &str) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// Checks all evaluations, and reports their mistakes in the file.
 pub(super) fn resolve(file: &mut ServerFile, sections: &[EvaluationSection]) -> Vec<ConfiguredEvaluation> {
     let mut names = HashSet::new();
     let mut resolved = Vec::new();

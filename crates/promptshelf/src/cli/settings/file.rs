@@ -137,7 +137,6 @@ impl ServerFile {
         self.path.as_deref()
     }
 
-    /// A path of the file, which is relative to the file's folder.
     pub(super) fn resolve(&self, path: &Path) -> PathBuf {
         let folder = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         folder.join(path)
@@ -148,7 +147,6 @@ impl ServerFile {
         self.file.read()
     }
 
-    /// The folders under `[grants]`.
     pub(crate) fn granted_roots(&mut self) -> Vec<PathBuf> {
         self.read().grants.roots.iter().map(|root| self.resolve(root)).collect()
     }
@@ -211,12 +209,10 @@ impl ServerFile {
         self.file.error(&[list, &number, key], Code::InvalidValue, message)
     }
 
-    /// Reports a mistake in a key of an evaluation.
     pub(super) fn evaluation_error(&mut self, index: usize, key: &str, message: impl Into<String>) -> &mut Diagnostic {
         self.file.error(&["evaluation", &index.to_string(), key], Code::InvalidValue, message)
     }
 
-    /// Reports a mistake in a key of a rollout.
     pub(super) fn rollout_error(&mut self, index: usize, key: &str, message: impl Into<String>) -> &mut Diagnostic {
         self.file.error(&["rollout", &index.to_string(), key], Code::InvalidValue, message)
     }
@@ -237,7 +233,6 @@ impl ServerFile {
         Some(Diagnostic::warning(Code::NoEffect, location, message).help(help))
     }
 
-    /// The mistakes found so far.
     pub(super) fn found(&self) -> Vec<Diagnostic> {
         self.file.diagnostics()
     }

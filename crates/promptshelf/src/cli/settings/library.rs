@@ -34,31 +34,21 @@ pub(crate) fn ignored_variable(
     is_ignored.then_some(STORE_VARIABLE)
 }
 
-/// A library that can be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServedLibrary {
-    /// A folder of prompt files.
     Folder(PathBuf),
-    /// A folder of a git repository.
     Git(GitAddress),
-    /// Channels of a store.
     Channels(Box<ServedChannels>),
-    /// All sources of `[[source]]`.
     Sources(ConfiguredSources),
 }
 
-/// Channels of one store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServedChannels {
-    /// The store, and the channel that is served at `/mcp`.
     pub(crate) default: ChannelAddress,
-    /// The channels besides the default one.
     pub(crate) others: Vec<ChannelName>,
-    /// The folder of the copies on disk.
     pub(crate) cache: Option<PathBuf>,
 }
 
-/// The requirements of channels, by name.
 pub(crate) type ChannelAccess = HashMap<String, Arc<Access>>;
 
 impl ServedLibrary {
@@ -92,12 +82,10 @@ impl ServedLibrary {
         Ok(ServedLibrary::Folder(arguments.library.word().to_owned()))
     }
 
-    /// Whether channels of a store are served.
     pub(crate) fn has_store(&self) -> bool {
         matches!(self, ServedLibrary::Channels(_))
     }
 
-    /// The folder that a library can publish files of.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match self {
             ServedLibrary::Folder(folder) => Some(folder),

@@ -30,7 +30,6 @@ impl<'e, E: Fn(&str) -> Option<String>> Overrides<'e, E> {
         self.get(&variable).map(|text| parse(&text, &format!("{variable} in the environment"))).transpose()
     }
 
-    /// The values of a repeatable flag, else of a variable with values between commas.
     pub(super) fn list<T>(&self, flag: &str, variable: &str, values: &[String]) -> Result<Option<Vec<T>>, Failure>
     where
         T: FromStr<Err: Display>,
@@ -50,7 +49,6 @@ impl<'e, E: Fn(&str) -> Option<String>> Overrides<'e, E> {
         self.get(&variable(name))
     }
 
-    /// Returns whether a flag or its variable replaces a key of the file.
     pub(super) fn replaces(&self, name: &str, has_flag: bool) -> bool {
         has_flag || self.variable(name).is_some()
     }

@@ -17,18 +17,14 @@ use crate::{
 
 const HELP: &str = "a library can give its files to callers: move this one out of it";
 
-/// The folders whose files a library can publish.
 #[derive(Debug)]
 pub(super) struct PublicFolders<'a> {
     /// `None` for a library that is not a folder.
     pub(super) library: Option<&'a Path>,
-    /// Folders of `[[source]]`.
     pub(super) sources: &'a [PathBuf],
-    /// Folders that the operator grants to `[roots]` of the library.
     pub(super) granted: &'a [PathBuf],
 }
 
-/// A private file or folder.
 #[derive(Debug)]
 pub(super) struct PrivateFile {
     name: &'static str,
@@ -118,7 +114,6 @@ impl PublicFolders<'_> {
         Ok(())
     }
 
-    /// The folder that contains a file, in words.
     fn place(&self, file: &Path) -> Option<String> {
         match self.granted.iter().find(|folder| is_below(file, folder)) {
             _ if self.library.is_some_and(|folder| is_below(file, folder)) => Some("the library".to_owned()),

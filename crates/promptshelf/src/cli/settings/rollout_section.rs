@@ -11,7 +11,6 @@ use super::{
     value::{InvalidValue, from_string},
 };
 
-/// The largest factor of a bound.
 const MAX_FACTOR: f64 = 100.0;
 
 /// A share of the signed-in callers of a channel that is served another channel.

@@ -7,7 +7,6 @@ use super::{
     rollout_section::RolloutSection,
 };
 
-/// A rollout, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConfiguredRollout {
     pub(crate) channel: String,
@@ -19,7 +18,6 @@ pub(crate) struct ConfiguredRollout {
     pub(crate) latency: Option<f64>,
 }
 
-/// Checks all rollouts, and reports their mistakes in the file.
 pub(super) fn resolve(file: &mut ServerFile, sections: &[RolloutSection]) -> Vec<ConfiguredRollout> {
     let mut resolved: Vec<ConfiguredRollout> = Vec::new();
     for (index, rollout) in sections.iter().enumerate() {

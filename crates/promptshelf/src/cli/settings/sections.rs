@@ -30,18 +30,13 @@ pub(super) type BodyBytes = Bounded<1, { 1 << 30 }>;
 type PoolBytes = Bounded<1, { 1 << 40 }>;
 /// A time of up to one day, in seconds.
 pub(super) type Seconds = Bounded<1, { 24 * 60 * 60 }>;
-/// A rate or a number of requests.
 pub(super) type Count = Bounded<1, 1_000_000>;
-/// A number of files.
 pub(super) type Files = Bounded<1, 10_000>;
 
-/// The age at which figures of usage are removed by default, in days.
 pub(super) const RETENTION_DAYS: u64 = 400;
 
-/// The least number of distinct callers that is shown by default.
 pub(super) const MIN_CALLERS: u64 = 5;
 
-/// The percentage of traces that are sent by default.
 pub(super) const TRACES_PERCENT: u8 = 100;
 
 /// Returns the JSON Schema of `server.toml`.

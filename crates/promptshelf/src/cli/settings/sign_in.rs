@@ -23,11 +23,9 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// The sign-in, with the files that it was read from.
 pub(super) struct ResolvedSignIn {
     pub(super) options: Option<SignInOptions>,
     pub(super) files: Vec<PathBuf>,
-    /// Whether the tokens of the store are accepted.
     pub(super) has_store_tokens: bool,
 }
 

@@ -17,7 +17,6 @@ const MAX_NAME: usize = 32;
 /// The longest prefix, in bytes.
 const MAX_PREFIX: usize = 64;
 
-/// A number of prompts.
 pub(super) type Prompts = Bounded<1, 1_000_000>;
 
 /// One source of prompts.

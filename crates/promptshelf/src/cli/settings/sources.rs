@@ -20,32 +20,23 @@ use super::{
     source_sections::{Kind, OAuthSection, Prompts, SecretFile, Source},
 };
 
-/// The largest number of sources of one server.
 const MAX_SOURCES: usize = 100;
 
-/// The time between two looks at another server by default.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// The time for one answer of another MCP server by default.
 const MCP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The largest number of prompts of another MCP server by default.
 const MCP_PROMPTS: usize = 10_000;
 
-/// A source of prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfiguredSource {
-    /// The unique name.
     pub(crate) name: String,
-    /// The text before the names of its prompts.
     pub(crate) prefix: String,
-    /// Requirements for everything in it.
     pub(crate) access: Option<Access>,
     pub(crate) max_prompts: Option<usize>,
     pub(crate) place: SourcePlace,
 }
 
-/// The place that a source is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SourcePlace {
     Folder(PathBuf),
@@ -54,28 +45,22 @@ pub(crate) enum SourcePlace {
     Mcp(McpPlace),
 }
 
-/// A folder in a git repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GitPlace {
     pub(crate) address: GitAddress,
-    /// The file with the credentials of this server.
     pub(crate) credentials: Option<PathBuf>,
-    /// The file with the public keys of trusted authors.
     pub(crate) signers: Option<PathBuf>,
-    /// The file with the secret of webhooks.
     pub(crate) webhook_secret: Option<PathBuf>,
     pub(crate) interval: Duration,
     pub(crate) timeout: Option<Duration>,
 }
 
-/// Another MCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct McpPlace {
     pub(crate) endpoint: McpEndpoint,
     pub(crate) credentials: UpstreamCredentials,
     pub(crate) interval: Duration,
     pub(crate) timeout: Duration,
-    /// Whether new and changed definitions wait for an approval.
     pub(crate) approves_changes: bool,
 }
 
@@ -86,14 +71,12 @@ pub(crate) enum McpEndpoint {
 }
 
 impl ServerFile {
-    /// The sources under `[[source]]`.
     pub(crate) fn sources(&mut self) -> Vec<ConfiguredSource> {
         let settings = self.read();
         resolve(self, &settings)
     }
 }
 
-/// Checks all sources, and reports their mistakes in the file.
 pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredSource> {
     let sources = &written.source.0;
     if sources.len() > MAX_SOURCES {
@@ -245,7 +228,6 @@ fn mcp(file: &mut ServerFile, index: usize, source: &Source) -> Option<SourcePla
     }))
 }
 
-/// The credentials for another MCP server.
 fn credentials(file: &mut ServerFile, index: usize, source: &Source) -> UpstreamCredentials {
     let oauth = match (&source.credentials, &source.oauth) {
         (None, None) => return UpstreamCredentials::None,
@@ -338,7 +320,6 @@ fn missing(file: &mut ServerFile, index: usize, kind: &str, key: &str, expected:
     file.source_error(index, "kind", message).help = Some(format!("`{key}` is {expected}"));
 }
 
-/// The folders whose files the sources can publish.
 pub(super) fn folders(sources: &[ConfiguredSource]) -> impl Iterator<Item = PathBuf> {
     sources.iter().filter_map(|source| match &source.place {
         SourcePlace::Folder(folder) => Some(folder.clone()),
@@ -346,5 +327,4 @@ pub(super) fn folders(sources: &[ConfiguredSource]) -> impl Iterator<Item = Path
     })
 }
 
-/// Sources in the settings of a server.
 pub(crate) type ConfiguredSources = Arc<[ConfiguredSource]>;

@@ -392,7 +392,6 @@ fn schema_has_every_section_and_no_null() {
     assert!(!schema.to_string().contains("null") && !schema.to_string().contains("$ref"), "{schema}");
 }
 
-/// Reads the settings of a server that serves a store.
 fn of_store(text: &str, environment: &[(&str, &str)], channels: &[&str]) -> Result<Settings, Failure> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("server.toml");

@@ -9,7 +9,6 @@ use serde::Deserialize;
 const DEFAULT_HOST: &str = "127.0.0.1";
 const DEFAULT_PORT: u16 = 8080;
 
-/// The expected form of a value and the value that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InvalidValue(String);
 
@@ -118,7 +117,6 @@ impl FromStr for HttpsUrl {
     }
 }
 
-/// The host of a URL.
 pub(super) fn host(url: &str) -> Option<String> {
     let authority = url.split_once("://")?.1.split('/').next()?;
     let host = match authority.rsplit_once(':') {

@@ -11,17 +11,14 @@ use super::{
     webhook_sections::{Event, Format},
 };
 
-/// The largest number of webhooks of one server.
 const MAX_WEBHOOKS: usize = 50;
 
-/// A webhook, with the file of its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfiguredWebhook {
     pub(crate) target: WebhookTarget,
     pub(crate) secret: Option<PathBuf>,
 }
 
-/// Checks all webhooks, and reports their mistakes in the file.
 pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredWebhook> {
     let sections = &written.webhook.0;
     if sections.len() > MAX_WEBHOOKS {

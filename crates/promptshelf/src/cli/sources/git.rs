@@ -30,7 +30,6 @@ pub(crate) fn git_source(source: &ConfiguredSource, state: Option<&StateFolder>)
     GitSource::new(options).map_err(|error| Failure::new(Exit::Settings, format!("source {}: {error}", source.name)))
 }
 
-/// A library in a git repository.
 pub(super) struct GitOpener {
     git: GitSource,
     grants: Arc<Grants>,

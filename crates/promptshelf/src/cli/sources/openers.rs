@@ -10,7 +10,6 @@ use promptshelf_source::{Directory, Health, OpenSource, OpenedSource, SourceErro
 
 use super::SharedSettings;
 
-/// The operator's grants, and the open sources that they apply to.
 pub(super) struct Grants(Mutex<State>);
 
 struct State {
@@ -52,7 +51,6 @@ impl Grants {
         });
     }
 
-    /// Applies the grants to a tree, from now on.
     pub(super) fn add_tree(&self, tree: &TreeSource) {
         self.with(|state| {
             tree.grant_roots(state.roots.clone());
@@ -66,7 +64,6 @@ impl Grants {
     }
 }
 
-/// A folder of prompt files.
 pub(super) struct FolderOpener(Directory);
 
 impl FolderOpener {
@@ -87,7 +84,6 @@ impl OpenSource for FolderOpener {
     }
 }
 
-/// A channel of a store.
 pub(super) struct StoreOpener {
     store: promptshelf_server::channels::StoreHandle,
     channel: promptshelf_store::ChannelName,

@@ -15,7 +15,6 @@ use tokio::{task::spawn_blocking, time::interval};
 
 use crate::state::{self, digest};
 
-/// The time between two looks at requests and at the state of the sources.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The largest file of states, in bytes.
@@ -34,7 +33,6 @@ impl StateFolder {
         Some(StateFolder(folder))
     }
 
-    /// Returns the path of a file or folder inside.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -18,13 +18,11 @@ use super::{
 };
 use crate::output::{Output, visible, visible_line};
 
-/// The most choices of a field that are printed.
 const MAX_PRINTED_CHOICES: usize = 50;
 
 const TITLE: Style = AnsiColor::Cyan.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Shows the forms of a server to the user at the terminal.
 pub(crate) struct TerminalForms {
     progress: Progress,
     declined: AtomicBool,
@@ -36,12 +34,10 @@ impl TerminalForms {
         TerminalForms { progress, declined: AtomicBool::new(false), shown: AtomicUsize::new(0) }
     }
 
-    /// Returns whether the user declined or cancelled a form.
     pub(crate) fn was_declined(&self) -> bool {
         self.declined.load(Ordering::Acquire)
     }
 
-    /// Returns the number of forms and pages that were shown so far.
     pub(crate) fn shown(&self) -> usize {
         self.shown.load(Ordering::Acquire)
     }
@@ -62,7 +58,6 @@ impl ElicitationHandler for TerminalForms {
     }
 }
 
-/// Shows one form or page and reads the response.
 fn show(elicitation: &Elicitation) -> ElicitationResponse {
     let mut stderr = Output::stderr();
     let from = stderr.styled(TITLE, &format!("{} asks:", visible_line(&elicitation.from)));
@@ -146,7 +141,6 @@ fn review(elicitation: &Elicitation, fields: &[FormField], values: &[Option<Valu
     }
 }
 
-/// The input for one field.
 enum FieldInput {
     Value(Option<Value>),
     Back,
@@ -194,7 +188,6 @@ fn read_field(field: &FormField, previous: Option<&Value>) -> FieldInput {
     }
 }
 
-/// Describes the expected input of a field.
 fn expectation(field: &FormField) -> String {
     let kind = match &field.kind {
         FieldKind::Text(Some(format)) => format!(" ({})", visible_line(format)),
@@ -280,7 +273,6 @@ fn chosen(choices: &[Choice], typed: &str) -> Result<String, String> {
         .ok_or_else(|| format!("expected one of the choices, got `{typed}`"))
 }
 
-/// Returns whether the user confirms with Enter.
 pub(crate) fn confirm(prompt: &str) -> bool {
     matches!(read(prompt, "", Vec::new()), Line::Text(_))
 }
@@ -297,7 +289,6 @@ fn read(prompt: &str, initial: &str, choices: Vec<(String, String)>) -> Line {
     line.unwrap_or(Line::Cancel)
 }
 
-/// Helps with a field that takes one of a few values.
 struct ChoiceAssist(Vec<(String, String)>);
 
 impl Assist for ChoiceAssist {

@@ -11,7 +11,6 @@ use std::{
 
 use tokio::time::{Instant, MissedTickBehavior};
 
-/// How long a wait may take before it is shown.
 const DELAY: Duration = Duration::from_secs(1);
 
 /// Shows that the program waits for a server. Clones share their pauses.

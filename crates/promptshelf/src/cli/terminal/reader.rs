@@ -28,17 +28,13 @@ use crate::output::{shortened, visible_line};
 /// How many suggestions are listed without a confirmation.
 const MAX_LISTED: usize = 100;
 
-/// Completion and hints for one kind of line.
 pub(crate) trait Assist {
-    /// Returns the start of the word before the cursor, and its completions.
     fn suggestions(&self, line: &str, at: usize) -> (usize, Vec<Suggestion>);
-    /// Returns a continuation of the line, which is shown dimmed.
     fn hint(&self, line: &str) -> Option<String>;
     /// Returns whether Enter continues the line instead of ending it.
     fn is_open(&self, line: &str) -> bool;
 }
 
-/// A completion of a word.
 pub(crate) struct Suggestion {
     /// The text that replaces the word. Must be safe to print.
     pub(crate) text: String,
@@ -46,28 +42,22 @@ pub(crate) struct Suggestion {
     pub(crate) label: String,
 }
 
-/// The longest label of a suggestion, in characters.
 const MAX_LABEL: usize = 80;
 
-/// Creates a suggestion with a label that is made safe and short.
 pub(crate) fn suggestion(text: String, label: &str) -> Suggestion {
     Suggestion { text, label: shortened(&visible_line(label), MAX_LABEL) }
 }
 
-/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// A line, exactly as it was typed.
     Text(String),
-    /// Shift-Tab.
     Back,
-    /// Ctrl-C.
     Cancel,
     /// Ctrl-D on an empty line, or the end of stdin.
     End,
 }
 
-/// A line editor.
 pub(crate) struct LineReader {
     editor: Editor<Assistant, FileHistory>,
     pressed: Arc<AtomicU8>,
@@ -77,7 +67,6 @@ const NOTHING: u8 = 0;
 const BACK: u8 = 1;
 const EDIT: u8 = 2;
 
-/// A key that ends the line with a meaning of its own.
 struct Key(Arc<AtomicU8>, u8);
 
 impl ConditionalEventHandler for Key {
@@ -113,7 +102,6 @@ impl LineReader {
         Some(Box::new(printer))
     }
 
-    /// Adds a line to the history of the arrow keys.
     pub(crate) fn remember(&mut self, line: &str) {
         self.editor.add_history_entry(line).ok();
     }
@@ -147,7 +135,6 @@ impl LineReader {
     }
 }
 
-/// Edits a text in the user's editor.
 fn edited(text: &str) -> io::Result<String> {
     let editor =
         ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
@@ -167,7 +154,6 @@ fn edited(text: &str) -> io::Result<String> {
     Ok(edited)
 }
 
-/// Creates the command that runs a command line of the user in a shell.
 pub(crate) fn shell(line: &str) -> Command {
     let mut command = Command::new(if cfg!(windows) { "cmd" } else { "sh" });
     command.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(line);

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{Change, Digest};
 
-/// The digest of each file, by path.
 pub(crate) type Listing = BTreeMap<String, Digest>;
 
-/// Returns the digests of a tree.
 pub(crate) fn listing(tree: &MemoryTree) -> Listing {
     tree.iter().map(|(path, file)| (path.to_owned(), Digest::of(file.bytes()))).collect()
 }

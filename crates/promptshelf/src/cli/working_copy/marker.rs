@@ -8,7 +8,6 @@ use super::changes::Listing;
 /// The name of the marker. Hidden files are never served or published.
 pub(crate) const MARKER: &str = ".promptshelf-base";
 
-/// The number of this format of the marker.
 const FORMAT: u32 = 1;
 
 /// The revision that a folder was pulled from, without the place of its store.

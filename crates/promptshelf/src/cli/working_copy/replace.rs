@@ -27,7 +27,6 @@ const STAGING: &str = ".promptshelf-pull";
 const JOURNAL: &str = ".promptshelf-pull/journal";
 /// In the staging folder: locked while a pull runs.
 const LOCK: &str = ".promptshelf-pull/lock";
-/// The number of files that a message names.
 const MAX_NAMED: usize = 20;
 
 /// A folder whose files belong to a channel. All access is confined to the folder.
@@ -83,7 +82,6 @@ impl WorkingCopy {
         })
     }
 
-    /// Replaces the marker.
     pub(crate) fn set_base(&self, base: &Base) -> Result<(), Failure> {
         let new = format!("{MARKER}.new");
         let written = self.dir.write(&new, base.text()).and_then(|()| self.dir.rename(&new, &self.dir, MARKER));
@@ -212,7 +210,6 @@ impl WorkingCopy {
         self.dir.remove_dir_all(STAGING).map_err(|error| self.failure(STAGING, &error))
     }
 
-    /// Moves a staged file to its place.
     fn put(&self, staged: &str, path: &str, digest: Option<&Digest>) -> io::Result<()> {
         if Some(&Digest::of(&self.dir.read(staged)?)) != digest {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the downloaded file is damaged: pull again"));
@@ -262,12 +259,10 @@ pub(crate) struct Replacement<'c> {
 }
 
 impl Replacement<'_> {
-    /// Returns the digest of a new file.
     pub(crate) fn digest(&self, path: &str) -> Option<Digest> {
         self.base.files.get(path).copied()
     }
 
-    /// Writes a new file to the hidden folder.
     pub(crate) fn stage(&mut self, path: &str, bytes: &[u8]) -> Result<(), Failure> {
         if self.lock.is_none() {
             let lock = self.copy.lock()?;
@@ -284,7 +279,6 @@ impl Replacement<'_> {
         Ok(())
     }
 
-    /// Removes the files of a pull that was interrupted in its first step.
     fn remove_leftovers(&self) -> Result<(), Failure> {
         let dir = &self.copy.dir;
         let entries = dir.read_dir(STAGING).map_err(|error| self.copy.failure(STAGING, &error))?;
@@ -295,7 +289,6 @@ impl Replacement<'_> {
         Ok(())
     }
 
-    /// Moves all files to their places, and sets the marker.
     pub(crate) fn apply(mut self) -> Result<(), Failure> {
         if self.written.is_empty() && self.removed.is_empty() {
             return self.copy.set_base(&self.base);
@@ -352,7 +345,6 @@ fn reject_overlaps(files: &Listing) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lists some paths, one a line.
 pub(crate) fn named(paths: &[&str]) -> String {
     let shown: String = paths.iter().take(MAX_NAMED).map(|path| format!("\n  {path}")).collect();
     match paths.len().saturating_sub(MAX_NAMED) {

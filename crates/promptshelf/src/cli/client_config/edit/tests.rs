@@ -17,7 +17,6 @@ fn unset(client: &str, text: &str) -> Result<String, EditError> {
     with_entry(configuration(client), text, "p", None)
 }
 
-/// Adds an entry, removes it, and returns the text with it.
 #[track_caller]
 fn there_and_back(client: &str, text: &str) -> String {
     let with = set(client, text).expect("an entry can be added");

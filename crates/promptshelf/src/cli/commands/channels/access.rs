@@ -16,16 +16,13 @@ use crate::{
     working_copy::Listing,
 };
 
-/// The variable with the default store.
 const VARIABLE: &str = "PROMPTSHELF_STORE";
 
 /// The address of a store that the command opens itself, and of a channel in it.
 #[derive(Clone, Debug)]
 pub(super) struct StorePlace {
     pub(super) address: ChannelAddress,
-    /// Whether the text names the channel.
     has_channel: bool,
-    /// How a command line names the store.
     shown: String,
 }
 
@@ -60,12 +57,10 @@ impl StorePlace {
         StorePlace::unpinned(&arguments.store)
     }
 
-    /// Returns a command line for the same store.
     pub(super) fn command(&self, words: &str) -> String {
         format!("`promptshelf {words}{}`", self.shown)
     }
 
-    /// Returns the command line that serves the channel.
     pub(super) fn serve(&self) -> String {
         let is_default = environment::variable(VARIABLE)
             .is_some_and(|default| default.parse::<ChannelAddress>().is_ok_and(|address| address == self.address));
@@ -90,7 +85,6 @@ impl StorePlace {
         outcome
     }
 
-    /// Converts an error of opening the store.
     pub(super) fn opening(&self, error: StoreError) -> Failure {
         unopened(error, &self.address)
     }
@@ -154,9 +148,7 @@ pub(super) struct Place {
     target: Target,
     channel: ChannelName,
     revision: Option<u64>,
-    /// Whether the channel was named.
     has_channel: bool,
-    /// How a command line names the store or the server.
     shown: String,
 }
 
@@ -180,7 +172,6 @@ impl Place {
         Ok(place)
     }
 
-    /// Returns the place of a command that accepts `@REVISION`.
     pub(super) fn with_revision(arguments: &PlaceArguments) -> Result<Place, Failure> {
         let is_default =
             |StoreText(text): &StoreText| environment::variable(VARIABLE).is_some_and(|default| default == *text);
@@ -234,12 +225,10 @@ impl Place {
         matches!(self.target, Target::Server(_))
     }
 
-    /// Returns a command line for the same store.
     pub(super) fn command(&self, words: &str) -> String {
         format!("`promptshelf {words}{}`", self.shown)
     }
 
-    /// Returns the command line that pulls a channel.
     pub(super) fn pull(&self, channel: &ChannelName) -> String {
         match &self.target {
             Target::Store(address) => {
@@ -287,7 +276,6 @@ impl Place {
         outcome
     }
 
-    /// Shows the wait for an answer on a terminal.
     pub(super) async fn waiting<T>(&self, answer: impl Future<Output = T>) -> T {
         waiting(&self.name(), answer).await
     }
@@ -301,7 +289,6 @@ impl From<StorePlace> for Place {
     }
 }
 
-/// Shows the wait for a store on a terminal.
 pub(super) async fn waiting<T>(store: &impl ToString, answer: impl Future<Output = T>) -> T {
     Progress::new(visible_line(&store.to_string()).into_owned()).during(answer).await
 }

@@ -22,7 +22,6 @@ pub(super) fn actor(arguments: &ActorArguments, place: &Place) -> Result<Actor, 
     }
 }
 
-/// Returns the name of `--as`, else that of the user.
 pub(super) fn local_actor(arguments: &ActorArguments) -> Result<Actor, Failure> {
     let name = match &arguments.name {
         Some(name) => Some(name.clone()),

@@ -6,13 +6,10 @@ use promptshelf_store::StoreError;
 
 use crate::exit::Failure;
 
-/// The answer to an operation.
 pub(super) type Answer<T> = Result<T, BackendError>;
 
-/// A path with its content before and after a change.
 pub(super) type ChangedContent = (String, Option<Arc<[u8]>>, Option<Arc<[u8]>>);
 
-/// An error of a store, or of the way to it.
 #[derive(Clone, Debug)]
 pub(super) enum BackendError {
     /// An error of the store; a server's answers become the same errors.
@@ -37,7 +34,6 @@ impl From<BackendError> for Failure {
 }
 
 impl BackendError {
-    /// Returns whether two people changed the same files.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, BackendError::Store(StoreError::Conflict { .. }))
     }

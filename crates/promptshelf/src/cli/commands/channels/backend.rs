@@ -59,7 +59,6 @@ impl Backend {
         }
     }
 
-    /// Returns the newest changes of a policy.
     pub(super) async fn policy_history(&self, channel: &ChannelName, limit: usize) -> Answer<Vec<PolicyChange>> {
         match self {
             Backend::Store(store) => Ok(store.policy_history(channel, None, limit).await?),
@@ -74,7 +73,6 @@ impl Backend {
         }
     }
 
-    /// Returns the contents of files of a revision, by digest.
     pub(super) async fn contents(
         &self,
         channel: &ChannelName,

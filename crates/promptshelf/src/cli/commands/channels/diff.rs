@@ -83,15 +83,11 @@ fn folder(path: PathBuf) -> Result<(String, MemoryTree), Failure> {
     Ok((path.display().to_string(), tree))
 }
 
-/// One of the two compared states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Side {
     Folder(PathBuf),
-    /// A revision of the channel of the command line.
     Revision(u64),
-    /// A channel at a revision.
     Pinned(ChannelName, u64),
-    /// The name of a channel, or of a folder.
     Name(String),
 }
 
@@ -117,7 +113,6 @@ impl Side {
         }
     }
 
-    /// Returns the name of the side and its files.
     async fn read(self, place: &Place, store: &Backend) -> Result<(String, MemoryTree), Failure> {
         let (channel, revision) = match self {
             Side::Folder(path) => return folder(path),

@@ -35,7 +35,6 @@ struct Failed {
     error: String,
 }
 
-/// The outcome of all evaluations.
 struct Outcome {
     channel: ChannelName,
     stored: Vec<Evaluation>,
@@ -133,15 +132,11 @@ async fn evaluate(
     Ok(outcome)
 }
 
-/// The reason why a result is missing.
 enum Stop {
-    /// The user ended the command.
     Interrupted,
-    /// A message for the user.
     Failed(String),
 }
 
-/// Runs one evaluation of one version.
 async fn judge(
     versions: &Versions,
     version: &Version,

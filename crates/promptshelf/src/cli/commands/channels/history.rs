@@ -140,7 +140,6 @@ fn row<W: Write>(revision: &Revision, output: &Output<W>) -> Vec<String> {
     ]
 }
 
-/// The row of a change of the policy.
 fn policy_row<W: Write>(change: &PolicyChange, output: &Output<W>) -> Vec<String> {
     const AUTHOR_COLUMNS: usize = 20;
 

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use super::{access::Place, backend::Backend, report, usage::usage};
 use crate::{exit::Failure, output::Output};
 
-/// The most effects that are printed.
 const MAX_EFFECTS: usize = 50;
 
 /// A difference with the calls of the last 30 days that it affects; `None` if the figures do not decide it.
@@ -87,12 +86,10 @@ fn between(before: MemoryTree, after: MemoryTree) -> Vec<Difference> {
     }
 }
 
-/// The effects of a proposal with the recent calls that they break.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CountedEffects(Vec<(Effect, Option<RecentCalls>)>);
 
 impl CountedEffects {
-    /// Joins the effects of a proposal with the figures of its channel.
     pub(super) async fn of(backend: &Backend, proposal: &Proposal) -> CountedEffects {
         let mut report = None;
         if proposal.effects.iter().any(|effect| effect.calls.is_some()) {
@@ -112,7 +109,6 @@ impl CountedEffects {
         CountedEffects(proposal.effects.iter().map(count).collect())
     }
 
-    /// Prints what breaks and what opens.
     pub(super) fn print(&self) -> Result<(), Failure> {
         let mut output = Output::stdout();
         if !self.0.is_empty() {
@@ -136,7 +132,6 @@ impl CountedEffects {
         Ok(output.out.flush()?)
     }
 
-    /// Adds them to the JSON of an outcome.
     pub(super) fn add_to(&self, outcome: &mut Value) {
         let effect = |(effect, recent): &(Effect, Option<RecentCalls>)| {
             let mut json = json!(effect);
@@ -149,7 +144,6 @@ impl CountedEffects {
     }
 }
 
-/// Prints the outcome of a dry run, with the differences for callers.
 pub(super) fn print_dry_run(
     published: &Published,
     place: &Place,
@@ -169,7 +163,6 @@ pub(super) fn print_dry_run(
     report::verdict(published, place)
 }
 
-/// Prints the differences that make calls fail, or change the effect of recent calls.
 pub(super) fn print_warnings<W: Write>(output: &mut Output<W>, found: &[CountedDifference]) -> Result<(), Failure> {
     let mut warnings = found.iter().filter(|found| found.is_warning()).peekable();
     if warnings.peek().is_some() {

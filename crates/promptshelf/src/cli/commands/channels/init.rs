@@ -37,7 +37,6 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
     outcome
 }
 
-/// Creates the channel, and publishes the folder.
 async fn fill(
     arguments: &InitArguments,
     place: &StorePlace,

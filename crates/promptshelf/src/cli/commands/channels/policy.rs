@@ -41,7 +41,6 @@ pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
     Ok(output.out.flush()?)
 }
 
-/// What the command shows after the change.
 enum Shown {
     Channels(Vec<ChannelInfo>),
     Proposed(Box<Proposal>),
@@ -87,7 +86,6 @@ impl PolicyChange {
             && roles.is_empty()
     }
 
-    /// Returns the policy with these changes.
     fn applied(&self, policy: Policy) -> Policy {
         let mut roles = policy.roles;
         for (verb, names) in &self.roles {

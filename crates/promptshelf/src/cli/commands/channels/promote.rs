@@ -53,7 +53,6 @@ pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure>
     place.changing(promote).await
 }
 
-/// Names the prompts that a promotion leaves as they are.
 fn print_kept(published: &Published, promotion: &Promotion) -> Result<(), Failure> {
     const NAMED: usize = 10;
 
@@ -71,7 +70,6 @@ fn print_kept(published: &Published, promotion: &Promotion) -> Result<(), Failur
     report::print_line(&format!("  (--all makes {to} equal to {from}, and removes what only {to} has)"))
 }
 
-/// Converts an error of a promotion, with the way to go on.
 fn conflict(error: BackendError, promotion: &Promotion) -> Failure {
     let BackendError::Store(StoreError::Conflict { paths, .. }) = &error else { return error.into() };
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();

@@ -89,10 +89,8 @@ async fn publish(
     print(arguments, place, &published, (&warned, &effects))
 }
 
-/// The changes that make a channel equal to a folder.
 struct Plan {
     head: Option<Head>,
-    /// The revision that the changes start from.
     revision: u64,
     changes: Vec<Change>,
     present: Listing,
@@ -138,7 +136,6 @@ impl Plan {
         }
     }
 
-    /// Sets the base of a pulled folder to the published contents.
     async fn move_marker(
         &self,
         store: &Backend,
@@ -209,7 +206,6 @@ fn print(
     }
 }
 
-/// Converts an error of publishing, with the way to go on.
 fn failure(error: BackendError, arguments: &PublishArguments, place: &Place) -> Failure {
     let folder = command_line::path(&arguments.folder);
     match error {

@@ -85,7 +85,6 @@ fn is_client_file(path: &str) -> bool {
         && (path.split('/').any(|part| part.starts_with('.')) || CLIENT_FILES.contains(&&*name))
 }
 
-/// Returns the store and the folder.
 fn words(arguments: &PullArguments) -> Result<(Place, PathBuf), Failure> {
     let (place, folder) = match (arguments.words.as_slice(), &arguments.place) {
         ([_, _], PlaceArguments { url: Some(_), .. }) => {

@@ -26,12 +26,9 @@ pub(super) struct RenderedPrompt {
     after: Option<String>,
 }
 
-/// The difference between two trees as callers notice it.
 #[derive(Clone, Debug)]
 pub(super) struct CallersView {
-    /// The differences in words, the breaking ones first.
     pub(super) differences: Vec<CountedDifference>,
-    /// The prompts that differ.
     pub(super) prompts: Vec<RenderedPrompt>,
 }
 
@@ -65,7 +62,6 @@ impl CallersView {
         self.differences.is_empty() && self.prompts.is_empty()
     }
 
-    /// Adds the view to the members of an object.
     pub(super) fn add_to(&self, json: &mut Value) {
         json["differences"] = self.differences.iter().map(CountedDifference::to_json).collect();
         json["prompts"] = self.prompts.iter().map(RenderedPrompt::to_json).collect();

@@ -15,10 +15,8 @@ use crate::{
     output::{Output, count, count_findings, pretty_json},
 };
 
-/// The number of findings of the check that are printed.
 const MAX_FINDINGS: usize = 20;
 
-/// Prints a value as JSON.
 pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
     let mut output = Output::stdout();
     writeln!(output.out, "{}", pretty_json(value))?;
@@ -56,7 +54,6 @@ pub(super) fn outcome_with_prompts(published: &Published, is_dry_run: bool) -> V
     outcome
 }
 
-/// Prints that a channel has the wanted files already, and stays at its revision.
 pub(super) async fn print_unchanged(store: &Backend, channel: &ChannelName, is_json: bool) -> Result<(), Failure> {
     let revision = match store.channel(channel).await {
         Ok(info) => info.head.revision,
@@ -153,7 +150,6 @@ pub(super) fn verdict(published: &Published, place: &Place) -> Result<(), Failur
     })
 }
 
-/// Prints the conditions of a policy that differ.
 pub(super) fn print_policy_changes<W: Write>(
     output: &mut Output<W>,
     before: &Policy,
@@ -198,7 +194,6 @@ pub(super) fn policy_changes(before: &Policy, after: &Policy) -> Vec<String> {
     changed.map(|((name, before), (_, after))| format!("{name} {before} → {after}")).collect()
 }
 
-/// Prints changed prompts, aligned.
 pub(super) fn print_prompts<W: Write>(output: &mut Output<W>, prompts: &[PromptChange]) -> Result<(), Failure> {
     let rows = prompts.iter().map(|prompt| {
         let version = match prompt.change {
@@ -217,14 +212,12 @@ pub(super) fn print_prompts<W: Write>(output: &mut Output<W>, prompts: &[PromptC
     print_table(output, "  ", &rows)
 }
 
-/// Prints changed files.
 pub(super) fn print_files<W: Write>(output: &mut Output<W>, changes: &[FileChange]) -> Result<(), Failure> {
     let rows = changes.iter().map(|change| vec![word(change).to_owned(), output.line(&change.path).into_owned()]);
     let rows = rows.collect::<Vec<_>>();
     print_table(output, "  ", &rows)
 }
 
-/// Prints rows with aligned columns, two spaces apart.
 pub(super) fn print_table<W: Write>(output: &mut Output<W>, indent: &str, rows: &[Vec<String>]) -> Result<(), Failure> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -300,7 +293,6 @@ pub(super) fn message(message: Option<&String>, default: &str) -> Result<String,
     }
 }
 
-/// Prints a line on stdout.
 pub(super) fn print_line(line: &str) -> Result<(), Failure> {
     let mut output = Output::stdout();
     let line = output.line(line).into_owned();

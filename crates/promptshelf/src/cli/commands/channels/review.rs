@@ -80,7 +80,6 @@ fn print_summary<W: Write>(output: &mut Output<W>, proposal: &Proposal) -> Resul
     Ok(())
 }
 
-/// Shows a proposal with its changes and reviews.
 async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Result<Proposal, Failure> {
     let proposal = place.waiting(store.proposal(number)).await?;
     let contents = store.proposal_contents(number).await?;
@@ -251,7 +250,6 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
     report::print_line(&format!("proposal {id} for {channel} is {}", report::state(*state)))
 }
 
-/// Returns the proposal, with the changes that the reviewer has seen.
 async fn seen(store: &Backend, number: u64, digest: Option<&str>, place: &Place) -> Result<Proposal, Failure> {
     let proposal = place.waiting(store.proposal(number)).await?;
     let Some(digest) = digest else { return Ok(proposal) };

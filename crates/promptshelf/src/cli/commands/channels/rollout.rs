@@ -103,7 +103,6 @@ fn change_row<W: Write>(change: &RolloutChange, output: &Output<W>) -> Vec<Strin
     ]
 }
 
-/// The share of failed calls.
 fn errors(counts: GroupCounts) -> String {
     match counts.calls {
         0 => "-".to_owned(),

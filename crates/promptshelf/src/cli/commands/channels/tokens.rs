@@ -106,7 +106,6 @@ async fn tokens(backend: &Backend) -> Result<Vec<TokenInfo>, Failure> {
     }
 }
 
-/// Returns the number of the token with a number or name.
 async fn find(backend: &Backend, word: &str) -> Result<u64, Failure> {
     let tokens = tokens(backend).await?;
     let number = word.parse().ok().filter(|number| tokens.iter().any(|token| token.id == *number));

@@ -22,7 +22,6 @@ pub(super) struct FileDifference<'t> {
 }
 
 impl<'t> FileDifference<'t> {
-    /// Returns the differences of two trees, by path.
     pub(super) fn between(before: &'t MemoryTree, after: &'t MemoryTree) -> Vec<FileDifference<'t>> {
         let bytes = |tree: &'t MemoryTree, path: &str| tree.get(path).map(promptshelf_source::MemoryFile::bytes);
         let mut paths: Vec<&str> = before.iter().chain(after.iter()).map(|(path, _)| path).collect();
@@ -86,7 +85,6 @@ impl<'t> FileDifference<'t> {
     }
 }
 
-/// Returns the unified diff of two texts, with headings.
 pub(super) fn unified(before: &str, after: &str, name_before: &str, name_after: &str) -> String {
     let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = difference.unified_diff().header(name_before, name_after).to_string();
@@ -94,7 +92,6 @@ pub(super) fn unified(before: &str, after: &str, name_before: &str, name_after: 
     if text.is_empty() { format!("--- {name_before}\n+++ {name_after}\n") } else { text }
 }
 
-/// Prints a unified diff, with colours on a terminal.
 pub(super) fn print_unified<W: Write>(output: &mut Output<W>, text: &str) -> Result<(), Failure> {
     const REMOVED: Style = AnsiColor::Red.on_default();
     const ADDED: Style = AnsiColor::Green.on_default();

@@ -12,7 +12,6 @@ use promptshelf_store::UsageQuery;
 use super::{access::Place, backend::Backend, report};
 use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
 
-/// The columns of CSV, in order.
 const COLUMNS: [&str; 20] = [
     "name",
     "version",
@@ -187,7 +186,6 @@ fn print_csv(report: &UsageReport) -> Result<(), Failure> {
     Ok(output.out.flush()?)
 }
 
-/// Keeps a spreadsheet from running a client's name as a formula.
 fn cell(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}").into() } else { text.into() }
 }

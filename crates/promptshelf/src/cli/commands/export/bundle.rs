@@ -24,15 +24,11 @@ use crate::{
     output::file_json,
 };
 
-/// The folder of the library in the archive.
 const LIBRARY: &str = "library";
 
-/// The operating system of a program.
 #[derive(Clone, Copy)]
 struct Platform {
-    /// Its name in a manifest, which is that of Node.js.
     name: &'static str,
-    /// The path of the program in the archive.
     program: &'static str,
 }
 
@@ -116,7 +112,6 @@ fn served(catalog: &Catalog) -> HashSet<String> {
     paths
 }
 
-/// Opens a program, and detects its platform.
 fn open(program: &Path) -> Result<(Platform, File), Failure> {
     let failure = |error: io::Error| Failure::new(Exit::Failed, format!("the program {}: {error}", program.display()));
     let mut file = File::open(program).map_err(failure)?;

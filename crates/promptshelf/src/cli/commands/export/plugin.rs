@@ -18,31 +18,23 @@ use crate::{
 const DEFAULT_NAME: &str = "prompts";
 /// The version if the library has none.
 pub(super) const DEFAULT_VERSION: &str = "1.0.0";
-/// The file that makes a folder a skill.
 const SKILL: &str = "SKILL.md";
 
-/// The files of a plugin, by their paths in the repository.
 pub(super) struct Plugin {
-    /// Manifests and converted prompts.
     pub(super) files: Vec<OutputFile>,
-    /// The files of skills, as they are in the library.
     pub(super) skills: Vec<(String, ResourceBody)>,
     pub(super) format: ExportFormat,
-    /// The folder of converted prompts.
     pub(super) prompts: String,
 }
 
-/// The folders and manifests of a program's plugins.
 struct Layout {
     format: ExportFormat,
-    /// The folder of converted prompts.
     prompts: String,
     /// The folder of skills, if the program reads them from a plugin.
     skills: Option<String>,
     manifests: Vec<(String, Value)>,
 }
 
-/// Returns the plugin with the prompts and skills of a catalog.
 pub(super) fn plugin(target: PluginTarget, catalog: &Catalog, folder: &Path) -> Result<Plugin, Failure> {
     let layout = layout(target, catalog.about(), folder);
     let manifests = layout.manifests.iter();
@@ -178,7 +170,6 @@ fn manifest(path: String, value: &Value) -> OutputFile {
     OutputFile::Whole { path, text: format!("{}\n", file_json(value)) }
 }
 
-/// Returns the description of the library, or words in its place.
 pub(super) fn description(about: &About, name: &str) -> String {
     about.description.clone().or(about.title.clone()).unwrap_or_else(|| format!("Prompts of {name}"))
 }

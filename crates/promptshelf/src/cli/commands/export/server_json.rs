@@ -18,9 +18,7 @@ use crate::{
 };
 
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
-/// The longest title and description, in characters.
 const MAX_TEXT: usize = 100;
-/// The longest name, and the longest URL of an icon, in characters.
 const MAX_NAME: usize = 200;
 const MAX_ICON: usize = 255;
 /// The largest bundle, in bytes.
@@ -107,7 +105,6 @@ fn package(file: &Path, url: &str, version: &str) -> Result<Value, Failure> {
     }))
 }
 
-/// Accepts a URL that can be published.
 fn public_url(url: &str) -> Result<&str, Failure> {
     let usage = |message: String| Err(Failure::new(Exit::Usage, message));
     let Some(rest) = url.strip_prefix("https://").filter(|_| is_url(url)) else {
@@ -162,7 +159,6 @@ fn icon(icon: &promptshelf_core::Icon) -> Option<Value> {
     Some(entry)
 }
 
-/// Shortens a text at the end of a word.
 fn shortened(text: &str, what: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= MAX_TEXT {

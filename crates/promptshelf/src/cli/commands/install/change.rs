@@ -14,10 +14,8 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// The attempts to replace a file that another program keeps changing.
 const MAX_ATTEMPTS: usize = 5;
 
-/// An entry of a file that is to be changed.
 pub(super) struct Change<'c> {
     pub(super) configuration: &'static Configuration,
     pub(super) file: &'c Path,

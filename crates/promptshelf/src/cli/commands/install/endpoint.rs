@@ -18,21 +18,14 @@ use crate::{
     source::{HERE, is_url},
 };
 
-/// The library or server, before it is written in the dialect of a client.
 pub(super) enum Target {
     Command { program: String, words: Vec<Word> },
     Server { url: String, token_variable: Option<String> },
 }
 
-/// A word of a command line.
 pub(super) enum Word {
     Plain(String),
-    /// A path inside the project, which gets the prefix of the client.
-    InProject {
-        scheme: &'static str,
-        path: String,
-        suffix: String,
-    },
+    InProject { scheme: &'static str, path: String, suffix: String },
 }
 
 impl Word {
@@ -62,7 +55,6 @@ impl Target {
     }
 }
 
-/// Checks the library or URL of the arguments.
 pub(super) async fn endpoint(arguments: &InstallArguments, places: &Places) -> Result<Target, Failure> {
     match &arguments.url {
         Some(url) => Ok(Target::Server { url: checked_url(url)?, token_variable: arguments.token_env.clone() }),
@@ -129,7 +121,6 @@ fn has_sources_only(arguments: &InstallArguments, config: &Path) -> Result<bool,
     Ok(!settings.library.sources().is_empty())
 }
 
-/// Checks a library, and returns the word that names it from every folder.
 async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Failure> {
     match named.to_str() {
         Some(word) if StoreUrl::is_meant(word) => store(word, scope, places).await,

@@ -14,14 +14,12 @@ use crate::{
     output::{Output, pretty_json, report_failure},
 };
 
-/// What happened to one file.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) status: Status,
     pub(super) file: Option<PathBuf>,
     pub(super) entry: Option<Value>,
     pub(super) backup: Option<PathBuf>,
-    /// A file with the entry alone.
     pub(super) preview: String,
     pub(super) reason: Option<String>,
 }
@@ -52,7 +50,6 @@ pub(super) enum Status {
 }
 
 impl Status {
-    /// Returns whether an entry is added or changed.
     pub(super) fn is_new(self) -> bool {
         matches!(self, Status::Written | Status::WouldWrite)
     }
@@ -70,7 +67,6 @@ impl Status {
         }
     }
 
-    /// Describes the outcome for people.
     fn about(self) -> &'static str {
         match self {
             Status::Written => "installed in",
@@ -85,7 +81,6 @@ impl Status {
     }
 }
 
-/// The outcomes for all clients.
 pub(super) struct Report<'a> {
     arguments: &'a EntryArguments,
     outcomes: Vec<(&'a Client, &'static Configuration, Outcome)>,
@@ -118,7 +113,6 @@ impl<'a> Report<'a> {
         self.failures.push(failure);
     }
 
-    /// Prints the outcomes, and fails with the code of the first failure.
     pub(super) fn print(self) -> Result<(), Failure> {
         let mut output = Output::stdout();
         if self.arguments.json {

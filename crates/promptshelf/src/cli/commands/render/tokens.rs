@@ -5,16 +5,12 @@
 //! common tokenizers, and long words are counted by their length. For English and code the result is within 15 % of
 //! `o200k_base`, the vocabulary of several models.
 
-/// The accuracy of the estimate, for the output.
 pub(super) const ACCURACY: &str = "within 15 % of o200k_base for English and code";
 
-/// The letters of one token within a long word.
 const LETTERS_PER_TOKEN: usize = 9;
 
-/// The digits of one token within a number.
 const DIGITS_PER_TOKEN: usize = 3;
 
-/// Estimates the number of tokens.
 pub(super) fn estimate_tokens(text: &str) -> usize {
     let mut tokens = 0;
     let mut characters = text.chars().peekable();
@@ -43,7 +39,6 @@ pub(super) fn estimate_tokens(text: &str) -> usize {
     tokens
 }
 
-/// Whether the character belongs to a script with about one token per character.
 fn is_single_token_script(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }

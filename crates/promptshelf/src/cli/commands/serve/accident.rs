@@ -9,7 +9,6 @@ use crate::{
     settings::{ServedLibrary, Settings},
 };
 
-/// The settings of a library, which make a folder one.
 const MANIFEST: &str = "promptshelf.toml";
 
 /// Refuses a folder that was named nowhere, over HTTP without a person at a terminal; and the file system's root and home

@@ -19,19 +19,15 @@ pub(super) struct Announcement<'a> {
     pub(super) library: &'a Library,
     /// The library's place, without a password.
     pub(super) place: String,
-    /// The names of the channels besides the default one.
     pub(super) channels: Vec<String>,
     pub(super) log_format: LogFormat,
 }
 
-/// How clients sign in.
 #[derive(Clone, Copy)]
 enum SignInHint {
     /// Sign-in is not configured.
     None,
-    /// With a token in a header.
     Token,
-    /// At the authorization server.
     Browser,
 }
 
@@ -122,7 +118,6 @@ impl Announcement<'_> {
         }
     }
 
-    /// The contents and findings of the library, in one line.
     fn summary(&self) -> String {
         let catalog = self.library.catalog();
         let resources = catalog.resources().len() + catalog.templates().len();

@@ -11,7 +11,6 @@ use crate::{
     settings::Settings,
 };
 
-/// Refuses conflicting settings before anything is opened.
 pub(super) fn check(arguments: &ServeArguments, settings: &Settings) -> Result<(), Failure> {
     if !arguments.edit {
         return Ok(());

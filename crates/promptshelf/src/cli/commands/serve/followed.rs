@@ -17,7 +17,6 @@ use crate::{
     settings::{ConfiguredRollout, ServedChannels, Settings},
 };
 
-/// A channel with the library that follows it.
 pub(super) struct Followed {
     name: String,
     library: Library,

@@ -23,7 +23,6 @@ pub(super) async fn open(address: GitAddress, settings: &Settings) -> Result<Git
     Ok(source)
 }
 
-/// The folder for copies of repositories.
 fn folder() -> Result<std::path::PathBuf, Failure> {
     let state = state::folder().ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no folder for copies of git repositories")

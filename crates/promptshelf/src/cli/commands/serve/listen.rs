@@ -48,7 +48,6 @@ pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr
     })
 }
 
-/// Listens on the first address that can be bound.
 fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
     let mut last = io::Error::from(io::ErrorKind::InvalidInput);
     for address in addresses {

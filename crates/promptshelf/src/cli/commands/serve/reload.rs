@@ -38,7 +38,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Files have to stay the same for this time before they are read, because an editor may write in several steps.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
 
-/// The number of comparisons after which files are read although they still change.
 const MAX_SETTLE_CHECKS: usize = 20;
 
 /// The number of attempts to read the files, after closing idle connections, before all connections are closed.
@@ -48,7 +47,6 @@ const MAX_SHED_ATTEMPTS: u32 = 4;
 /// edits can have the same one.
 type ContentHash = Option<u64>;
 
-/// The files that contain settings, with the content that was last seen.
 pub(super) type KnownFiles = Vec<(PathBuf, ContentHash)>;
 
 /// Hashes a file.
@@ -91,19 +89,15 @@ fn is_same_access(before: &[AccessRule], after: &[AccessRule]) -> bool {
     before.iter().map(parts).eq(after.iter().map(parts))
 }
 
-/// A running server and the settings that it uses.
 pub(super) struct Reloader<E> {
     pub(super) arguments: ServeArguments,
     pub(super) environment: E,
     pub(super) location: ServerFileLocation,
     pub(super) bound: std::net::SocketAddr,
-    /// The settings in effect.
     pub(super) settings: Settings,
     pub(super) audit: Option<(Arc<AuditFile>, AuditFileOptions)>,
     pub(super) served: Served,
-    /// The operator's access rules.
     pub(super) rules: Fixed,
-    /// The tokens of the store.
     pub(super) shared_tokens: Option<SharedTokens>,
     pub(super) app: App,
     pub(super) tls: Option<Tls>,
@@ -363,7 +357,6 @@ fn find(files: &KnownFiles, path: &Path) -> ContentHash {
     files.iter().find(|(known, _)| known == path).and_then(|(_, hash)| *hash)
 }
 
-/// SIGHUP, received from the moment of creation.
 pub(super) struct Hangups {
     #[cfg(unix)]
     signal: Option<tokio::signal::unix::Signal>,

@@ -51,13 +51,11 @@ impl Served {
         Ok(Served { library, origin: Origin::Folder(directory) })
     }
 
-    /// Takes a git source that has been read.
     pub(super) fn git(source: GitSource, finished: impl Fn(Builder) -> Builder) -> Result<Served, Failure> {
         let library = finished(Library::builder().source(source.source().clone())).build()?;
         Ok(Served { library, origin: Origin::Git(source) })
     }
 
-    /// Takes sources that are being opened.
     pub(super) fn sources(sources: OpenSources, finished: impl Fn(Builder) -> Builder) -> Result<Served, Failure> {
         let library = finished(Library::builder().source(sources.set.clone())).build()?;
         Ok(Served { library, origin: Origin::Sources(sources) })
@@ -77,7 +75,6 @@ impl Served {
         Some(Served { library, origin: Origin::Channels(channels) })
     }
 
-    /// The names of the channels that have an address of their own besides `/mcp`.
     pub(super) fn other_channels(&self) -> Vec<String> {
         match &self.origin {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => Vec::new(),
@@ -88,7 +85,6 @@ impl Served {
         }
     }
 
-    /// All libraries, with the names of channels.
     pub(super) fn libraries(&self) -> Vec<(Option<&str>, &Library)> {
         match &self.origin {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => vec![(None, &self.library)],
@@ -98,7 +94,6 @@ impl Served {
         }
     }
 
-    /// The states of the replicas, that of the default channel first.
     pub(super) fn monitors(&self) -> Vec<ReplicaMonitor> {
         match &self.origin {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => Vec::new(),
@@ -106,7 +101,6 @@ impl Served {
         }
     }
 
-    /// Creates the HTTP application.
     pub(super) fn app(&self, options: &http::Options) -> App {
         match &self.origin {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => App::new(&self.library, options),
@@ -120,7 +114,6 @@ impl Served {
         }
     }
 
-    /// Logs changes, from now on.
     pub(super) fn log_changes(&self) {
         for (channel, library) in self.libraries() {
             tokio::spawn(log_changes(channel.map(str::to_owned), library.clone()));

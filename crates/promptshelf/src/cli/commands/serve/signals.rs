@@ -4,7 +4,6 @@ use std::io;
 
 use crate::exit::Exit;
 
-/// SIGTERM and SIGINT, received from the moment of creation.
 pub(super) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,

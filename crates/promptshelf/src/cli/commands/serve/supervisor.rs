@@ -1,6 +1,5 @@
 //! Notifications for a service manager that started the server (`Type=notify` of systemd). Without one, no effect.
 
-/// Notifies that the server accepts requests.
 pub(super) fn ready() {
     #[cfg(unix)]
     notify(&[sd_notify::NotifyState::Ready]);
@@ -17,7 +16,6 @@ pub(super) fn reloading() {
     }
 }
 
-/// Notifies that the server is shutting down.
 pub(super) fn stopping() {
     #[cfg(unix)]
     notify(&[sd_notify::NotifyState::Stopping]);

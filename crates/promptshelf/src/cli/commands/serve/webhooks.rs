@@ -10,13 +10,11 @@ use crate::{
     settings::{ServedLibrary, Settings},
 };
 
-/// The least length of a secret.
 const MIN_SECRET_BYTES: usize = 16;
 
 /// The time for requests that have begun, at the end of the server. An event without a record is sent again.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
-/// Deliveries that run.
 pub(super) struct Delivering {
     pub(super) deliveries: Deliveries,
     task: JoinHandle<()>,
@@ -45,7 +43,6 @@ pub(super) fn open(settings: &Settings) -> Result<Option<Deliveries>, Failure> {
     Ok(Some(deliveries))
 }
 
-/// Reads the secret in the first line of a file.
 fn secret(label: &str, file: &Path) -> Result<String, Failure> {
     let failed = |reason: String| {
         let message = format!("`secret` of the webhook {label}: the file {} {reason}", file.display());
@@ -61,14 +58,12 @@ fn secret(label: &str, file: &Path) -> Result<String, Failure> {
 }
 
 impl Delivering {
-    /// Delivers from now on.
     pub(super) fn start(deliveries: Deliveries, replicas: Vec<ReplicaMonitor>) -> Delivering {
         let runner = deliveries.clone();
         let task = tokio::spawn(async move { runner.run(&replicas).await });
         Delivering { deliveries, task }
     }
 
-    /// Waits for the requests that have begun.
     pub(super) async fn finish(self) {
         self.deliveries.stop();
         timeout(LAST_REQUESTS, self.task).await.ok();

@@ -23,7 +23,6 @@ const MAX_ATTEMPTS: usize = 3;
 /// The longest description of a skill, in characters (Agent Skills specification).
 const MAX_SKILL_DESCRIPTION: usize = 1024;
 
-/// A converted prompt.
 pub(super) struct File {
     pub(super) text: String,
     pub(super) losses: Vec<Loss>,
@@ -32,7 +31,6 @@ pub(super) struct File {
     pub(super) active: Vec<ActivePart>,
 }
 
-/// Renders a prompt with placeholders, and converts it to the client's format.
 pub(super) async fn convert(
     connection: &Connection,
     prompt: &PromptInfo,
@@ -171,7 +169,6 @@ fn split(prompt: &PromptInfo, text: &str, pieces: &mut Vec<BodyPiece>) {
     pieces.push(BodyPiece::Text(text[start..].to_owned()));
 }
 
-/// Returns whether a text has the beginning of a word.
 fn has_rest(text: &str) -> bool {
     text.to_ascii_lowercase().contains(&secret()[..secret().len() / 2])
 }

@@ -20,28 +20,27 @@ use crate::{
     state,
 };
 
-/// The beginning of the names of temporary files.
 pub(super) const TEMPORARY: &str = ".promptshelf-sync-";
 /// The largest file that can be one of `sync`, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// The file that makes a folder a skill.
 pub(super) const SKILL: &str = "SKILL.md";
 
-/// A folder whose files a client reads.
 pub(super) struct SyncFolder {
     path: PathBuf,
     dir: Option<Dir>,
     native: &'static NativeFiles,
 }
 
-/// A file at the place of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Written by `sync`.
-    Signed { mark: Mark, is_edited: bool, text: String },
+    Signed {
+        mark: Mark,
+        is_edited: bool,
+        text: String,
+    },
     /// Written by `sync` to another path, and copied.
     Copy,
-    /// Anything else.
     Foreign,
 }
 
@@ -65,7 +64,6 @@ impl SyncFolder {
         self.dir.as_ref()
     }
 
-    /// Returns the folder of skills, below this one.
     pub(super) fn skills(&self) -> &'static str {
         self.native.skills
     }
@@ -83,7 +81,6 @@ impl SyncFolder {
         locked.map(Some).map_err(|error| Failure::new(Exit::Failed, format!("{}: {error}", file.display())))
     }
 
-    /// Returns all files at places of prompts, by path.
     pub(super) fn scan(&self) -> Result<BTreeMap<String, Found>, Failure> {
         let folder = self.native.folder;
         let mut found = BTreeMap::new();
@@ -134,7 +131,6 @@ impl SyncFolder {
         }))
     }
 
-    /// Returns whether there is a file at a path.
     pub(super) fn exists(&self, path: &str) -> bool {
         self.dir.as_ref().is_some_and(|dir| dir.symlink_metadata(path).is_ok())
     }
@@ -171,7 +167,6 @@ impl SyncFolder {
         Ok(())
     }
 
-    /// Removes temporary files of an interrupted sync.
     pub(super) fn remove_leftovers(&self) {
         let Some(dir) = &self.dir else { return };
         let folder = self.native.folder;

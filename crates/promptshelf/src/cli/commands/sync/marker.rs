@@ -11,23 +11,16 @@ use promptshelf_source::Mark;
 
 use crate::{source::Source, state::digest};
 
-/// The library or server of files, as a mark names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The same for every copy of a project, on every machine.
     text: String,
-    /// The words of earlier releases.
     earlier: String,
-    /// The last part of a library's path.
     name: Option<String>,
-    /// The project that gets the files.
     to: PathBuf,
 }
 
-/// The owner of a file with a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// This library or server.
     Same,
     /// This library, under a mark of an earlier release, or from a place that it has left.
     Moved,
@@ -89,7 +82,6 @@ fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// Returns a relative path with `/` on every system.
 fn portable(path: &Path) -> String {
     let parts = path.components().filter_map(|part| match part {
         Component::Normal(part) => Some(part.to_string_lossy()),
@@ -116,7 +108,6 @@ fn without_secrets(url: &str) -> String {
     }
 }
 
-/// Returns the text of a file with its mark.
 pub(crate) fn signed(text: &str, format: ExportFormat, is_synced: bool, origin: &Origin, path: &str) -> String {
     let words = Mark::words(is_synced, &digest(text), origin.as_str(), path);
     match format {
@@ -129,7 +120,6 @@ pub(crate) fn signed(text: &str, format: ExportFormat, is_synced: bool, origin: 
     }
 }
 
-/// Returns whether the text around a mark has another digest.
 pub(crate) fn is_edited(text: &str, mark: &Mark) -> bool {
     digest(&format!("{}{}", &text[..mark.line.start], &text[mark.line.end..])) != mark.digest
 }

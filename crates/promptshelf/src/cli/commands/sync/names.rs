@@ -38,7 +38,6 @@ pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
     }
 }
 
-/// Rejects the names of the client's own commands.
 pub(in crate::commands) fn check_built_in(name: &str, native: &NativeFiles) -> Result<(), String> {
     match built_in(native.client, name).or_else(|| built_in(native.client, &skill_name(name))) {
         Some(source) => Err(format!("the client has a command of this name itself ({source}): rename the prompt")),
@@ -51,12 +50,10 @@ pub(super) fn is_same(prompt: &str, skill: &str, native: &NativeFiles) -> bool {
     prompt == skill || (native.format == ExportFormat::Skill && skill_name(prompt) == skill)
 }
 
-/// Returns the name of the skill that is made of a prompt.
 fn skill_name(prompt: &str) -> String {
     prompt.replace('_', "-").to_lowercase()
 }
 
-/// Returns the ending of the files of a format.
 pub(super) fn ending(format: ExportFormat) -> &'static str {
     match format {
         ExportFormat::Gemini => ".toml",
@@ -65,7 +62,6 @@ pub(super) fn ending(format: ExportFormat) -> &'static str {
     }
 }
 
-/// Returns the path of a file of a format below its folder.
 pub(in crate::commands) fn sample(format: ExportFormat) -> String {
     match format {
         ExportFormat::Skill => "x/SKILL.md".to_owned(),
@@ -96,7 +92,6 @@ pub(super) fn check_skill_path(path: &str) -> Result<(), String> {
     check_tree_path(path).map_err(|error| format!("its file `{path}` cannot be written: {error}"))
 }
 
-/// Returns whether this is the name of a skill.
 pub(super) fn is_skill(name: &str) -> bool {
     name.len() <= MAX_SKILL_CHARS
         && name

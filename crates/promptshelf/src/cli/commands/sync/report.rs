@@ -11,7 +11,6 @@ use crate::{
     state::{self, digest},
 };
 
-/// The changes of a sync, and its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) written: Vec<String>,
@@ -19,11 +18,8 @@ pub(super) struct Report {
     kept: Vec<(String, String)>,
     /// Prompts and skills that were not written, each with the reason.
     left_out: Vec<(String, String)>,
-    /// Those that need the user's consent.
     refused: Vec<(String, String)>,
-    /// Changes of prompts that were written.
     lost: Vec<(String, Loss)>,
-    /// The number of files whose mark was replaced.
     taken_over: usize,
 }
 
@@ -148,7 +144,6 @@ impl Report {
     }
 }
 
-/// Returns the losses of all prompts, one line for each kind.
 pub(in crate::commands) fn grouped(losses: &[(String, Loss)]) -> Vec<String> {
     let mut kinds: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for (prompt, loss) in losses {

@@ -39,20 +39,16 @@ pub(super) struct Record {
     pub(super) files: BTreeMap<String, Digests>,
 }
 
-/// A file at a path.
 pub(super) enum FileState {
     Missing,
-    /// A file with this digest.
     File(String),
     /// A folder, a link, a file behind a link, or a file that is too large.
     Other,
 }
 
-/// The folder of one skill.
 pub(super) struct SkillFolder<'f> {
     folder: &'f SyncFolder,
     name: String,
-    /// The path below the synced folder.
     path: String,
 }
 
@@ -61,7 +57,6 @@ impl<'f> SkillFolder<'f> {
         SkillFolder { folder, name: name.to_owned(), path: format!("{}/{name}", folder.skills()) }
     }
 
-    /// Returns all folders that may have a record.
     pub(super) fn recorded(folder: &'f SyncFolder) -> Result<Vec<SkillFolder<'f>>, Failure> {
         let Some(dir) = folder.dir() else { return Ok(Vec::new()) };
         let entries = match dir.read_dir(folder.skills()) {
@@ -80,12 +75,10 @@ impl<'f> SkillFolder<'f> {
         &self.name
     }
 
-    /// Returns the path of a file for a report.
     pub(super) fn shown(&self, path: &str) -> String {
         format!("{}/{path}", self.path)
     }
 
-    /// Returns whether anything is in the folder, or in its place.
     pub(super) fn is_taken(&self) -> Result<bool, Failure> {
         let Some(dir) = self.folder.dir() else { return Ok(false) };
         match dir.symlink_metadata(&self.path) {
@@ -209,7 +202,6 @@ impl<'f> SkillFolder<'f> {
     }
 }
 
-/// Returns a digest as the extension for skills writes it.
 pub(super) fn digest_of(bytes: &[u8]) -> String {
     format!("sha256:{}", digest_bytes(bytes))
 }

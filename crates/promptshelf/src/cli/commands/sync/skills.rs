@@ -24,7 +24,6 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// The changes of a skill that its files need.
 struct Plan<'s> {
     write: Vec<&'s SkillFile>,
     remove: Vec<String>,
@@ -256,7 +255,6 @@ async fn contents<'s>(
 enum Unread {
     /// This skill cannot be written.
     Lost(String),
-    /// The connection failed.
     Failed(Failure),
 }
 

@@ -16,7 +16,6 @@ use crate::{
 
 /// The time between two requests for the list, for servers that do not notify and for subscriptions that were lost.
 const POLL: Duration = Duration::from_secs(30);
-/// The time between two looks at the catalog of a library of this process.
 const LOOK: Duration = Duration::from_millis(200);
 /// The pause before the first attempt to connect again, which doubles with every attempt.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -136,7 +135,6 @@ async fn listed(connection: &Connection) -> Result<Listed, Failure> {
     Ok(Listed { prompts, skills })
 }
 
-/// Waits for a signal to end.
 async fn ended() {
     #[cfg(unix)]
     {

@@ -16,14 +16,12 @@ fn base(revision: u64, tree: &MemoryTree) -> Base {
     Base::new(head(revision), ChannelName::production(), listing(tree))
 }
 
-/// Stages all files of a tree that a replacement needs.
 fn stage(replacement: &mut Replacement<'_>, tree: &MemoryTree) {
     for path in replacement.written.clone() {
         replacement.stage(&path, tree.get(&path).expect("a new file").bytes()).expect("staged");
     }
 }
 
-/// Pulls a tree into a folder.
 fn pull(folder: &Path, revision: u64, tree: &MemoryTree) -> Result<(), Failure> {
     let copy = WorkingCopy::create(folder)?;
     let mut replacement = copy.replacement(base(revision, tree))?;

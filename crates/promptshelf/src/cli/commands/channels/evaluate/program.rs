@@ -28,7 +28,6 @@ const MAX_STDERR: usize = 2_048;
 /// The time in which the output has to end after the program, if other processes hold it open.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The output of a program that succeeded.
 pub(super) struct Ran {
     pub(super) output: Vec<u8>,
     pub(super) took: Duration,
@@ -38,18 +37,24 @@ pub(super) struct Ran {
 #[derive(Debug)]
 pub(super) enum ProgramError {
     /// It cannot be started.
-    NotStarted { program: String, source: io::Error },
+    NotStarted {
+        program: String,
+        source: io::Error,
+    },
     /// It has not ended in time.
-    TimedOut { after: Duration },
+    TimedOut {
+        after: Duration,
+    },
     /// It has ended, and a process that it started has not.
     LeftOpen,
-    /// It printed too much.
     TooMuch,
     /// It failed. The end of its stderr has the reason.
-    Failed { status: ExitStatus, stderr: String },
+    Failed {
+        status: ExitStatus,
+        stderr: String,
+    },
     /// Its output cannot be read.
     Unreadable(io::Error),
-    /// The user ended the command.
     Interrupted,
 }
 
@@ -142,7 +147,6 @@ async fn interrupted() {
     }
 }
 
-/// A running program with the processes that it started.
 struct Running {
     child: Child,
     #[cfg(unix)]
@@ -222,7 +226,6 @@ impl Running {
         Ok((output, status))
     }
 
-    /// Kills all processes that are left.
     async fn kill(&mut self) {
         #[cfg(unix)]
         if let Some(group) = self.group {

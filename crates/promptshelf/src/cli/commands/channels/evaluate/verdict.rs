@@ -7,13 +7,10 @@ use serde::Deserialize;
 
 use super::version::Case;
 
-/// The form of the output, for messages.
 const FORM: &str = "expected one JSON object on stdout such as {\"scores\":{\"score\":0.93}}";
 
-/// The characters of a case's reason that are stored.
 const MAX_REASON: usize = 4_096;
 
-/// The scores of a version, as its program printed them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Verdict {
     pub(super) scores: BTreeMap<String, f64>,
@@ -70,7 +67,6 @@ impl Verdict {
         Ok(Verdict { scores: printed.scores, cases: named.collect(), model: printed.model, cost: printed.cost })
     }
 
-    /// Checks that every threshold has its score.
     pub(super) fn check(&self, thresholds: &BTreeMap<String, f64>) -> Result<(), String> {
         match thresholds.keys().find(|name| !self.scores.contains_key(*name)) {
             None => Ok(()),

@@ -20,7 +20,6 @@ use crate::{
 /// The name of the case of a prompt without tests.
 const SAMPLE: &str = "sample";
 
-/// A version of a prompt.
 pub(super) struct Version {
     pub(super) name: String,
     /// The number; `None` if the version is not published and its number may be another one.
@@ -28,9 +27,7 @@ pub(super) struct Version {
     pub(super) digest: Digest,
 }
 
-/// Arguments and the messages that they give.
 pub(super) struct Case {
-    /// The name of the test.
     pub(super) name: String,
     pub(super) arguments: Variables,
     /// As `prompts/get` returns them.
@@ -43,18 +40,14 @@ impl Case {
     }
 }
 
-/// The versions of a channel or a proposal.
 pub(super) struct Versions {
     pub(super) channel: ChannelName,
     library: Library,
-    /// By name.
     versions: Vec<Version>,
-    /// The place of the versions, for messages.
     of: String,
 }
 
 impl Versions {
-    /// Returns the versions that a channel serves.
     pub(super) async fn of_channel(store: &Backend, place: &Place, config: Option<&Path>) -> Result<Versions, Failure> {
         let channel = place.channel().clone();
         let (head, tree) = place.waiting(store.tree(&channel, None)).await?;
@@ -110,7 +103,6 @@ impl Versions {
         Ok(Versions { library: open(&changed, config)?, channel, versions, of })
     }
 
-    /// Returns the version of one prompt, or all of them.
     pub(super) fn selected(&self, prompt: Option<&str>) -> Result<Vec<&Version>, Failure> {
         let Some(name) = prompt else { return Ok(self.versions.iter().collect()) };
         if let Some(version) = self.versions.iter().find(|version| version.name == name) {

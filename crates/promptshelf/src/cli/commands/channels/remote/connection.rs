@@ -26,12 +26,10 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 /// refusal is lost then.
 const LARGE_BODY: usize = 1 << 20;
 
-/// A server with the API of a store.
 pub(in crate::commands::channels) struct Remote {
     client: ApiClient,
 }
 
-/// A request, below the prefix of the API.
 pub(super) struct Request(ApiRequest);
 
 impl Request {
@@ -50,7 +48,6 @@ impl Request {
         self
     }
 
-    /// Adds a condition on an entity tag, which comes from the server.
     pub(super) fn condition(mut self, (name, tag): (HeaderName, String)) -> Request {
         self.0.headers.extend(HeaderValue::try_from(tag).ok().map(|tag| (name, tag)));
         self
@@ -70,7 +67,6 @@ impl Remote {
         self.call(Request::new(Method::GET, path).query(query)).await
     }
 
-    /// Returns a value with its entity tag.
     pub(super) async fn tagged<T: DeserializeOwned>(&self, path: &str) -> Answer<(T, String)> {
         let response = self.send(Request::new(Method::GET, path)).await?;
         let tag = response.headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
@@ -83,7 +79,6 @@ impl Remote {
         self.parse(&response)
     }
 
-    /// Sends a change of a proposal or a channel.
     pub(super) async fn change(&self, request: Request) -> Answer<Published> {
         let Outcome { proposal, prompts, findings, kept } = self.call(request).await?;
         Ok(Published { proposal, prompts, findings, kept })

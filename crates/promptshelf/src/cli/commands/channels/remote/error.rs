@@ -56,7 +56,6 @@ fn of_problem(problem: Problem, status: u16, server: &ServerUrl) -> BackendError
     store.into()
 }
 
-/// Names the object that has changed.
 pub(super) fn about(error: BackendError, what: &str) -> BackendError {
     match error {
         BackendError::Store(StoreError::Changed { .. }) => StoreError::Changed { what: what.to_owned() }.into(),
@@ -64,7 +63,6 @@ pub(super) fn about(error: BackendError, what: &str) -> BackendError {
     }
 }
 
-/// Converts an error of the connection, the sign-in or the missing scopes.
 pub(super) fn of_client(error: ClientError, server: &ServerUrl) -> BackendError {
     match error {
         ClientError::Unreachable { reason, .. } => unreachable(format!("{server} does not answer: {reason}")),
@@ -109,7 +107,6 @@ fn failed(message: String) -> BackendError {
     BackendError::Other(Failure::new(Exit::Failed, message))
 }
 
-/// What helps when a request is too large.
 const SMALLER: &str = "split the change, or remove a large file; the operator can raise `max-body-bytes` of the \
                        server, or publish with --store";
 

@@ -22,7 +22,6 @@ impl Remote {
         self.get(&format!("proposals/{id}/evaluations"), vec![]).await
     }
 
-    /// Returns one page of results, the newest first.
     pub(in crate::commands::channels) async fn evaluations(
         &self,
         channel: &ChannelName,

@@ -125,7 +125,6 @@ pub(super) struct PolicyChanges {
     pub(super) next: Option<u64>,
 }
 
-/// The change of one file.
 #[derive(Serialize)]
 pub(super) struct ChangeBody<'c> {
     pub(super) path: &'c str,

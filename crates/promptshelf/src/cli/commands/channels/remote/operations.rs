@@ -19,7 +19,6 @@ use crate::commands::channels::answer::{Answer, ChangedContent};
 
 /// The number of proposals or revisions that a query returns by default, as of a store.
 const DEFAULT_LIMIT: usize = 100;
-/// The largest page of a list.
 const PAGE: usize = 500;
 
 impl Remote {

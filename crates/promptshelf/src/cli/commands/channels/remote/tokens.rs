@@ -25,7 +25,6 @@ impl Remote {
         Ok(tokens)
     }
 
-    /// Returns the new token and its description.
     pub(in crate::commands::channels) async fn create_token(&self, new: &NewToken) -> Answer<(String, TokenInfo)> {
         let CreatedToken { token, info } = self.call(Request::new(Method::POST, "tokens").body(&json!(new))).await?;
         Ok((token, info))

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::commands::channels::{answer::Answer, progress::FileProgress};
 
-/// The number of files of a page of a tree.
 const TREE_PAGE: usize = 10_000;
 /// The largest number of paths in a request for contents, and of their bytes.
 const MAX_PATHS: usize = 1_000;
@@ -52,7 +51,6 @@ impl Remote {
         }
     }
 
-    /// Returns the contents of files, each compared with its digest.
     pub(in crate::commands::channels) async fn contents(
         &self,
         channel: &ChannelName,

@@ -11,7 +11,6 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_
 /// The most rounds, as a process can start others while it is looked for.
 const ROUNDS: usize = 100;
 
-/// The descendants of this process before a program was started.
 pub(super) struct Before(HashSet<i32>);
 
 impl Before {
