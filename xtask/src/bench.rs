@@ -2,25 +2,22 @@
 //!
 //! The measurements themselves are in `bench/`, a workspace of its own.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::{
+    prepare::{install, install_python},
+    repository::Repository,
+    terminal::Program,
 };
 
-use anyhow::{Context, Result};
-
-use crate::{repository::Repository, terminal::Program};
-
-/// Returns the folder where `bench/` is built and its peers are installed.
+/// Returns the folder where `bench/` is built.
 pub(crate) fn target(repository: &Repository) -> PathBuf {
     repository.target().join("bench")
 }
 
 /// Builds a crate of `bench/` with the profile of the measurements.
-///
-/// # Errors
-///
-/// When it does not compile.
 pub(crate) fn build(repository: &Repository, packages: &[&str]) -> Result<()> {
     let folder = repository.root.join("bench");
     // Not `--locked`: the measured product belongs to this build, and may have a new dependency.
@@ -35,10 +32,6 @@ pub(crate) fn build(repository: &Repository, packages: &[&str]) -> Result<()> {
 }
 
 /// Builds, installs and measures.
-///
-/// # Errors
-///
-/// When a program cannot be built, installed or measured.
 pub(crate) fn run(
     repository: &Repository,
     quick: bool,
@@ -54,13 +47,13 @@ pub(crate) fn run(
         .run()?;
     build(repository, &["bench-servers", "bench-meter"])?;
     let target = target(repository);
-    let sources = repository.root.join("bench/peers");
+    let peers_folder = repository.root.join("bench/peers");
     if wanted("typescript") {
-        install_node(&sources, &target.join("node"))?;
+        install(&peers_folder)?;
     }
-    for (name, folder) in [("python", "python"), ("fastmcp", "fastmcp")] {
+    for name in ["python", "fastmcp"] {
         if wanted(name) {
-            install_python(&sources, &target.join(folder), &format!("requirements-{name}.txt"))?;
+            install_python(&peers_folder.join(name))?;
         }
     }
     let mut meter = Program::new(target.join("release/meter"), &repository.root);
@@ -87,49 +80,4 @@ pub(crate) fn run(
         meter = meter.arg("--peers").arg(names);
     }
     meter.run()
-}
-
-/// Whether the folder already contains the packages of the list; [`installed`] writes the list there.
-fn is_installed(folder: &Path, list: &[u8]) -> bool {
-    fs::read(folder.join(".installed")).is_ok_and(|installed| installed == list)
-}
-
-fn installed(folder: &Path, list: &[u8]) -> Result<()> {
-    fs::write(folder.join(".installed"), list).with_context(|| format!("{} cannot be written", folder.display()))
-}
-
-/// Installs the official TypeScript SDK. Node.js finds packages only next to a script, so the scripts are copied.
-fn install_node(sources: &Path, folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
-    for file in ["package.json", "package-lock.json", "server.mjs", "words.json"] {
-        fs::copy(sources.join(file), folder.join(file)).with_context(|| format!("{file} cannot be copied"))?;
-    }
-    let list = fs::read(sources.join("package-lock.json"))?;
-    if is_installed(folder, &list) {
-        return Ok(());
-    }
-    Program::new("npm", folder)
-        .when_missing("Install Node.js with npm (on Debian: apt-get install --yes nodejs npm) and start again.")
-        .args(&["ci", "--no-audit", "--no-fund", "--loglevel", "error"])
-        .run()?;
-    installed(folder, &list)
-}
-
-/// Creates a virtual environment with exactly the packages of a list.
-fn install_python(sources: &Path, folder: &Path, list: &str) -> Result<()> {
-    let list = sources.join(list);
-    let wanted = fs::read(&list).with_context(|| format!("{} cannot be read", list.display()))?;
-    if is_installed(folder, &wanted) {
-        return Ok(());
-    }
-    Program::new("python3", sources)
-        .when_missing("Install Python (on Debian: apt-get install --yes python3-venv) and start again.")
-        .args(&["-m", "venv", "--clear"])
-        .arg(folder)
-        .run()?;
-    Program::new(folder.join("bin/python"), sources)
-        .args(&["-m", "pip", "install", "--quiet", "--requirement"])
-        .arg(&list)
-        .run()?;
-    installed(folder, &wanted)
 }

@@ -16,10 +16,6 @@ const MAX_LEN: u32 = 4_096;
 const SLOW_SECONDS: u32 = 5;
 
 /// Runs one target, or all of them in turn.
-///
-/// # Errors
-///
-/// When cargo-fuzz is missing, the target is unknown, or a target finds a failure.
 pub(crate) fn run(repository: &Repository, seconds: u32, target: Option<&str>) -> Result<()> {
     let installed = Command::new("cargo-fuzz").arg("--version").output();
     if !installed.is_ok_and(|output| output.status.success()) {

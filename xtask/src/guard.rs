@@ -23,10 +23,6 @@ const ERROR: f64 = 25.0;
 const TIMES: u64 = 50;
 
 /// Counts, and compares the counts with the recorded ones or records them.
-///
-/// # Errors
-///
-/// When a path takes over 25 per cent more instructions, or nothing can be counted.
 pub(crate) fn run(repository: &Repository, update: Option<&str>) -> Result<()> {
     install_debian(repository, "valgrind", "valgrind")?;
     bench::build(repository, &["bench-guard"])?;

@@ -1,4 +1,4 @@
-//! Tasks of this repository for people and CI: `cargo xtask test`, `tidy`, `guide`, `fuzz`, `bench`,
+//! Tasks of this repository for people and CI: `cargo xtask test`, `nightly`, `tidy`, `guide`, `fuzz`, `bench`,
 //! `guard` and `release`.
 //!
 //! No part of the product is here. Each task starts programs that a person could start by hand, and prints their
@@ -35,16 +35,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Run everything that CI runs
-    Test {
-        /// Run this step only; can be given more than once
-        #[arg(long, value_name = "STEP")]
-        only: Vec<String>,
-        /// List the steps
-        #[arg(long)]
-        list: bool,
-    },
-    /// Check the rules that the compiler cannot check: layers, reserved output, names of machines
+    /// Run everything that CI runs for a change
+    Test(Choice),
+    /// Run what takes long for what it proves of one change
+    Nightly(Choice),
+    /// Check rules that no other tool checks: names of machines and registries, the changelog
     Tidy,
     /// Send random bytes to the parsers of untrusted input (needs cargo-fuzz and a nightly toolchain)
     Fuzz {
@@ -81,6 +76,16 @@ enum Verb {
     },
 }
 
+#[derive(clap::Args)]
+struct Choice {
+    /// Run this step only; can be given more than once
+    #[arg(long, value_name = "STEP")]
+    only: Vec<String>,
+    /// List the steps
+    #[arg(long)]
+    list: bool,
+}
+
 fn main() -> ExitCode {
     match run(Cli::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,13 +100,8 @@ fn main() -> ExitCode {
 fn run(verb: Verb) -> Result<()> {
     let repository = Repository::find()?;
     match verb {
-        Verb::Test { list: true, .. } => {
-            for step in steps::STEPS {
-                println!("{:<12} {}", step.name, step.about);
-            }
-            Ok(())
-        }
-        Verb::Test { only, .. } => steps::run(&repository, &only),
+        Verb::Test(choice) => choice.run(&repository, steps::TEST),
+        Verb::Nightly(choice) => choice.run(&repository, steps::NIGHTLY),
         Verb::Tidy => tidy::run(&repository),
         Verb::Fuzz { seconds, target } => fuzz::run(&repository, seconds, target.as_deref()),
         Verb::Bench { quick, only, attack_seconds, peers } => {
@@ -110,5 +110,17 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Guide => guide::write(&repository),
         Verb::Release(options) => release::run(&repository, &options),
         Verb::Guard { update } => guard::run(&repository, update.as_deref()),
+    }
+}
+
+impl Choice {
+    fn run(&self, repository: &Repository, steps: &[steps::Step]) -> Result<()> {
+        if !self.list {
+            return steps::run(repository, steps, &self.only);
+        }
+        for step in steps {
+            println!("{:<12} {}", step.name, step.about);
+        }
+        Ok(())
     }
 }

@@ -11,10 +11,6 @@ use anyhow::{Context, Result, bail};
 use crate::{repository::Repository, terminal::Program};
 
 /// Builds the binary with the features of the tests.
-///
-/// # Errors
-///
-/// When it does not compile.
 // `--tests` unifies the features with those of the tests' dependencies: without it, cargo would build half of the
 // graph a second time.
 pub(crate) fn build(repository: &Repository) -> Result<()> {
@@ -28,19 +24,11 @@ pub(crate) fn node(repository: &Repository) -> Program {
 }
 
 /// Installs the packages of `tests/peers`.
-///
-/// # Errors
-///
-/// As [`install`].
 pub(crate) fn install_peers(repository: &Repository) -> Result<()> {
     install(&repository.peers())
 }
 
 /// Installs a folder's packages from the npm registry, unless the same versions are there already.
-///
-/// # Errors
-///
-/// When there is no lockfile, or npm fails.
 pub(crate) fn install(folder: &Path) -> Result<()> {
     let wanted = fs::read(folder.join("package-lock.json"))
         .with_context(|| format!("{} has no package-lock.json", folder.display()))?;
@@ -58,10 +46,6 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
 }
 
 /// Builds the server of the official Rust SDK, and returns its path.
-///
-/// # Errors
-///
-/// When it does not compile.
 pub(crate) fn build_rust_peer(repository: &Repository) -> Result<PathBuf> {
     let target = repository.target().join("peers");
     Program::cargo(&repository.peers().join("rust"))
@@ -73,10 +57,6 @@ pub(crate) fn build_rust_peer(repository: &Repository) -> Result<PathBuf> {
 
 /// Installs a folder's `requirements.txt` into an environment of its own, unless the same versions are there already,
 /// and returns that environment's Python.
-///
-/// # Errors
-///
-/// When there is no Python, or pip fails.
 pub(crate) fn install_python(folder: &Path) -> Result<PathBuf> {
     let environment = folder.join(".venv");
     let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
@@ -98,10 +78,6 @@ pub(crate) fn install_python(folder: &Path) -> Result<PathBuf> {
 }
 
 /// Installs a Debian package, unless its program runs already.
-///
-/// # Errors
-///
-/// When the program is missing and apt-get cannot install it; the error names the command.
 pub(crate) fn install_debian(repository: &Repository, program: &str, package: &str) -> Result<()> {
     if runs(program) {
         return Ok(());
@@ -119,10 +95,6 @@ pub(crate) fn install_debian(repository: &Repository, program: &str, package: &s
 }
 
 /// Installs the programs of PostgreSQL, unless they are there already. Debian does not put them into the path.
-///
-/// # Errors
-///
-/// As [`install_debian`].
 pub(crate) fn install_postgres(repository: &Repository) -> Result<()> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     if cfg!(windows) || versions.into_iter().any(|version| version.path().join("bin/initdb").exists()) {
@@ -132,10 +104,6 @@ pub(crate) fn install_postgres(repository: &Repository) -> Result<()> {
 }
 
 /// Installs the standard library of another platform, unless it is there already.
-///
-/// # Errors
-///
-/// When rustup is missing or fails; the error names the command.
 pub(crate) fn install_target(repository: &Repository, target: &str) -> Result<()> {
     let sysroot = Program::new("rustc", &repository.root).args(&["--print", "sysroot"]).read()?;
     if Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir() {
@@ -149,10 +117,6 @@ pub(crate) fn install_target(repository: &Repository, target: &str) -> Result<()
 
 /// Returns a tool of this version with these features: an installed one, or the one in the target folder, built there
 /// once.
-///
-/// # Errors
-///
-/// When it cannot be built.
 pub(crate) fn cargo_tool(repository: &Repository, name: &str, version: &str, features: &str) -> Result<PathBuf> {
     let is_current = |program: &Path| {
         let printed = Command::new(program).arg("--version").stderr(Stdio::null()).output();

@@ -61,10 +61,6 @@ struct Staged {
 }
 
 /// Makes a release.
-///
-/// # Errors
-///
-/// When a program of the system is missing or fails.
 pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
@@ -86,10 +82,6 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
 }
 
 /// Makes a release from the debug binary, and checks it as a person would who installs it. The step of `cargo xtask test`.
-///
-/// # Errors
-///
-/// When a file of the release is missing or does not work.
 pub(crate) fn check(repository: &Repository) -> Result<()> {
     for program in ["dpkg-deb", "strip", "zip"] {
         prepare::install_debian(repository, program, if program == "strip" { "binutils" } else { program })?;

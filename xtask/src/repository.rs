@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::terminal::Program;
 
+/// The texts of the repository: path from the root, with `/`, to text.
+pub(crate) type Texts = BTreeMap<String, String>;
+
 /// The work tree, and its description by cargo.
 pub(crate) struct Repository {
     /// The folder of the workspace.
@@ -21,10 +24,6 @@ pub(crate) struct Repository {
 
 impl Repository {
     /// Finds the workspace that this crate belongs to.
-    ///
-    /// # Errors
-    ///
-    /// When cargo cannot read the workspace.
     pub(crate) fn find() -> Result<Repository> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = here.parent().context("xtask lies in the workspace")?.to_owned();
@@ -55,11 +54,7 @@ impl Repository {
     }
 
     /// Reads the texts of the repository: path from the root, with `/`, to text. Files that are not UTF-8 are omitted.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot list the files.
-    pub(crate) fn texts(&self) -> Result<BTreeMap<String, String>> {
+    pub(crate) fn texts(&self) -> Result<Texts> {
         // New files count before they are committed, so that a rule fails in time.
         let listed = Program::new("git", &self.root)
             .when_missing("Install git and start again.")

@@ -1,5 +1,4 @@
-//! Steps of `cargo xtask test`, in the order in which they run: the fast ones first, those that need the binary last.
-//! A failing step does not stop the others.
+//! Steps of `cargo xtask test`, the fast ones first, and parts of `cargo xtask nightly`.
 
 use std::{
     path::Path,
@@ -25,68 +24,62 @@ use crate::{
 
 /// A check of CI.
 pub(crate) struct Step {
-    /// The name for `--only`.
     pub(crate) name: &'static str,
     /// The property that it proves.
     pub(crate) about: &'static str,
     run: fn(&Repository) -> Result<()>,
 }
 
-/// Every step. Each prepares everything it needs, so that it can run alone.
-pub(crate) const STEPS: &[Step] = &[
-    Step { name: "fmt", about: "the code is formatted", run: fmt },
-    Step { name: "tidy", about: "the rules of the project hold", run: tidy::run },
-    Step {
-        name: "requirements",
-        about: "every requirement and every threat has a test that names it",
-        run: conformance::check_requirements,
-    },
-    Step { name: "clippy", about: "there are no lints", run: clippy },
-    Step { name: "embed", about: "the library compiles without the command line, with few features", run: embed },
-    Step { name: "test", about: "unit, integration and doc tests pass", run: test },
-    Step { name: "doc", about: "the documentation builds without warnings", run: doc },
-    Step { name: "build", about: "the binary builds", run: build },
-    Step { name: "examples", about: "the example libraries pass their own check", run: examples },
-    Step { name: "release", about: "the files of a release can be made and installed", run: release::check },
-    Step {
-        name: "guide",
-        about: "the guide is current, its examples pass the check, its links resolve",
-        run: guide::check,
-    },
-    Step { name: "msrv", about: "rust-version is the toolchain that runs these steps", run: msrv },
-    Step { name: "semver", about: "the public API is compatible with the last release", run: semver },
-    Step { name: "deny", about: "licences, sources and bans of dependencies", run: deny },
-    Step { name: "windows", about: "the program compiles for Windows", run: windows },
-    Step { name: "macos", about: "everything without C compiles for macOS", run: macos },
-    Step { name: "client-v2", about: "the official client, generation 2, in both eras", run: client_v2 },
-    Step { name: "client-v1", about: "the official client, generation 1", run: client_v1 },
-    Step { name: "guided", about: "guided prompts with the official client, over two servers", run: guided },
-    Step { name: "tools", about: "prompts as tools with the official clients of both generations", run: tools },
-    Step { name: "sign-in", about: "a real authorization server and the official client", run: sign_in },
-    Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
-    Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
-    Step {
-        name: "host",
-        about: "our client, against servers of the official SDKs; coding agents read files of sync",
-        run: host,
-    },
-    Step { name: "langfuse", about: "Langfuse's clients read prompts from the server", run: langfuse },
-    Step { name: "frameworks", about: "agent frameworks start with the server and use its prompts", run: frameworks },
-    Step { name: "guard", about: "the hot paths take at most 25 % more instructions than recorded", run: guard },
+const fn step(name: &'static str, about: &'static str, run: fn(&Repository) -> Result<()>) -> Step {
+    Step { name, about, run }
+}
+
+/// The steps of `cargo xtask test`. Each prepares everything it needs, so that it can run alone.
+pub(crate) const TEST: &[Step] = &[
+    step("fmt", "the code is formatted", |it| cargo(it, "fmt --all --check").run()),
+    step("tidy", "the rules of the project hold", tidy::run),
+    step(
+        "requirements",
+        "every requirement and every threat has a test that names it",
+        conformance::check_requirements,
+    ),
+    step("clippy", "there are no lints", |it| cargo(it, "clippy --workspace --all-targets -- -D warnings").run()),
+    step("test", "unit, integration and doc tests pass", test),
+    step("embed", "the library compiles without the command line, with few features", embed),
+    step("doc", "the documentation builds without warnings", doc),
+    step("examples", "the example libraries pass their own check", examples),
+    step("guide", "the guide is current, its examples pass the check, its links resolve", guide::check),
+    step("msrv", "rust-version is the toolchain that runs these steps", msrv),
+    step("deny", "licences, sources and bans of dependencies", deny),
+    step("client-v2", "the official client, generation 2, in both eras", |it| peer(it, "client-v2.mjs")),
+    step("client-v1", "the official client, generation 1", |it| peer(it, "client-v1.mjs")),
+    step("guided", "guided prompts with the official client, over two servers", |it| peer(it, "guided.mjs")),
+    step("tools", "prompts as tools with the official clients of both generations", |it| peer(it, "tools.mjs")),
+    step("sign-in", "a real authorization server and the official client", |it| peer(it, "sign-in.mjs")),
+    step("web", "the page: types, lint, and the whole of it in a browser", web::run),
+    step("conformance", "the official conformance suites", suites),
+    step("host", "our client, against servers of the official SDKs; coding agents read files of sync", host),
 ];
 
-/// Runs all steps, or the named ones.
-///
-/// # Errors
-///
-/// When a step fails, or a name is unknown.
-pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
-    if let Some(unknown) = only.iter().find(|name| !STEPS.iter().any(|step| step.name == *name)) {
-        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+/// The parts of `cargo xtask nightly`: they take long for what they prove of one change.
+pub(crate) const NIGHTLY: &[Step] = &[
+    step("semver", "the public API is compatible with the last release", semver),
+    step("windows", "the program compiles for Windows", windows),
+    step("macos", "everything without C compiles for macOS", macos),
+    step("release", "the files of a release can be made and installed", release::check),
+    step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
+    step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
+    step("guard", "the hot paths take at most 25 % more instructions than recorded", |it| guard::run(it, None)),
+];
+
+/// Runs all steps, or the named ones. A failing step does not stop the others.
+pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> Result<()> {
+    if let Some(unknown) = only.iter().find(|name| !steps.iter().any(|step| step.name == *name)) {
+        let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
         bail!("unknown step `{unknown}`: expected one of {}", names.join(", "));
     }
     let chosen: Vec<&Step> =
-        STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect();
+        steps.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect();
     let (mut times, mut failed) = (Vec::new(), Vec::new());
     for (at, step) in chosen.iter().enumerate() {
         println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);
@@ -114,7 +107,7 @@ pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
             println!("\n{message}");
         }
         let names: Vec<&str> = failed.iter().map(|(name, _)| *name).collect();
-        bail!("{} failed; again alone: cargo xtask test --only {}", names.join(", "), names.join(" --only "));
+        bail!("{} failed; again alone: --only {}", names.join(", "), names.join(" --only "));
     }
     Ok(())
 }
@@ -128,10 +121,7 @@ fn within_limit<T>(name: &str, run: impl FnOnce() -> T) -> T {
     let name = name.to_owned();
     thread::spawn(move || {
         if end.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
-            println!(
-                "\n=== {name} FAILED: it did not end within {}; again alone: cargo xtask test --only {name}",
-                seconds(LIMIT)
-            );
+            println!("\n=== {name} FAILED: it did not end within {}; again alone: --only {name}", seconds(LIMIT));
             exit(1);
         }
     });
@@ -140,16 +130,12 @@ fn within_limit<T>(name: &str, run: impl FnOnce() -> T) -> T {
     outcome
 }
 
+fn cargo(repository: &Repository, words: &str) -> Program {
+    Program::cargo(&repository.root).args(&words.split(' ').collect::<Vec<_>>())
+}
+
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
-}
-
-fn fmt(repository: &Repository) -> Result<()> {
-    Program::cargo(&repository.root).args(&["fmt", "--all", "--check"]).run()
-}
-
-fn clippy(repository: &Repository) -> Result<()> {
-    Program::cargo(&repository.root).args(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
 }
 
 fn embed(repository: &Repository) -> Result<()> {
@@ -170,11 +156,11 @@ fn test(repository: &Repository) -> Result<()> {
         install_debian(repository, "nginx", "nginx")?;
         install_debian(repository, "pgbouncer", "pgbouncer")?;
     }
-    Program::cargo(&repository.root).args(&["test", "--workspace", "--no-fail-fast"]).run_tests()
+    cargo(repository, "test --workspace --no-fail-fast").run_tests()
 }
 
 fn doc(repository: &Repository) -> Result<()> {
-    Program::cargo(&repository.root).args(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
+    cargo(repository, "doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
 fn examples(repository: &Repository) -> Result<()> {
@@ -183,10 +169,6 @@ fn examples(repository: &Repository) -> Result<()> {
         Program::new(repository.binary(), &repository.root).args(&["check", library, "--deny", "warnings"]).run()?;
     }
     Ok(())
-}
-
-fn guard(repository: &Repository) -> Result<()> {
-    guard::run(repository, None)
 }
 
 /// Compares the `rust-version` of each crate with the compiler that runs the steps.
@@ -239,43 +221,21 @@ fn macos(repository: &Repository) -> Result<()> {
         .run()
 }
 
-fn client_v2(repository: &Repository) -> Result<()> {
-    peer(repository, "client-v2.mjs")
-}
-
-fn client_v1(repository: &Repository) -> Result<()> {
-    peer(repository, "client-v1.mjs")
-}
-
-fn sign_in(repository: &Repository) -> Result<()> {
-    peer(repository, "sign-in.mjs")
-}
-
-fn guided(repository: &Repository) -> Result<()> {
-    peer(repository, "guided.mjs")
-}
-
-fn tools(repository: &Repository) -> Result<()> {
-    peer(repository, "tools.mjs")
-}
-
-fn conformance_suites(repository: &Repository) -> Result<()> {
-    suites(repository)?;
-    conformance::check_suites(repository)
-}
-
-/// Runs the official suites, and leaves their results for the guide's page.
-///
-/// # Errors
-///
-/// When a result differs from the baseline.
+/// Runs the official suites, whose results are also a page of the guide, and compares them with the requirements.
 fn suites(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
     let tests = ["--test", "verdict.test.mjs", "evaluations.test.mjs"];
     node(repository).env("PROMPTSHELF", &repository.binary().to_string_lossy()).args(&tests).run()?;
     let results = conformance::results_file(repository);
-    node(repository).arg("conformance.mjs").arg("--server").arg(repository.binary()).arg("--results").arg(results).run()
+    node(repository)
+        .arg("conformance.mjs")
+        .arg("--server")
+        .arg(repository.binary())
+        .arg("--results")
+        .arg(results)
+        .run()?;
+    conformance::check_suites(repository)
 }
 
 /// Runs an official client against the binary.

@@ -52,10 +52,6 @@ impl Program {
     }
 
     /// Runs the program to its end.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started or fails.
     pub(crate) fn run(mut self) -> Result<()> {
         println!("$ {}", self.words.join(" "));
         let status = self.command.status();
@@ -68,10 +64,6 @@ impl Program {
 
     /// Runs `cargo test` to its end. The error repeats the output of the tests that failed, because a log of CI is often
     /// cut to its last lines.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Program::run).
     pub(crate) fn run_tests(mut self) -> Result<()> {
         println!("$ {}", self.words.join(" "));
         let child = self.command.stdout(Stdio::piped()).spawn();
@@ -91,10 +83,6 @@ impl Program {
     }
 
     /// Runs the program to its end and returns its output.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Program::run), and when the output is not UTF-8.
     pub(crate) fn read(mut self) -> Result<String> {
         self.command.stderr(Stdio::inherit());
         let output = self.command.output();

@@ -1,138 +1,92 @@
-//! Rules of this project that neither the compiler nor clippy can check.
-//!
-//! A rule is a function from the tree to its findings. It reads no files itself, so that a test can pass a tree of two
-//! lines.
+//! Rules for texts of the repository that neither the compiler, clippy nor cargo-deny can check.
 
-mod code;
-mod files;
-mod walls;
+use anyhow::{Result, bail};
 
-use std::{collections::BTreeMap, fmt};
+use crate::repository::{Repository, Texts};
 
-use anyhow::{Context, Result, bail};
-
-use crate::{repository::Repository, terminal::Program};
-
-/// The texts of the repository, and the dependencies between its crates.
-#[derive(Default)]
-pub(crate) struct Tree {
-    /// Path from the root, with `/`, to text. Files that are not UTF-8, and other projects' code (`vendor`), are omitted.
-    texts: BTreeMap<String, String>,
-    /// The workspace's own crates.
-    crates: Vec<Crate>,
-    /// Names of the crates that `promptshelf-client` depends on, also through others.
-    below_client: Vec<String>,
-}
-
-/// A crate of the workspace.
-struct Crate {
-    name: String,
-    dependencies: Vec<Dependency>,
-}
-
-/// One line under `[dependencies]`, `[dev-dependencies]` or `[build-dependencies]`.
-struct Dependency {
-    name: String,
-    for_tests: bool,
-}
-
-/// A place that breaks a rule.
-#[derive(Debug, PartialEq, Eq)]
-struct Finding {
-    path: String,
-    /// From 1; 0 for the file as a whole.
-    line: usize,
-    message: String,
-}
-
-impl Finding {
-    fn new(path: &str, line: usize, message: impl Into<String>) -> Finding {
-        Finding { path: path.to_owned(), line, message: message.into() }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.path, self.message),
-            line => write!(f, "{}:{line}: {}", self.path, self.message),
-        }
-    }
-}
-
-type Rule = fn(&Tree) -> Vec<Finding>;
-
-const RULES: &[(&str, Rule)] = &[
-    ("dependencies point one way", walls::dependencies_point_one_way),
-    ("the client depends on no part of the server", walls::client_is_small),
-    ("only core's template modules name minijinja", walls::only_template_modules_name_minijinja),
-    ("core does no I/O and reads no clock", walls::core_does_no_io),
-    ("stdout belongs to the protocol and to the command line", walls::stdout_is_reserved),
-    ("no placeholders for unfinished code", walls::no_placeholders),
-    ("no machine and no registry is named", files::no_machine_is_named),
-    ("the changelog has a place for what comes next", files::the_changelog_is_open),
-    ("the licences are there", files::licences_are_there),
-];
-
-/// Checks every rule, and prints the findings.
-///
-/// # Errors
-///
-/// When a rule is broken or the repository cannot be read.
+/// Checks every rule, and prints the places that break one.
 pub(crate) fn run(repository: &Repository) -> Result<()> {
-    let tree = read(repository)?;
-    let mut count = 0;
-    for (name, rule) in RULES {
-        count += print(name, &rule(&tree));
+    let texts = repository.texts()?;
+    let broken: Vec<String> = named_machines(&texts).into_iter().chain(closed_changelog(&texts)).collect();
+    for place in &broken {
+        println!("{place}");
     }
-    if count > 0 {
-        bail!("{count} places break a rule of the project");
+    if !broken.is_empty() {
+        bail!("{} places break a rule of the project", broken.len());
     }
-    println!("{} rules hold in {} files", RULES.len(), tree.texts.len());
+    println!("the rules hold in {} files", texts.len());
     Ok(())
 }
 
-/// Prints the findings of a rule, and returns their number.
-fn print(rule: &str, findings: &[Finding]) -> usize {
-    if !findings.is_empty() {
-        println!("\nrule broken: {rule}");
+/// A path of one machine is of no use on another one, and a file that a registry's client writes or reads must not
+/// name the registry's host.
+fn named_machines(texts: &Texts) -> Vec<String> {
+    // Joined here, so that this file does not break the rule itself.
+    let hosts = [("npmjs", "org"), ("npmjs", "com"), ("pypi", "org"), ("pythonhosted", "org"), ("crates", "io")];
+    let hosts = hosts.map(|(name, end)| format!("{name}.{end}"));
+    let folders = ["tmp", "work", "root", "home"].map(|folder| format!("/{folder}/"));
+    // Cargo writes the name of its index into each entry of its lock file.
+    let files = texts.iter().filter(|(path, _)| !path.ends_with("Cargo.lock") && !path.contains("/vendor/"));
+    let mut broken = Vec::new();
+    for (path, text) in files {
+        for (at, line) in text.lines().enumerate() {
+            let host = hosts.iter().find(|host| line.contains(host.as_str()));
+            let folder = folders.iter().find(|folder| begins_a_path(line, folder));
+            for name in host.into_iter().chain(folder) {
+                broken.push(format!("{path}:{}: names a registry or a path of one machine: {name}", at + 1));
+            }
+        }
     }
-    for finding in findings {
-        println!("  {finding}");
-    }
-    findings.len()
+    broken
 }
 
-fn read(repository: &Repository) -> Result<Tree> {
-    let mut texts = repository.texts()?;
-    texts.retain(|path, _| !path.contains("/vendor/"));
-    let packages = repository.metadata["packages"].as_array().context("cargo metadata lists no packages")?;
-    let crates = packages
-        .iter()
-        .map(|package| {
-            let dependencies = package["dependencies"].as_array().into_iter().flatten();
-            let dependencies = dependencies.map(|dependency| Dependency {
-                name: dependency["name"].as_str().unwrap_or_default().to_owned(),
-                for_tests: dependency["kind"] == "dev",
-            });
-            Crate {
-                name: package["name"].as_str().unwrap_or_default().to_owned(),
-                dependencies: dependencies.collect(),
-            }
-        })
-        .collect();
-    let below = Program::cargo(&repository.root)
-        .args(&["tree", "--package", "promptshelf-client", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
-        .read()?;
-    let below_client = below.lines().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect();
-    Ok(Tree { texts, crates, below_client })
+/// Whether `folder` begins an absolute path in the line, as in `"/x/y"` but not in `a/x/y`.
+fn begins_a_path(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        before.is_none_or(|c| c.is_whitespace() || "\"'`(=[<,:".contains(c)) && !line[..at].ends_with('{')
+    })
+}
+
+/// The changelog has a section for the next release, or for the current version.
+fn closed_changelog(texts: &Texts) -> Option<String> {
+    let manifest = texts.get("Cargo.toml").map_or("", String::as_str);
+    let version = manifest.lines().find_map(|line| line.strip_prefix("version = ")).map(|it| it.trim_matches('"'));
+    let changelog = texts.get("CHANGELOG.md").map_or("", String::as_str);
+    let mut headings = changelog.lines().filter_map(|line| line.strip_prefix("## "));
+    let is_open = headings.any(|heading| {
+        let heading = heading.trim_start_matches('[').to_lowercase();
+        heading.starts_with("unreleased") || version.is_some_and(|version| heading.starts_with(version))
+    });
+    (!is_open).then(|| "CHANGELOG.md: has no section `## Unreleased`".to_owned())
 }
 
 #[cfg(test)]
-impl Tree {
-    /// Creates a tree of these files, for the test of a rule.
-    fn of(texts: &[(&str, &str)]) -> Tree {
-        let texts = texts.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
-        Tree { texts: texts.collect(), ..Tree::default() }
+mod tests {
+    use super::*;
+
+    fn texts(files: &[(&str, &str)]) -> Texts {
+        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn hosts_and_absolute_paths_are_found() {
+        let host = format!("https://registry.npmjs{}", ".org/x");
+        let path = format!("see {}home/x", "/");
+        let tree = texts(&[("a.md", &host), ("b.md", &path), ("c.md", "a relative/home/x and https://example.com")]);
+        let broken = named_machines(&tree);
+        assert!(
+            matches!(broken.as_slice(), [a, b] if a.starts_with("a.md:1") && b.starts_with("b.md:1")),
+            "{broken:?}"
+        );
+    }
+
+    #[test]
+    fn changelog_needs_an_open_section_or_this_version() {
+        let manifest = "[workspace.package]\nversion = \"0.3.0\"\n";
+        let closed = |changelog| closed_changelog(&texts(&[("Cargo.toml", manifest), ("CHANGELOG.md", changelog)]));
+        assert_eq!(closed("## [Unreleased]\n"), None);
+        assert_eq!(closed("## 0.3.0, 2026-01-01\n"), None);
+        assert!(closed("## 0.2.0\n").is_some());
     }
 }

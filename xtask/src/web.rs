@@ -23,10 +23,6 @@ const BROWSERS: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "
 const PACKAGES: [&str; 3] = ["chromium", "fonts-inter", "fonts-noto-cjk"];
 
 /// Checks the page.
-///
-/// # Errors
-///
-/// When a check fails, or there is no browser and none can be installed.
 pub(crate) fn run(repository: &Repository) -> Result<()> {
     build(repository)?;
     let folder = repository.web();

@@ -73,7 +73,7 @@ impl Programs {
     pub(crate) fn command(&self, kind: Kind, port: u16, listed: (usize, usize), library: &Path) -> Command {
         let peers = self.root.join("bench/peers");
         let python = |venv: &str, script: &str| {
-            let mut command = Command::new(self.target.join(venv).join("bin/python"));
+            let mut command = Command::new(peers.join(venv).join(".venv/bin/python"));
             command.arg(peers.join(script));
             command
         };
@@ -99,7 +99,7 @@ impl Programs {
             Kind::FastMcp => python("fastmcp", "fast.py"),
             Kind::TypeScript => {
                 let mut command = Command::new("node");
-                command.arg(self.target.join("node/server.mjs"));
+                command.arg(peers.join("server.mjs"));
                 command
             }
         };
