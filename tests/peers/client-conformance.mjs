@@ -80,7 +80,6 @@ describe('scenarios of the suite', { concurrency: 4 }, () => {
       const env = {
         ...process.env,
         XDG_STATE_HOME: join(folder, 'state'),
-        PROMPTSHELF_KEYRING: 'file',
         BROWSER: `${process.execPath} ${join(here, 'browser.mjs')}`,
         TERM: 'xterm',
         ...CLIENTS[scenario],

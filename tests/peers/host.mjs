@@ -34,7 +34,7 @@ const everything = join(modules, 'server-everything/dist/index.js');
 /** Runs a program; gives its exit code and what it printed. */
 function run(program, args, env = {}) {
   return new Promise((done) => {
-    const options = { env: { ...process.env, XDG_STATE_HOME: state, PROMPTSHELF_KEYRING: 'file', ...env }, timeout: 3 * PATIENCE };
+    const options = { env: { ...process.env, XDG_STATE_HOME: state, ...env }, timeout: 3 * PATIENCE };
     execFile(program, args, options, (error, stdout, stderr) => done({ code: error ? error.code : 0, stdout, stderr }));
   });
 }

@@ -95,7 +95,6 @@ test('a token for another server is refused', async () => {
 test('our own client: somebody signs in with a browser, for more when it takes more, and out', async () => {
   const env = {
     XDG_STATE_HOME: join(folder, 'state'),
-    PROMPTSHELF_KEYRING: 'file',
     BROWSER: `${process.execPath} ${join(import.meta.dirname, 'browser.mjs')}`,
   };
   const line = (...args) =>

@@ -23,7 +23,7 @@ const { values } = parseArgs({
 });
 const promptshelf = resolve(values.server);
 const folder = await mkdtemp(join(tmpdir(), 'promptshelf-upstreams-'));
-const state = { XDG_STATE_HOME: join(folder, 'state'), PROMPTSHELF_KEYRING: 'file' };
+const state = { XDG_STATE_HOME: join(folder, 'state') };
 after(() => rm(folder, { recursive: true, force: true }));
 
 const everything = join(here, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');

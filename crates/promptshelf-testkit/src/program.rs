@@ -57,9 +57,9 @@ fn clean(mut command: Command) -> Command {
         }
     }
     command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
-    // No state or settings of the machine are used, and no keyring or browser, unless a test sets one.
+    // No state or settings of the machine are used, and no browser, unless a test sets one.
     command.env("XDG_CONFIG_HOME", "/dev/null/nowhere");
-    command.env("XDG_STATE_HOME", "/dev/null/nowhere").env("PROMPTSHELF_KEYRING", "file").env("BROWSER", "true");
+    command.env("XDG_STATE_HOME", "/dev/null/nowhere").env("BROWSER", "true");
     command
 }
 

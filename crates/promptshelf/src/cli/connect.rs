@@ -4,7 +4,7 @@
 //! command shows the same results as a client.
 
 mod browser;
-mod keyring;
+mod credentials;
 mod legacy_servers;
 
 use std::{
@@ -24,7 +24,7 @@ use serde_json::Value;
 
 pub(crate) use self::{
     browser::{explicit_sign_in, sign_in},
-    keyring::Keyring,
+    credentials::CredentialFiles,
     legacy_servers::LegacyServers,
 };
 use crate::{

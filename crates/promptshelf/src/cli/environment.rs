@@ -7,7 +7,7 @@ use promptshelf_core::nearest;
 
 use crate::exit::{Exit, Failure};
 
-const PLAIN: [&str; 25] = [
+const PLAIN: [&str; 24] = [
     "PROMPTSHELF_ALLOW_HOSTS",
     "PROMPTSHELF_ALLOW_ORIGINS",
     "PROMPTSHELF_ALLOW_REMOTE",
@@ -21,7 +21,6 @@ const PLAIN: [&str; 25] = [
     "PROMPTSHELF_CONFIG",
     "PROMPTSHELF_HTTP",
     "PROMPTSHELF_ISSUER",
-    "PROMPTSHELF_KEYRING",
     "PROMPTSHELF_LOG_FORMAT",
     "PROMPTSHELF_MAX_BODY_BYTES",
     "PROMPTSHELF_METRICS",

@@ -288,12 +288,10 @@ Examples:
 
 pub(super) const SIGN_IN_EXAMPLES: &str = "\
 The sign-in page opens in the browser ($BROWSER, or the default of the system).
-The credentials are stored in the system's keyring or, without one, in
-$XDG_STATE_HOME/promptshelf/sign-in, readable only by the user.
-PROMPTSHELF_KEYRING=file always selects the file. PROMPTSHELF_CLIENT_SECRET is
-the secret of --client-id; it is sent only to the authorization server whose
-issuer identifier is in PROMPTSHELF_CLIENT_ISSUER. A token in PROMPTSHELF_TOKEN
-replaces sign-in.
+The credentials are stored in $XDG_STATE_HOME/promptshelf/sign-in, readable only
+by the user. PROMPTSHELF_CLIENT_SECRET is the secret of --client-id; it is sent
+only to the authorization server whose issuer identifier is in
+PROMPTSHELF_CLIENT_ISSUER. A token in PROMPTSHELF_TOKEN replaces sign-in.
 
 Examples:
   promptshelf sign-in https://example.com/mcp

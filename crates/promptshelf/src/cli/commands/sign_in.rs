@@ -6,7 +6,7 @@ use promptshelf_client::{CredentialStore, Endpoint};
 
 use crate::{
     args::client::{SignInArguments, SignOutArguments},
-    connect::{Keyring, Options, connect, explicit_sign_in, usual_url},
+    connect::{CredentialFiles, Options, connect, explicit_sign_in, usual_url},
     exit::{Exit, Failure},
     output::{Output, visible_line},
     source::Source,
@@ -40,11 +40,10 @@ pub(crate) async fn sign_in(arguments: &SignInArguments) -> Result<(), Failure> 
 
 pub(crate) fn sign_out(arguments: &SignOutArguments) -> Result<(), Failure> {
     let (source, url) = endpoint(&arguments.target)?;
-    let keyring = Keyring::from_environment();
     let mut removed = false;
     // Signing in to a URL without a path signs in to its MCP endpoint.
     for url in [Some(url.clone()), usual_url(&url)].into_iter().flatten() {
-        removed |= keyring.clear(&url).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        removed |= CredentialFiles.clear(&url).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     }
     let mut stdout = Output::stdout();
     let endpoint = stdout.line(&source.to_string()).into_owned();

@@ -10,7 +10,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use promptshelf_client::{BrowserOpener, SignIn, SignInPage};
 
-use super::keyring::Keyring;
+use super::credentials::CredentialFiles;
 use crate::{
     output::{Output, visible_line},
     terminal::{self, Progress},
@@ -34,7 +34,7 @@ pub(crate) fn explicit_sign_in(client_id: Option<String>, scopes: Vec<String>, p
 }
 
 fn stored(client_id: Option<String>) -> SignIn {
-    let sign_in = SignIn::new(Arc::new(Keyring::from_environment()));
+    let sign_in = SignIn::new(Arc::new(CredentialFiles));
     let Some(id) = client_id.filter(|id| !id.is_empty()) else { return sign_in };
     let sign_in = sign_in.client(id);
     match variable("PROMPTSHELF_CLIENT_SECRET") {
