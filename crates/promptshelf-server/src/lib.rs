@@ -15,15 +15,18 @@ pub mod api;
 pub mod channels;
 #[cfg(feature = "channels")]
 pub mod deliveries;
+#[cfg(feature = "http")]
 pub mod http;
 mod library;
 #[cfg(feature = "channels")]
 mod preview;
 #[cfg(feature = "channels")]
 mod random;
+#[cfg(feature = "http")]
 mod replica;
 #[cfg(feature = "channels")]
 mod rollout;
+#[cfg(feature = "http")]
 mod service;
 mod stdio;
 #[cfg(feature = "testing")]
@@ -36,9 +39,11 @@ mod web;
 pub use library::{Builder, Library, OpenError};
 #[cfg(feature = "channels")]
 pub use preview::TreePreview;
+#[cfg(feature = "http")]
 pub use replica::{ReplicaMonitor, ReplicaStatus};
 #[cfg(feature = "channels")]
 pub use rollout::RolloutTask;
+#[cfg(feature = "http")]
 pub use service::McpService;
 #[cfg(feature = "testing")]
 pub use test_target::ServiceTarget;

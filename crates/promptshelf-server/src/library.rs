@@ -117,6 +117,7 @@ impl Builder {
     }
 
     /// Makes the library an earlier revision of another one, whose access rules of today hold too.
+    #[cfg(feature = "channels")]
     pub(crate) fn earlier_than(mut self, present: Arc<Catalog>) -> Builder {
         let access = present.access_rules().to_vec();
         self.present = Some(present);

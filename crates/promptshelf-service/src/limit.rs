@@ -5,18 +5,15 @@
 //! and subscriptions that are open at that moment still count.
 
 use std::{
+    collections::HashMap,
     fmt,
     net::{IpAddr, Ipv6Addr},
     num::NonZeroU32,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwapOption;
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter, clock::Clock as _};
 
 use crate::{
     caller::Caller,
@@ -189,41 +186,68 @@ pub fn address_key(address: IpAddr) -> String {
 /// A token bucket for each key, if a limit is set.
 struct Buckets {
     limiter: ArcSwapOption<Limiter>,
-    requests: AtomicU32,
     refusals: Refusals,
 }
 
 struct Limiter {
     per_minute: NonZeroU32,
-    buckets: DefaultKeyedRateLimiter<String>,
+    /// The time after which one token is back.
+    interval: Duration,
+    buckets: Mutex<Times>,
+}
+
+#[derive(Default)]
+struct Times {
+    /// When each bucket is full again. A full bucket equals a missing one.
+    full_at: HashMap<String, Instant>,
+    requests: u32,
+}
+
+impl Limiter {
+    /// Takes a token of a bucket, or returns the time until it has one.
+    fn take(&self, key: &str, now: Instant) -> Result<(), Duration> {
+        let mut times = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        times.requests = times.requests.wrapping_add(1);
+        if times.requests.is_multiple_of(SWEEP) {
+            times.full_at.retain(|_, full_at| *full_at > now);
+            times.full_at.shrink_to_fit();
+        }
+        let full_at = times.full_at.get(key).map_or(now, |full_at| now.max(*full_at)) + self.interval;
+        match full_at.duration_since(now).checked_sub(self.interval * self.per_minute.get()) {
+            Some(wait) if !wait.is_zero() => Err(wait),
+            _ => {
+                match times.full_at.get_mut(key) {
+                    Some(known) => *known = full_at,
+                    None => _ = times.full_at.insert(key.to_owned(), full_at),
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Buckets {
     fn new(limit: &'static str) -> Buckets {
-        let (limiter, requests) = (ArcSwapOption::default(), AtomicU32::default());
-        Buckets { limiter, requests, refusals: Refusals::new(Some(limit)) }
+        Buckets { limiter: ArcSwapOption::default(), refusals: Refusals::new(Some(limit)) }
     }
 
     fn set(&self, per_minute: Option<NonZeroU32>) {
         if self.limiter.load().as_ref().map(|limiter| limiter.per_minute) == per_minute {
             return;
         }
-        let limiter = |per_minute| Limiter { per_minute, buckets: RateLimiter::keyed(Quota::per_minute(per_minute)) };
-        self.limiter.store(per_minute.map(limiter).map(Arc::new));
+        let limiter = |per_minute: NonZeroU32| {
+            let interval = Duration::from_secs(60) / per_minute.get();
+            Arc::new(Limiter { per_minute, interval, buckets: Mutex::default() })
+        };
+        self.limiter.store(per_minute.map(limiter));
     }
 
-    fn take(&self, key: &String) -> Result<(), Rejection> {
+    fn take(&self, key: &str) -> Result<(), Rejection> {
         let limiter = self.limiter.load();
-        let Some(Limiter { buckets, .. }) = limiter.as_deref() else { return Ok(()) };
-        if self.requests.fetch_add(1, Ordering::Relaxed) % SWEEP == SWEEP - 1 {
-            // A full bucket equals a missing one.
-            buckets.retain_recent();
-            buckets.shrink_to_fit();
-        }
-        buckets.check_key(key).map_err(|until| {
+        let Some(limiter) = limiter.as_deref() else { return Ok(()) };
+        limiter.take(key, Instant::now()).map_err(|wait| {
             // The key of a signed-in caller begins with the issuer.
-            self.refusals.add(key.rsplit_once('\n').map_or(key.as_str(), |(_, name)| name));
-            let wait = until.wait_time_from(governor::clock::DefaultClock::default().now());
+            self.refusals.add(key.rsplit_once('\n').map_or(key, |(_, name)| name));
             Rejection::TooManyRequests { retry_after: wait.max(Duration::from_millis(1)) }
         })
     }
@@ -241,8 +265,26 @@ mod tests {
         for number in 0..SWEEP * 3 {
             buckets.take(&format!("caller {number}")).expect("the bucket is full");
         }
-        let kept = buckets.limiter.load().as_ref().expect("a limit").buckets.len();
+        let limiter = buckets.limiter.load();
+        let kept = limiter.as_ref().expect("a limit").buckets.lock().expect("the buckets").full_at.len();
         assert!(kept < 2 * SWEEP as usize, "{kept}");
+    }
+
+    #[test]
+    fn bucket_is_filled_evenly() {
+        let buckets = Buckets::new("requests-per-minute");
+        buckets.set(NonZeroU32::new(60));
+        let limiter = buckets.limiter.load_full().expect("a limit");
+        let start = Instant::now();
+        let after = |seconds: f64| start + Duration::from_secs_f64(seconds);
+        assert!((0..60).all(|_| limiter.take("ada", start).is_ok()), "a minute's requests may come at once");
+        assert_eq!(limiter.take("ada", start), Err(Duration::from_secs(1)));
+        assert!(limiter.take("bob", start).is_ok(), "each caller has a bucket");
+        assert_eq!(limiter.take("ada", after(0.75)), Err(Duration::from_millis(250)));
+        assert!(limiter.take("ada", after(1.0)).is_ok() && limiter.take("ada", after(1.0)).is_err());
+        assert!(
+            (0..60).all(|_| limiter.take("ada", after(120.0)).is_ok()) && limiter.take("ada", after(120.0)).is_err()
+        );
     }
 
     #[test]

@@ -8,22 +8,25 @@
 //! The meaning of a setting is deliberately elsewhere: in the manifest of a library, and in the program that serves it.
 
 mod deserialize;
+#[cfg(feature = "schema")]
 mod schema;
 mod value;
 
 use std::sync::Arc;
 
 use promptshelf_core::{AccessRule, Code, Diagnostic, Location, SourceText};
+#[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use self::deserialize::NodeDeserializer;
 pub(crate) use self::deserialize::RemovedKey;
-pub use self::{
-    schema::schema,
-    value::{AsWritten, Bounded, OneOrList, Tables},
-};
-use crate::format::{Node, Notes, access, keys::Holds, toml};
+#[cfg(feature = "schema")]
+pub use self::schema::schema;
+pub use self::value::{AsWritten, Bounded, OneOrList, Tables};
+#[cfg(feature = "schema")]
+use crate::format::keys::Holds;
+use crate::format::{Node, Notes, access, toml};
 
 /// The largest number of mistakes that are reported for one file. Bounds the time that a hostile file can take.
 const MAX_MISTAKES: usize = 100;
@@ -165,6 +168,7 @@ impl SettingsFile {
 /// let schema = promptshelf_source::settings::schema::<Settings>("server.toml");
 /// assert!(schema["properties"]["access"]["items"]["properties"]["roles"].is_object());
 /// ```
+#[cfg(feature = "schema")]
 pub fn access_rules_schema(_: &mut SchemaGenerator) -> Schema {
     Holds::Tables(&access::RULE).to_schema()
 }

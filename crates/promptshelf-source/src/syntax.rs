@@ -2,7 +2,7 @@
 //!
 //! YAML and TOML become the same [`Node`]s, each with its bytes in the file. [`Notes`] collects the
 //! diagnostics of one file. The keys of prompt files are in [`PROMPT_KEYS`]; the reader, completion in editors and the
-//! JSON Schema all use this table. [`library_schema`] describes `promptshelf.toml`.
+//! JSON Schema all use this table. `library_schema` (feature `schema`) describes `promptshelf.toml`.
 //!
 //! Loading a library is not here: see [`Source`](crate::Source).
 
@@ -10,21 +10,22 @@ use std::{ops::Range, sync::Arc};
 
 use promptshelf_core::{Diagnostic, PromptDefinition, SourceText};
 
+use crate::format;
 pub use crate::format::{
     body_builder::{Pieces, argument_name},
     client_rules::{CLAUDE_CODE, CODEX, CURSOR, CommandRules, OPENCODE, Placeholder, PlaceholderNames},
     keys::{Holds, Key, Keys},
     tree::{Entry, Node, Notes, Scalar, ScalarKind, Value},
 };
-use crate::{format, manifest, settings};
 
 /// The keys of a prompt file's front matter.
 pub static PROMPT_KEYS: Keys = format::PROMPT;
 
 /// Returns the JSON Schema of `promptshelf.toml`, derived from the types that the file is read into.
+#[cfg(feature = "schema")]
 #[must_use]
 pub fn library_schema() -> serde_json::Value {
-    settings::schema::<manifest::Sections>(LIBRARY_FILE)
+    crate::settings::schema::<crate::manifest::Sections>(LIBRARY_FILE)
 }
 
 /// The file that holds the settings of a library.

@@ -69,6 +69,7 @@
 //! | `channels` | with `cli` | the module `store`, and servers of its channels |
 //! | `client` | with `cli` | the module `client` |
 //! | `git` | with `cli` | the module `git` |
+//! | `http` | with `cli` | the module `http`: servers over HTTP, and `Library::into_service` |
 //! | `sign-in` | with `cli` | bearer tokens over HTTP: static ones, and JWTs of an OAuth 2.1 authorization server |
 //! | `tls` | with `cli` | HTTPS with certificates that are reloaded while the server runs |
 //! | `web` | with `cli` | the web page next to the MCP endpoint |
@@ -110,7 +111,9 @@ pub use promptshelf_core::{
     ResourceContents, ResourceDefinition, ResourceLink, Role, Severity, SourceText, Text, Value, Variables, nearest,
 };
 pub use promptshelf_mcp::{StateKey, ToolMode};
-pub use promptshelf_server::{Builder, Library, McpService, OpenError, http};
+pub use promptshelf_server::{Builder, Library, OpenError};
+#[cfg(feature = "http")]
+pub use promptshelf_server::{McpService, http};
 pub use promptshelf_service::{Answer, Caller, Limits, Reference, Rejection, RenderedPrompt, Service};
 
 #[cfg(doctest)]

@@ -4,14 +4,15 @@
 //! would grow without a bound.
 
 use std::{
+    collections::VecDeque,
     future::poll_fn,
-    io, mem,
+    io::{self, IoSlice},
+    mem,
     sync::{Mutex, MutexGuard, PoisonError},
     task::Poll,
 };
 
-use bytes::{Buf as _, Bytes};
-use bytes_utils::SegmentedBuf;
+use bytes::{Buf, Bytes};
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt as _, BufWriter},
     sync::Notify,
@@ -23,9 +24,6 @@ const MAX_BYTES: usize = 32 << 20;
 
 /// The memory that a queued line is counted with besides its bytes.
 const BYTES_PER_LINE: usize = 4 << 10;
-
-/// The segments of a line: its bytes and its line feed.
-const SEGMENTS: usize = 2;
 
 /// The queued lines from which the reader yields to the writer. With fewer, there are more system calls;
 /// with more, a client with many requests at once waits for all responses, and then the server for the
@@ -44,9 +42,56 @@ pub(super) struct WriteQueue {
 
 #[derive(Debug, Default)]
 struct Queued {
-    lines: SegmentedBuf<Bytes>,
+    lines: Lines,
     /// The bytes of all unwritten lines, including those that are being written.
     bytes: usize,
+}
+
+/// Lines that are written together without being copied together.
+#[derive(Debug, Default)]
+struct Lines {
+    /// None of them is empty.
+    segments: VecDeque<Bytes>,
+    bytes: usize,
+    count: usize,
+}
+
+impl Lines {
+    fn push(&mut self, line: Bytes) {
+        self.count += 1;
+        for segment in [line, Bytes::from_static(b"\n")] {
+            self.bytes += segment.len();
+            self.segments.extend(Some(segment).filter(|segment| !segment.is_empty()));
+        }
+    }
+}
+
+impl Buf for Lines {
+    fn remaining(&self) -> usize {
+        self.bytes
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.segments.front().map_or(&[], |segment| segment)
+    }
+
+    fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let filled = slices.iter_mut().zip(&self.segments).map(|(slice, segment)| *slice = IoSlice::new(segment));
+        filled.count()
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        self.bytes -= count;
+        while let Some(first) = self.segments.front_mut().filter(|_| count > 0) {
+            let taken = count.min(first.len());
+            count -= taken;
+            if taken < first.len() {
+                first.advance(taken);
+            } else {
+                self.segments.pop_front();
+            }
+        }
+    }
 }
 
 impl WriteQueue {
@@ -60,7 +105,6 @@ impl WriteQueue {
         let is_first = !queued.lines.has_remaining();
         queued.bytes += line.len() + BYTES_PER_LINE;
         queued.lines.push(line);
-        queued.lines.push(Bytes::from_static(b"\n"));
         drop(queued);
         if is_first {
             self.pushed.notify_one();
@@ -74,7 +118,7 @@ impl WriteQueue {
             let written = self.written.notified();
             let (bytes, lines) = {
                 let queued = self.lock();
-                (queued.bytes, queued.lines.segments() / SEGMENTS)
+                (queued.bytes, queued.lines.count)
             };
             if lines >= LINES_PER_WRITE {
                 yield_once().await;
@@ -101,7 +145,7 @@ impl WriteQueue {
     }
 
     /// Waits for lines and takes all of them, with their size; `None` when the queue is closed and empty.
-    async fn take(&self) -> Option<(SegmentedBuf<Bytes>, usize)> {
+    async fn take(&self) -> Option<(Lines, usize)> {
         loop {
             {
                 let mut queued = self.lock();

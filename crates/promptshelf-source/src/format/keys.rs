@@ -1,5 +1,6 @@
 //! Tables of the keys in a prompt file. The parser, completion in editors and the JSON Schema all use the same tables.
 
+#[cfg(feature = "schema")]
 mod schema;
 
 /// The keys of a mapping.

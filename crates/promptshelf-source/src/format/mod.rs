@@ -18,7 +18,7 @@ pub(crate) mod foreign_folders;
 mod front_matter;
 mod gemini;
 mod github;
-mod icons;
+pub(crate) mod icons;
 pub(crate) mod keys;
 mod lenient;
 mod markdown;
@@ -36,12 +36,12 @@ pub(crate) mod yaml;
 
 pub use self::file_format::ForeignSyntax;
 pub(crate) use self::{
-    arguments::{KEYS as ARGUMENT, arguments},
+    arguments::arguments,
     draft::{BrokenDraft, Draft, GlobCompletion},
     file_format::Format,
     front_matter::KEYS as PROMPT,
     github::placeholders,
-    icons::{KEYS as ICON, icons},
+    icons::icons,
     markdown::{front_matter_range, parts},
     prompt_tests::GOLDEN,
     registry::keys,

@@ -6,17 +6,17 @@
 
 use std::collections::BTreeMap;
 
-use promptshelf_core::{Budget, MimeType, Policy, Role, invisible::InvisiblePolicy};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use promptshelf_core::{MimeType, Role, invisible::InvisiblePolicy};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny},
 };
 
-use super::Limits;
+#[cfg(feature = "schema")]
+use self::schemas::*;
 use crate::{
-    format::{ARGUMENT, ICON, access, arguments::INVISIBLE_POLICIES, keys::Holds},
-    settings::{AsWritten, Bounded, OneOrList, Tables, access_rules_schema},
+    format::arguments::INVISIBLE_POLICIES,
+    settings::{AsWritten, Bounded, OneOrList, Tables},
 };
 
 /// A number of bytes, files, messages or steps.
@@ -25,7 +25,8 @@ type Count = Bounded<1>;
 const ROLES: &[&str] = &["user", "assistant"];
 
 /// The settings of a library.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Sections {
     pub(super) server: Server,
@@ -35,14 +36,15 @@ pub(crate) struct Sections {
     /// Folders that resources and completion may read, by name.
     pub(super) roots: BTreeMap<String, AsWritten>,
     /// Access rules.
-    #[schemars(schema_with = "access_rules_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "access_rules_schema"))]
     access: IgnoredAny,
     /// Resources that clients can read and prompts can attach.
     pub(super) resources: Tables<Resource>,
 }
 
 /// The name and description of the server.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Server {
     /// The identifier.
@@ -58,70 +60,74 @@ pub(super) struct Server {
     /// Instructions for the model about the use of this server.
     pub(super) instructions: Option<AsWritten>,
     /// Icons.
-    #[schemars(schema_with = "icons_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "icons_schema"))]
     icons: IgnoredAny,
 }
 
 /// The pages and lifetime of lists.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct List {
     /// The number of prompts or resources on a page; many clients read only the first page.
-    #[schemars(extend("default" = Policy::default().page_size))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Policy::default().page_size)))]
     pub(super) page_size: Option<Count>,
     /// The seconds for which clients may reuse a list.
-    #[schemars(extend("default" = Policy::default().ttl.as_secs()))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Policy::default().ttl.as_secs())))]
     pub(super) ttl: Option<Bounded<0>>,
 }
 
 /// Limits on reading and rendering.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct LimitsSection {
     /// The largest library file, in bytes.
-    #[schemars(extend("default" = Limits::default().file_bytes))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Limits::default().file_bytes)))]
     pub(super) file_bytes: Option<Count>,
     /// The largest total size of all files, in bytes.
-    #[schemars(extend("default" = Limits::default().library_bytes))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Limits::default().library_bytes)))]
     pub(super) library_bytes: Option<Count>,
     /// The largest number of files.
-    #[schemars(extend("default" = Limits::default().files))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Limits::default().files)))]
     pub(super) files: Option<Count>,
     /// The largest resource that is read on request, in bytes.
-    #[schemars(extend("default" = Limits::default().resource_bytes))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Limits::default().resource_bytes)))]
     pub(super) resource_bytes: Option<Count>,
     /// The largest value of an argument, in bytes.
-    #[schemars(extend("default" = Policy::default().value_bytes))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Policy::default().value_bytes)))]
     pub(super) value_bytes: Option<Count>,
     /// The largest rendered text of a prompt, in bytes.
-    #[schemars(extend("default" = Budget::default().output_bytes))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Budget::default().output_bytes)))]
     pub(super) output_bytes: Option<Count>,
     /// The largest total size of a prompt's attachments, in bytes.
-    #[schemars(extend("default" = Budget::default().attachment_bytes))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Budget::default().attachment_bytes)))]
     pub(super) attachment_bytes: Option<Count>,
     /// The largest number of messages of a prompt.
-    #[schemars(extend("default" = Budget::default().messages))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Budget::default().messages)))]
     pub(super) messages: Option<Count>,
     /// The largest number of steps of the template engine.
-    #[schemars(extend("default" = Budget::default().fuel))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Budget::default().fuel)))]
     pub(super) fuel: Option<Count>,
     /// The largest depth of nested partials.
-    #[schemars(extend("default" = Budget::default().include_depth))]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = Budget::default().include_depth)))]
     pub(super) include_depth: Option<Count>,
 }
 
 /// Defaults for the arguments of all prompts.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Arguments {
     /// The policy for control, bidirectional and other invisible characters in values.
     #[serde(deserialize_with = "invisible")]
-    #[schemars(schema_with = "invisible_schema", extend("default" = InvisiblePolicy::default().as_str()))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "invisible_schema", extend("default" = InvisiblePolicy::default().as_str())))]
     pub(super) invisible: Option<InvisiblePolicy>,
 }
 
 /// A resource.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Resource {
     /// A URI; with `files`, a template for the URI of each file, with `{+path}`.
@@ -144,29 +150,30 @@ pub(super) struct Resource {
     pub(super) description: Option<AsWritten>,
     /// The MIME type; derived from the file by default.
     #[serde(deserialize_with = "mime_type")]
-    #[schemars(with = "AsWritten")]
+    #[cfg_attr(feature = "schema", schemars(with = "AsWritten"))]
     pub(super) mime_type: Option<MimeType>,
     /// Icons.
-    #[schemars(schema_with = "icons_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "icons_schema"))]
     icons: IgnoredAny,
     /// The callers that may use it; all by default.
-    #[schemars(schema_with = "requirements_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "requirements_schema"))]
     access: IgnoredAny,
     /// The intended audience.
     pub(super) audience: OneOrList<Audience>,
     /// The importance, from 0 (least) to 1 (required).
     #[serde(deserialize_with = "priority")]
-    #[schemars(with = "f64", range(min = 0.0, max = 1.0))]
+    #[cfg_attr(feature = "schema", schemars(with = "f64", range(min = 0.0, max = 1.0)))]
     pub(super) priority: Option<f64>,
     /// The variables of the URI template with constraints or completion.
-    #[schemars(schema_with = "variables_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "variables_schema"))]
     variables: IgnoredAny,
 }
 
 /// An `http:` or `https:` URL.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "AsWritten")]
-#[schemars(with = "AsWritten")]
+#[cfg_attr(feature = "schema", schemars(with = "AsWritten"))]
 pub(super) struct WebUrl(pub(super) String);
 
 impl TryFrom<AsWritten> for WebUrl {
@@ -186,16 +193,6 @@ pub(super) struct Audience(pub(super) Role);
 impl<'de> Deserialize<'de> for Audience {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Audience, D::Error> {
         word(deserializer, Role::parse, ROLES).map(Audience)
-    }
-}
-
-impl JsonSchema for Audience {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Audience".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        Holds::Word(ROLES).to_schema()
     }
 }
 
@@ -226,18 +223,40 @@ fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D
     }
 }
 
-fn invisible_schema(_: &mut SchemaGenerator) -> Schema {
-    Holds::Word(INVISIBLE_POLICIES).to_schema()
-}
+/// Schemas of values that are read by other types.
+#[cfg(feature = "schema")]
+mod schemas {
+    pub(super) use promptshelf_core::{Budget, Policy};
+    pub(super) use schemars::JsonSchema;
+    use schemars::{Schema, SchemaGenerator};
 
-fn icons_schema(_: &mut SchemaGenerator) -> Schema {
-    Holds::TextsOrTables(&ICON).to_schema()
-}
+    use super::{Audience, INVISIBLE_POLICIES, ROLES};
+    use crate::format::{access, arguments::KEYS as ARGUMENT, icons::KEYS as ICON, keys::Holds};
+    pub(super) use crate::{manifest::Limits, settings::access_rules_schema};
 
-fn requirements_schema(_: &mut SchemaGenerator) -> Schema {
-    Holds::Table(&access::REQUIREMENTS).to_schema()
-}
+    impl JsonSchema for Audience {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Audience".into()
+        }
 
-fn variables_schema(_: &mut SchemaGenerator) -> Schema {
-    Holds::ListOfTextsOrTables(&ARGUMENT).to_schema()
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            Holds::Word(ROLES).to_schema()
+        }
+    }
+
+    pub(super) fn invisible_schema(_: &mut SchemaGenerator) -> Schema {
+        Holds::Word(INVISIBLE_POLICIES).to_schema()
+    }
+
+    pub(super) fn icons_schema(_: &mut SchemaGenerator) -> Schema {
+        Holds::TextsOrTables(&ICON).to_schema()
+    }
+
+    pub(super) fn requirements_schema(_: &mut SchemaGenerator) -> Schema {
+        Holds::Table(&access::REQUIREMENTS).to_schema()
+    }
+
+    pub(super) fn variables_schema(_: &mut SchemaGenerator) -> Schema {
+        Holds::ListOfTextsOrTables(&ARGUMENT).to_schema()
+    }
 }

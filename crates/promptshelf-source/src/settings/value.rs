@@ -1,7 +1,10 @@
 //! Types for values of settings: bounded numbers, text that need not be quoted, and lists.
 
-use std::{borrow::Cow, fmt};
+#[cfg(feature = "schema")]
+use std::borrow::Cow;
+use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize,
@@ -91,6 +94,7 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX>
     }
 }
 
+#[cfg(feature = "schema")]
 impl<const MIN: u64, const MAX: u64> JsonSchema for Bounded<MIN, MAX> {
     fn schema_name() -> Cow<'static, str> {
         format!("From{MIN}To{MAX}").into()
@@ -112,6 +116,7 @@ impl<const MIN: u64, const MAX: u64> JsonSchema for Bounded<MIN, MAX> {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 pub struct AsWritten(pub String);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for AsWritten {
     fn schema_name() -> Cow<'static, str> {
         AS_WRITTEN.into()
@@ -136,6 +141,7 @@ impl<T> Default for OneOrList<T> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: JsonSchema> JsonSchema for OneOrList<T> {
     fn schema_name() -> Cow<'static, str> {
         format!("{ONE_OR_LIST}Of{}", T::schema_name()).into()
@@ -161,6 +167,7 @@ impl<T> Default for Tables<T> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: JsonSchema> JsonSchema for Tables<T> {
     fn schema_name() -> Cow<'static, str> {
         format!("{TABLES}Of{}", T::schema_name()).into()

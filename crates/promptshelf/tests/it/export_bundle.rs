@@ -33,16 +33,17 @@ fn export(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String) {
 #[track_caller]
 fn assert_valid(schema: &str, document: &Value) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/schemas");
-    let validator = jsonschema::options()
-        .should_validate_formats(true)
-        .build(&json_of(&folder.join(schema)))
-        .expect("a valid schema");
-    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
+    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+    compiler.enable_format_assertions();
+    compiler.add_resource(schema, json_of(&folder.join(schema))).expect("a schema");
+    let index = compiler.compile(schema, &mut schemas).expect("a valid schema");
+    if let Err(error) = schemas.validate(document, index) {
+        panic!("{error:#}");
+    }
     // A schema that accepts everything would prove nothing.
     let mut broken = document.clone();
     broken["version"] = json!(1);
-    assert!(!validator.is_valid(&broken));
+    assert!(schemas.validate(&broken, index).is_err());
 }
 
 fn json_of(path: &Path) -> Value {
