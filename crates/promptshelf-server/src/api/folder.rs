@@ -48,7 +48,8 @@ const GOLDEN: &str = ".golden.md";
 /// Editing of the served folder, mounted at `/api/v1/folder` by [`Options::folder`](crate::http::Options::folder).
 ///
 /// With sign-in, reading takes the scope `library:read`, and changes `library:publish`, because they are served at once.
-/// Reading and changing `promptshelf.toml` takes `library:admin`. Without sign-in every caller who reaches the server may
+/// Reading and changing `promptshelf.toml` takes `library:admin`, and so do changes of prompts in the folders of other
+/// programs, such as `.claude/commands`. Without sign-in every caller who reaches the server may
 /// change every file.
 #[derive(Clone)]
 pub struct FolderApi {
@@ -100,6 +101,12 @@ impl fmt::Debug for FolderApi {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Change,
+}
+
 #[derive(Clone)]
 pub(super) struct FolderState {
     api: FolderApi,
@@ -121,14 +128,15 @@ impl FolderState {
         spawn_blocking(move || work(&folder)).await.map_err(|_| Problem::internal())?.map_err(Problem::from)
     }
 
-    async fn admit_path(&self, operation: &Operation, path: &str) -> Result<(), Problem> {
+    async fn admit_path(&self, operation: &Operation, path: &str, access: Access) -> Result<(), Problem> {
         if operation.has(Scope::Admin) {
             return Ok(());
         }
         let path = path.to_owned();
-        match self.with_files(move |folder| Ok(is_manifest(folder, &path))).await? {
-            true => operation.require(&[Scope::Admin]),
-            false => Ok(()),
+        if self.with_files(move |folder| Ok(is_for_administrators(folder, &path, access))).await? {
+            operation.require(&[Scope::Admin])
+        } else {
+            Ok(())
         }
     }
 
@@ -210,7 +218,7 @@ async fn read_in_folder(
     let mut operation = state.begin(caller, "api/folder/file", Scope::Read)?;
     operation.note("path", &path);
     let answer = async {
-        state.admit_path(&operation, &path).await?;
+        state.admit_path(&operation, &path, Access::Read).await?;
         let bytes = state.with_files(move |folder| folder.read(&path)).await?;
         let tag = Tag::of(&bytes);
         let kind = match std::str::from_utf8(&bytes) {
@@ -255,7 +263,7 @@ async fn write_in_folder(
     operation.note("path", &path);
     let answer = async {
         require_origin(request.headers())?;
-        state.admit_path(&operation, &path).await?;
+        state.admit_path(&operation, &path, Access::Change).await?;
         let is_new = etag::is_creation(request.headers())?;
         let expected = if is_new { Vec::new() } else { etag::expected(request.headers())? };
         let body: WriteBody = request.json(&state.endpoint).await?;
@@ -289,7 +297,7 @@ async fn delete_in_folder(
     operation.note("path", &path);
     let answer = async {
         require_origin(&headers)?;
-        state.admit_path(&operation, &path).await?;
+        state.admit_path(&operation, &path, Access::Change).await?;
         let expected = etag::expected(&headers)?;
         state.with_files(move |folder| folder.delete(&path, |now| is_one_of(&expected, now))).await?;
         state.reload().await;
@@ -335,12 +343,12 @@ async fn rename_in_folder(
         operation.note("path", &from);
         operation.note("to", &to);
         for path in [&from, &to] {
-            state.admit_path(&operation, path).await?;
+            state.admit_path(&operation, path, Access::Change).await?;
         }
         let (api, caller) = (state.api.clone(), operation.caller().clone());
-        let may_change_manifest = operation.has(Scope::Admin);
+        let is_administrator = operation.has(Scope::Admin);
         let work =
-            move || api.analyze(|analyzer| renamed(&api.folder, analyzer, (&from, &to), digest, may_change_manifest));
+            move || api.analyze(|analyzer| renamed(&api.folder, analyzer, (&from, &to), digest, is_administrator));
         // A task of its own: a rename that has begun is completed.
         let renamed = tokio::spawn(async move { in_pool(&caller, work).await }).await;
         let renamed = renamed.map_err(|_| Problem::internal())??.map_err(Problem::from)?;
@@ -356,7 +364,7 @@ fn renamed(
     analyzer: &mut Analyzer,
     (from, to): (&str, &str),
     digest: Digest,
-    may_change_manifest: bool,
+    is_administrator: bool,
 ) -> Result<RenamedFile, EditError> {
     // A library that cannot be analysed has no prompts to refer to.
     let mut name_of = |path: &str| {
@@ -372,7 +380,7 @@ fn renamed(
             continue;
         };
         let Some(edited) = renaming.edited(&path, &text) else { continue };
-        let is_permitted = may_change_manifest || !is_manifest(folder, &path);
+        let is_permitted = is_administrator || !is_for_administrators(folder, &path, Access::Change);
         match is_permitted && folder.replace(&path, edited.as_bytes(), |now| now == text.as_bytes()).is_ok() {
             true => changed.push(path),
             false => left.push(path),
@@ -396,7 +404,7 @@ async fn analyze_folder(
         operation.note("path", question.path());
         // Unsaved settings could raise the limits of a preview.
         for path in question.paths() {
-            state.admit_path(&operation, path).await?;
+            state.admit_path(&operation, path, Access::Read).await?;
         }
         let api = state.api.clone();
         let result = in_pool(operation.caller(), move || {
@@ -417,10 +425,12 @@ fn golden_files(folder: &EditableFolder, prompt: &Prompt) -> MemoryTree {
     paths.filter_map(|path| Some((path.clone(), MemoryFile::new(folder.read(&path).ok()?)))).collect()
 }
 
-/// Whether a path leads to the library's settings. Also on a file system that ignores case.
-fn is_manifest(folder: &EditableFolder, path: &str) -> bool {
-    let leads = folder.canonical(path).is_ok_and(|canonical| canonical.eq_ignore_ascii_case(MANIFEST));
-    leads || path.eq_ignore_ascii_case(MANIFEST)
+/// Whether a path leads to the library's settings, also on a file system that ignores case, or a change is one of a
+/// prompt that another program obeys too, in its hidden folder.
+fn is_for_administrators(folder: &EditableFolder, path: &str, access: Access) -> bool {
+    let is_restricted =
+        |path: &str| path.eq_ignore_ascii_case(MANIFEST) || (access == Access::Change && path.starts_with('.'));
+    path.eq_ignore_ascii_case(MANIFEST) || folder.canonical(path).is_ok_and(|canonical| is_restricted(&canonical))
 }
 
 /// Refuses a change without `Origin`. Every browser sends it, and the host check has compared it: a request without it
@@ -441,9 +451,11 @@ impl From<EditError> for Problem {
     fn from(error: EditError) -> Problem {
         let detail = error.to_string();
         match error {
-            EditError::InvalidPath(_) | EditError::Outside | EditError::NotAFile | EditError::Link => {
-                Problem::invalid(format!("The path is refused: {detail}"))
-            }
+            EditError::InvalidPath(_)
+            | EditError::Outside
+            | EditError::Obeyed
+            | EditError::NotAFile
+            | EditError::Link => Problem::invalid(format!("The path is refused: {detail}")),
             EditError::NotFound => Problem::not_found("The file"),
             EditError::Exists | EditError::SameIgnoringCase { .. } => Problem::exists(detail),
             EditError::Changed { present } => {
