@@ -397,6 +397,9 @@ pub struct Proposal {
     pub message: String,
     /// Its author.
     pub author: String,
+    /// Who created the token of its author, if that is one of the store. They count as the author: they have the token.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub creators: Vec<String>,
     /// Its state.
     pub state: ProposalState,
     /// The digest of the changes. A review is of exactly these changes.
@@ -431,10 +434,11 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Returns whether a name is that of the author: case and Unicode's compatible forms do not count.
+    /// Returns whether a name is that of the author, or of a creator of the author's token: case and Unicode's compatible
+    /// forms do not count.
     #[must_use]
     pub fn is_by(&self, name: &str) -> bool {
-        same_name(&self.author, name)
+        std::iter::once(&self.author).chain(&self.creators).any(|own| same_name(own, name))
     }
 
     /// Returns the missing conditions that an actor cannot do without: one who may administer needs no confirmation of
