@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use axum::{extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{Catalog, Prompt};
 use promptshelf_source::MemoryTree;
-use promptshelf_store::{ChannelName, Standing};
+use promptshelf_store::{ChannelName, Digest, Standing};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -55,6 +55,8 @@ pub(super) struct BrowseQuery {
 pub(super) struct Browsed {
     /// The revision.
     revision: u64,
+    /// Its digest, by which a client notices that two pages are not of one revision.
+    digest: Option<Digest>,
     /// The number of all files that match.
     total: usize,
     /// By path.
@@ -140,10 +142,10 @@ pub(super) async fn browse(
             return Err(Problem::invalid(format!("The text is too long: at most {MAX_SEARCH} bytes are searched for")));
         }
         let side = opened(&state, &operation, &RevisionSide { channel, revision: query.revision }).await?;
-        let revision = side.name.revision.unwrap_or_default();
+        let (revision, digest) = (side.name.revision.unwrap_or_default(), side.name.digest);
         let found = in_pool(operation.caller(), move || {
             let catalog = side.opened.preview.as_ref().map(super::super::preview::TreePreview::catalog);
-            search(&side.opened.tree, catalog.as_deref(), &query, limit, revision)
+            search(&side.opened.tree, catalog.as_deref(), &query, limit, (revision, digest))
         });
         let mut found = found.await?;
         let prompts = || found.files.iter().flat_map(|file| &file.prompts);
@@ -162,7 +164,13 @@ pub(super) async fn browse(
 /// The words by which prompts are grouped: tags, owners and collections.
 const FACETS: [fn(&Prompt) -> &[String]; 3] = [Prompt::tags, Prompt::owners, Prompt::collections];
 
-fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, limit: usize, revision: u64) -> Browsed {
+fn search(
+    tree: &MemoryTree,
+    catalog: Option<&Catalog>,
+    query: &BrowseQuery,
+    limit: usize,
+    (revision, digest): (u64, Option<Digest>),
+) -> Browsed {
     let mut prompts: BTreeMap<&str, Vec<&Prompt>> = BTreeMap::new();
     for prompt in catalog.iter().flat_map(|catalog| catalog.prompts().iter()) {
         prompts.entry(prompt.source().path.as_str()).or_default().push(prompt);
@@ -231,7 +239,7 @@ fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, lim
         found.truncate(MAX_GROUPS);
         found
     });
-    Browsed { revision, total, files, next, folders, tags, owners, collections }
+    Browsed { revision, digest, total, files, next, folders, tags, owners, collections }
 }
 
 fn names(prompt: &Prompt, text: &str) -> bool {

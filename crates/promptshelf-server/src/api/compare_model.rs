@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use promptshelf_store::{ChannelName, CheckSummary, FileChange, PromptChangeKind};
+use promptshelf_store::{ChannelName, CheckSummary, Digest, FileChange, PromptChangeKind};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -130,6 +130,8 @@ pub(super) struct SideName {
     pub(super) channel: ChannelName,
     /// The revision; null for changes that are not published.
     pub(super) revision: Option<u64>,
+    /// The digest of the revision: two revisions with one number differ in it.
+    pub(super) digest: Option<Digest>,
     /// The channel whose files the new contents are read from; null if they are in no revision.
     pub(super) source: Option<ChannelName>,
     /// The revision of that channel.

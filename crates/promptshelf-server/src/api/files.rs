@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use promptshelf_store::{ChannelName, FileChange, FileEntry, Served};
+use promptshelf_store::{ChannelName, Digest, FileChange, FileEntry, Served};
 
 use super::{
     etag::{self, Tag},
@@ -89,34 +89,34 @@ pub(super) async fn get_diff(
         let limit = page_size(query.limit)?;
         let other = query.to_channel.as_ref().unwrap_or(&channel);
         operation.require_channel(other)?;
-        let (from, left, served_left) = at(&state, &channel, Some(query.from)).await?;
-        let (to, right, served_right) = at(&state, other, query.to).await?;
+        let ((from, from_digest), left, served_left) = at(&state, &channel, Some(query.from)).await?;
+        let ((to, to_digest), right, served_right) = at(&state, other, query.to).await?;
         let files = changed_files(left, right);
         let (files, next) = page(files, query.after.as_deref(), limit, |file: &FileChange| &file.path);
         let prompts = changed_prompts(served_left, served_right);
-        etag::json(&headers, &Diff { from, to, files, next, prompts })
+        etag::json(&headers, &Diff { from, from_digest, to, to_digest, files, next, prompts })
     }
     .await;
     Ok(operation.end(answer))
 }
 
-/// One side of a comparison: the number of the revision, its files and its prompts.
+/// One side of a comparison: the number and the digest of the revision, its files and its prompts.
 async fn at(
     state: &ApiState,
     channel: &ChannelName,
     revision: Option<u64>,
-) -> Result<(u64, Vec<FileEntry>, Vec<Served>), Problem> {
+) -> Result<((u64, Option<Digest>), Vec<FileEntry>, Vec<Served>), Problem> {
     let store = state.store().await?;
     if revision == Some(0) {
         store.channel(channel).await?;
-        return Ok((0, Vec::new(), Vec::new()));
+        return Ok(((0, None), Vec::new(), Vec::new()));
     }
     let (head, files) = store.files(channel, revision).await?;
     if head.revision == 0 {
-        return Ok((0, files, Vec::new()));
+        return Ok(((0, None), files, Vec::new()));
     }
     let served = store.served(channel, head.revision).await?;
-    Ok((head.revision, files, served))
+    Ok(((head.revision, head.digest), files, served))
 }
 
 fn changed_files(left: Vec<FileEntry>, right: Vec<FileEntry>) -> Vec<FileChange> {
@@ -143,7 +143,8 @@ fn changed_prompts(left: Vec<Served>, right: Vec<Served>) -> Vec<PromptDiff> {
     sides.into_values().filter(|prompt| prompt.from != prompt.to).collect()
 }
 
-/// Cuts a page out of sorted items, and returns the key of its last item unless it is the last page.
+/// Cuts a page out of sorted items, and returns the key of its last item unless it is the last page. The key is a place in
+/// the order and names no revision: every page has the digest of its revision.
 pub(super) fn page<T>(
     items: Vec<T>,
     after: Option<&str>,

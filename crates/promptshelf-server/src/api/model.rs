@@ -276,8 +276,12 @@ pub(super) struct Tree {
 pub(super) struct Diff {
     /// The revision on the left.
     pub(super) from: u64,
+    /// Its digest, by which a client notices that two pages are not of the same revisions.
+    pub(super) from_digest: Option<Digest>,
     /// The revision on the right.
     pub(super) to: u64,
+    /// Its digest.
+    pub(super) to_digest: Option<Digest>,
     /// The files that differ, by path.
     pub(super) files: Vec<FileChange>,
     /// The value of `after` for the next page; null on the last one.

@@ -101,7 +101,7 @@ async fn must_propose(state: &ApiState, operation: &Operation, channel: &Channel
 }
 
 fn unpublished(channel: &ChannelName) -> SideName {
-    SideName { channel: channel.clone(), revision: None, source: None, source_revision: None }
+    SideName { channel: channel.clone(), revision: None, digest: None, source: None, source_revision: None }
 }
 
 struct Sides<'s> {
@@ -140,23 +140,24 @@ impl Sides<'_> {
     }
 
     async fn revision(&self, channel: &ChannelName, number: u64) -> Result<Side, Problem> {
-        let name = SideName {
+        let head = self.head(channel, number).await?;
+        let name = |digest| SideName {
             channel: channel.clone(),
             revision: Some(number),
+            digest,
             source: Some(channel.clone()),
             source_revision: Some(number),
         };
-        let key = Key::Revision(channel.clone(), self.head(channel, number).await?);
+        let key = Key::Revision(channel.clone(), head.clone());
         if let Some(opened) = self.state.api.known(&key) {
-            return Ok(Side { name, opened });
+            return Ok(Side { name: name(head.digest), opened });
         }
-        let (key, tree) = match number {
-            0 => (key, MemoryTree::default()),
-            number => {
-                let (head, tree) = self.store.tree(channel, Some(number)).await?;
-                (Key::Revision(channel.clone(), head), tree)
-            }
+        let (head, tree) = match number {
+            0 => (head, MemoryTree::default()),
+            number => self.store.tree(channel, Some(number)).await?,
         };
+        let name = name(head.digest);
+        let key = Key::Revision(channel.clone(), head);
         Ok(Side { name, opened: self.state.api.open(&self.caller, Some(key), tree).await? })
     }
 
