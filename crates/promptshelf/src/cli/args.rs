@@ -396,16 +396,6 @@ mod tests {
         CommandLine::command().debug_assert();
     }
 
-    // req: S-94
-    #[test]
-    fn password_of_a_database_is_found() {
-        assert_eq!(password("postgres://ada:secret@host/db"), Some("secret"));
-        assert_eq!(password("--store=postgresql://ada:p@ss:w@host/db#x"), Some("p@ss:w"));
-        for word in ["postgres://ada@host/db", "postgres://host/db", "sqlite:a:b@c", "ada:secret@host", ""] {
-            assert_eq!(password(word), None, "{word}");
-        }
-    }
-
     #[test]
     fn help_texts_fit_80_columns() {
         const TERMINAL_COLUMNS: usize = 80;

@@ -172,7 +172,7 @@ fn mask(word: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    // req: S-327
+    // req: S-94, S-327
     #[test]
     fn addresses_with_passwords_are_not_repeated() {
         for address in [
