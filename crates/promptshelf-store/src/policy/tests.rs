@@ -22,7 +22,6 @@ fn proposal(effects: Vec<Effect>, reviews: &[(&str, &[&str])]) -> Proposal {
         kind: RevisionKind::Publish,
         message: "m".to_owned(),
         author: "ada".to_owned(),
-        creators: Vec::new(),
         state: ProposalState::Open,
         digest,
         at: Timestamp::UNIX_EPOCH,
