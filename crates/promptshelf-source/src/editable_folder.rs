@@ -17,9 +17,10 @@ use crate::{
     confined_dir::ConfinedDir,
     file_access::{FileBytes, FileError},
     file_role::MANIFEST,
+    format::foreign_folders,
     pipeline::{WalkOptions, walk},
     tree::Tree,
-    tree_path::{InvalidTreePath, check_tree_path},
+    tree_path::{InvalidTreePath, check_tree_path, is_obeyed_by_programs},
 };
 
 /// The largest file that is read or written, in bytes.
@@ -97,6 +98,8 @@ pub enum EditError {
     NotAFile,
     /// The path leads out of the folder.
     Outside,
+    /// Other programs obey the file, and it is no prompt: see [`is_obeyed_by_programs`].
+    Obeyed,
     /// The file is larger than 16 MiB.
     TooLarge {
         /// The size in bytes.
@@ -119,6 +122,9 @@ impl fmt::Display for EditError {
             EditError::Link => f.write_str("the file is a symbolic link: change the file that it leads to"),
             EditError::NotAFile => f.write_str("the path is not that of a regular file"),
             EditError::Outside => f.write_str("the path leads out of the library"),
+            EditError::Obeyed => f.write_str(
+                "programs such as agents and editors obey this file, and it is no prompt: change it on the machine itself",
+            ),
             EditError::TooLarge { bytes } => write!(f, "the file has {bytes} bytes; the limit is {MAX_FILE_BYTES}"),
             EditError::Io(error) => write!(f, "the system refused it: {error}"),
         }
@@ -327,6 +333,19 @@ impl EditableFolder {
         Ok(canonical)
     }
 
+    /// Refuses a file that instructs other programs without being a prompt, in a library that may itself be the folder of
+    /// such a program.
+    fn refuse_obeyed(&self, canonical: &str) -> Result<(), EditError> {
+        let home = foreign_folders::home(&self.folder);
+        let is_prompt = |path: &str| path.starts_with('.') && check_tree_path(path).is_ok();
+        let is_obeyed = if foreign_folders::is_ancestor_of_foreign_folder(home) {
+            canonical != MANIFEST && !is_prompt(&format!("{home}/{canonical}"))
+        } else {
+            is_obeyed_by_programs(canonical) && !is_prompt(canonical)
+        };
+        if is_obeyed { Err(EditError::Obeyed) } else { Ok(()) }
+    }
+
     fn expected(
         &self,
         path: &str,
@@ -342,7 +361,7 @@ impl EditableFolder {
 
     fn place<'p>(&self, path: &'p str, is_new: bool) -> Result<Place<'p>, EditError> {
         // Before anything is created.
-        self.canonical(path)?;
+        self.refuse_obeyed(&self.canonical(path)?)?;
         let root = self.root()?;
         let Some((parent, name)) = path.rsplit_once('/') else {
             return Ok(Place { folder: root.dir().try_clone()?, name: path });
@@ -405,5 +424,28 @@ impl Place<'_> {
             self.folder.remove_file(from).ok();
         }
         Ok(moved?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A library in the folder of another program has the settings of that program next to its prompts.
+    #[test]
+    fn settings_of_the_program_around_a_library_are_not_changed() {
+        let around = tempfile::tempdir().expect("a folder");
+        let folder = around.path().join(".claude");
+        fs::create_dir_all(folder.join("commands")).expect("created");
+        let files = EditableFolder::open(&folder).expect("a folder");
+        for path in ["settings.json", "settings.local.json", "agents/a.md", "commands/run.sh", "hooks/a.py", "a.md"] {
+            assert!(matches!(files.create(path, b"x"), Err(EditError::Obeyed)), "{path}");
+        }
+        for path in ["commands/a.md", "skills/team/SKILL.md", MANIFEST] {
+            files.create(path, b"x").expect("created");
+        }
+        let files = EditableFolder::open(folder.join("commands")).expect("a folder");
+        files.create("b.md", b"x").expect("created");
+        assert!(matches!(files.create("CLAUDE.md", b"x"), Err(EditError::Obeyed)));
     }
 }

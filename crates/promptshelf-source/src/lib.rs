@@ -68,7 +68,7 @@ pub use set::{
     Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus, wait_for,
 };
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
-pub use tree_path::{InvalidTreePath, check_file_path, check_tree_path, is_library_file};
+pub use tree_path::{InvalidTreePath, check_file_path, check_tree_path, is_library_file, is_obeyed_by_programs};
 pub use tree_source::TreeSource;
 
 #[cfg(doctest)]

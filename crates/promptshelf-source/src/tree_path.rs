@@ -114,6 +114,53 @@ pub fn is_library_file(path: &str) -> bool {
             && (!file_role::is_ignored(path, false) || is_golden(path) || is_skill_record(path)))
 }
 
+/// Files outside of hidden folders that programs read as instructions or settings when the folder is opened, in small
+/// letters.
+const OBEYED_FILES: &[&str] = &[
+    "agent.md",
+    "agents.md",
+    "agents.override.md",
+    "claude.md",
+    "claude.local.md",
+    "copilot-instructions.md",
+    "crush.json",
+    "crush.md",
+    "gemini-extension.json",
+    "gemini.md",
+    "hooks.json",
+    "marketplace.json",
+    "mcp.json",
+    "opencode.json",
+    "opencode.jsonc",
+    "plugin.json",
+    "qwen-extension.json",
+    "qwen.md",
+    "replit.md",
+    "warp.md",
+];
+
+/// A file of VS Code that has settings, tasks and commands of a folder.
+const WORKSPACE: &str = ".code-workspace";
+
+/// Whether other programs obey the file at a path: they read it as instructions, settings or commands when the folder
+/// around it is opened. Authors of a library write prompts; such a file would be read by an agent or an editor of whoever
+/// has the folder. All hidden files count. The path is not checked.
+///
+/// ```
+/// use promptshelf_source::is_obeyed_by_programs;
+///
+/// for path in ["CLAUDE.md", "sub/agents.md", ".claude/settings.json", ".vscode/tasks.json", ".mcp.json"] {
+///     assert!(is_obeyed_by_programs(path), "{path}");
+/// }
+/// assert!(!is_obeyed_by_programs("git/commit.md") && !is_obeyed_by_programs("claude/notes.md"));
+/// ```
+#[must_use]
+pub fn is_obeyed_by_programs(path: &str) -> bool {
+    // Some file systems compare names without regard to case, `ſ` and `s` included.
+    let name = path.rsplit('/').next().unwrap_or(path).nfkc().collect::<String>().to_uppercase().to_lowercase();
+    path.split('/').any(|part| part.starts_with('.')) || OBEYED_FILES.contains(&&*name) || name.ends_with(WORKSPACE)
+}
+
 /// Whether the file at a path marks the folder around it as a skill that `sync` wrote.
 fn is_skill_record(path: &str) -> bool {
     path.rsplit_once('/').is_some_and(|(_, name)| name == SKILL_RECORD)

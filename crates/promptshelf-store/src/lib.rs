@@ -75,7 +75,7 @@ pub use rollout::{GroupCounts, RolloutCounts, RolloutPlan, RolloutProgress, Roll
 pub use rollout_report::{RolloutChange, RolloutChangeKind, RolloutReport, RolloutStep};
 pub use standing::{PromptStanding, Standing, StandingQuery, Standings};
 pub use store::Store;
-pub use tokens::{NewToken, TokenInfo, TokenState};
+pub use tokens::{NewToken, TOKEN_CALLER, TokenInfo, TokenState};
 pub use usage::UsageQuery;
 pub use verify::{Misfit, VerifiedChannel};
 pub use webhook::{DeadLetter, Delivery, DeliveryAttempt, Webhook, WebhookEvent, WebhookQueue};

@@ -397,6 +397,9 @@ pub struct Proposal {
     pub message: String,
     /// Its author.
     pub author: String,
+    /// Who created the token of its author, if that is one of the store. They count as the author: they have the token.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub creators: Vec<String>,
     /// Its state.
     pub state: ProposalState,
     /// The digest of the changes. A review is of exactly these changes.
@@ -431,10 +434,11 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Returns whether a name is that of the author: case and Unicode's compatible forms do not count.
+    /// Returns whether a name is that of the author, or of a creator of the author's token: case and Unicode's compatible
+    /// forms do not count.
     #[must_use]
     pub fn is_by(&self, name: &str) -> bool {
-        same_name(&self.author, name)
+        std::iter::once(&self.author).chain(&self.creators).any(|own| same_name(own, name))
     }
 
     /// Returns the missing conditions that an actor cannot do without: one who may administer needs no confirmation of
@@ -515,19 +519,15 @@ pub struct Actor {
 }
 
 /// A review of a proposal, to store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ReviewBody))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewReview {
     /// The judgement.
     pub verdict: Verdict,
     /// The digest of the changes that the reviewer has read.
     pub digest: Digest,
     /// The reviewer's words.
-    #[serde(default)]
     pub note: String,
     /// The names of the effects that an approval confirms.
-    #[serde(default)]
     pub confirmed: Vec<String>,
 }
 
@@ -572,9 +572,7 @@ pub struct Publish {
 }
 
 /// The outcome of a publish, an approval, a promotion or a rollback.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Outcome))]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The proposal as it is now. Its `id` is 0 after a dry run.
     pub proposal: Proposal,
@@ -584,8 +582,6 @@ pub struct Published {
     /// did not run.
     pub findings: Vec<String>,
     /// After a promotion: the prompts that stay different from those of the source, or that it does not have.
-    #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub kept: Vec<String>,
 }
 

@@ -117,7 +117,12 @@ pub(crate) fn may_review(
     }
     let is_own = proposal.is_by(&actor.name);
     if is_own && policy.four_eyes {
-        let reason = Reason::new("own-proposal", "authors cannot approve their own proposals");
+        let text = if proposal.creators.is_empty() {
+            "authors cannot approve their own proposals".to_owned()
+        } else {
+            format!("who created the token of {} cannot approve its proposals", proposal.author)
+        };
+        let reason = Reason::new("own-proposal", text);
         return Err(StoreError::policy(vec![reason]));
     }
     for name in &new.confirmed {
@@ -180,8 +185,8 @@ pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -
     let needed =
         (policy.approvals.max(u32::from(policy.four_eyes)) as usize).saturating_sub(approvers(policy, proposal).len());
     if needed > 0 {
-        let who =
-            if policy.four_eyes { format!(" by reviewers other than {}", proposal.author) } else { String::new() };
+        let own = || [&[proposal.author.clone()], &proposal.creators[..]].concat().join(", ");
+        let who = if policy.four_eyes { format!(" by reviewers other than {}", own()) } else { String::new() };
         let text = format!("{needed} more {} needed{who}", if needed == 1 { "approval is" } else { "approvals are" });
         let reason = Reason::new(if policy.four_eyes { "approvals-by-others" } else { "approvals" }, text);
         lacks.push(reason.with("n", needed).with("author", &proposal.author));
@@ -268,7 +273,7 @@ fn counting<'p>(policy: &Policy, proposal: &'p Proposal) -> impl Iterator<Item =
     proposal.reviews.iter().filter(move |review| {
         review.verdict == Verdict::Approve
             && review.digest == proposal.digest
-            && !(four_eyes && same_name(&review.reviewer, &proposal.author))
+            && !(four_eyes && proposal.is_by(&review.reviewer))
     })
 }
 

@@ -345,6 +345,7 @@ fn proposed(draft: &Draft, changes: &[Replacement], checked: &Checked) -> Propos
         kind: draft.kind,
         message: draft.message.clone(),
         author: draft.author.clone(),
+        creators: Vec::new(),
         state: ProposalState::Open,
         digest: proposal::digest(changes),
         at: jiff::Timestamp::now(),

@@ -1,11 +1,13 @@
 //! Tokens for the sign-in of all servers that use the store. Only their digests are stored.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     StoreError,
-    database::{Mode, Row, Transaction, json},
+    database::{Mode, Row, Transaction, Value, json, list},
     hints::{ALL_TOKENS, ChangeHints},
     input,
     model::{Actor, Digest},
@@ -17,6 +19,10 @@ const MAX_TOKENS: u64 = 10_000;
 const MAX_NAMES: usize = 50;
 
 const COLUMNS: &str = "id, name, scopes, roles, created, creator, expires, revoked, revoker, used";
+
+/// The beginning of the name of a caller with a token of the store. A name of the sign-in cannot be taken with one: rules
+/// of access and four eyes compare names.
+pub const TOKEN_CALLER: &str = "token/";
 
 /// A token that is about to be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,7 +216,7 @@ async fn create(
         json(&new.scopes)?.into(),
         json(&new.roles)?.into(),
         actor.name.as_str().into(),
-        crate::database::Value::Int(new.expires.map(Timestamp::as_microsecond)),
+        Value::Int(new.expires.map(Timestamp::as_microsecond)),
     ];
     let row = transaction.row(sql, values).await?.ok_or_else(|| StoreError::not_found("the new token"))?;
     transaction.notify(ALL_TOKENS).await?;
@@ -224,6 +230,46 @@ async fn revoke(transaction: &mut Transaction, id: u64, actor: &Actor) -> Result
     transaction.notify(ALL_TOKENS).await?;
     let row = transaction.row(format!("SELECT {COLUMNS} FROM ps_token WHERE id = $1"), vec![id.into()]).await?;
     token(&row.ok_or_else(|| StoreError::not_found(format!("token {id}")))?)
+}
+
+/// The creators of tokens by the name of their caller.
+type Creators = BTreeMap<String, BTreeSet<String>>;
+
+/// Returns who created the tokens of callers, and the tokens of those. A name can have had several tokens.
+pub(crate) async fn creators(transaction: &mut Transaction, callers: BTreeSet<String>) -> Result<Creators, StoreError> {
+    let mut creators = Creators::new();
+    let mut next = callers;
+    loop {
+        let names = next.iter().filter(|caller| !creators.contains_key(*caller));
+        let names: Vec<Value> = names.filter_map(|caller| Some(caller.strip_prefix(TOKEN_CALLER)?.into())).collect();
+        if names.is_empty() {
+            return Ok(creators);
+        }
+        let sql = format!("SELECT name, creator FROM ps_token WHERE name IN {}", list(0, names.len()));
+        for caller in std::mem::take(&mut next) {
+            creators.entry(caller).or_default();
+        }
+        for row in transaction.rows(sql, names).await? {
+            let (name, creator) = (row.text(0)?, row.text(1)?);
+            next.insert(creator.clone());
+            creators.entry(format!("{TOKEN_CALLER}{name}")).or_default().insert(creator);
+        }
+    }
+}
+
+/// Returns everyone behind a caller: who created the caller's token, who created the token of that one, and so on.
+pub(crate) fn behind(creators: &Creators, caller: &str) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    let mut waiting = vec![caller];
+    while let Some(caller) = waiting.pop() {
+        for creator in creators.get(caller).into_iter().flatten() {
+            if found.insert(creator.clone()) {
+                waiting.push(creator);
+            }
+        }
+    }
+    found.remove(caller);
+    found.into_iter().collect()
 }
 
 async fn state(transaction: &mut Transaction) -> Result<TokenState, StoreError> {

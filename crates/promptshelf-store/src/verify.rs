@@ -72,7 +72,10 @@ async fn misfit(transaction: &mut Transaction, channel: &Channel) -> Result<Opti
         if link.number != next {
             first = found(next, "it is missing");
         } else if link.stored.digest.is_none() {
-            first = found(next, "it has no digest: a program of an earlier release wrote it");
+            first = found(
+                next,
+                "it has no digest yet: a program of an earlier release wrote it; `store migrate` or the next publish adds it",
+            );
         } else if link.stored.tree != link.expected.tree {
             first = found(next, "its files are not those that were published");
         } else if link.stored.parent != link.expected.parent {

@@ -9,6 +9,12 @@
 
 use std::fmt;
 
+use promptshelf_core::SourceText;
+use promptshelf_source::{
+    is_obeyed_by_programs,
+    syntax::{self, Node, Notes, Value},
+};
+
 use super::ExportFormat;
 
 const MAX_SHOWN: usize = 80;
@@ -90,22 +96,63 @@ pub fn active_parts(format: ExportFormat, text: &str) -> Vec<ActivePart> {
     parts
 }
 
-/// Returns the keys of a skill's front matter that permit or start something, and the parts of its text that programs
-/// run.
+/// Returns the keys of a skill's front matter that permit or start something, the parts of its text that programs run, and
+/// files that other programs obey. `path` is that of a file below the folder of the skill.
 #[must_use]
 pub fn active_parts_of_skill(path: &str, text: &str) -> Vec<ActivePart> {
-    let permission = |text: &str| ActivePart { kind: ActiveKind::Permission, text: shown(text) };
-    if path != "SKILL.md" {
-        // Codex reads servers and settings from it.
-        let is_settings =
-            path.eq_ignore_ascii_case("agents/openai.yaml") || path.eq_ignore_ascii_case("agents/openai.yml");
-        return if is_settings { vec![permission(path)] } else { Vec::new() };
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    if name != "skill.md" {
+        // Codex reads servers and settings from `openai.yaml`.
+        let is_settings = path.to_lowercase().starts_with("agents/openai.") || is_obeyed_by_programs(path);
+        let settings = || ActivePart { kind: ActiveKind::Permission, text: shown(path) };
+        return is_settings.then(settings).into_iter().collect();
     }
-    let body = promptshelf_source::syntax::front_matter(text).map_or(0, |(_, body)| body.start);
-    let mut parts: Vec<ActivePart> = text[..body].lines().filter(|line| permits(line)).map(permission).collect();
-    let commands = active_parts(ExportFormat::Skill, &text[body..]);
+    let mut parts = permissions(text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}'));
+    // Programs differ in where the front matter ends.
+    let commands = active_parts(ExportFormat::Skill, text);
     parts.extend(commands.into_iter().filter(|part| part.kind != ActiveKind::Mention));
     parts
+}
+
+/// Returns the keys of a front matter that permit something, at any depth. Of one that cannot be read as YAML, the lines
+/// that may have such a key.
+fn permissions(text: &str) -> Vec<ActivePart> {
+    if !text.starts_with("---") {
+        return Vec::new();
+    }
+    let permission = |text: &str| ActivePart { kind: ActiveKind::Permission, text: shown(text) };
+    let keys = syntax::front_matter(text).map(|(keys, _)| keys).filter(|keys| !text[keys.clone()].trim().is_empty());
+    let source = SourceText::new("SKILL.md", text);
+    let tree = keys.clone().and_then(|keys| syntax::parse_yaml(keys, &mut Notes::new(&source)));
+    match (keys, tree) {
+        (_, Some(tree)) => {
+            let mut parts = Vec::new();
+            permitting_keys(&tree, &mut |key, node| {
+                parts.push(permission(&format!("{key}: {}", text[node.span.clone()].trim_start())));
+            });
+            parts
+        }
+        (keys, None) => {
+            let range = keys.unwrap_or(0..text.len());
+            text[range].lines().filter(|line| may_permit(line)).map(permission).collect()
+        }
+    }
+}
+
+fn permitting_keys(node: &Node, found: &mut impl FnMut(&str, &Node)) {
+    match &node.value {
+        Value::Mapping(entries) => {
+            for entry in entries {
+                if permits(&entry.key) {
+                    found(&entry.key, &entry.node);
+                } else {
+                    permitting_keys(&entry.node, found);
+                }
+            }
+        }
+        Value::List(nodes) => nodes.iter().for_each(|node| permitting_keys(node, found)),
+        Value::Scalar(_) => {}
+    }
 }
 
 const PERMITTING: &[&str] = &[
@@ -131,15 +178,20 @@ const PERMITTING: &[&str] = &[
     "invocable",
 ];
 
-/// Whether a line of a front matter sets such a key, at any depth: a line that is not understood is looked at, too.
-fn permits(line: &str) -> bool {
-    let Some((key, _)) = line.split_once(':') else { return false };
+fn permits(key: &str) -> bool {
     let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     // These only take something away.
     if matches!(key.as_str(), "disallowedtools" | "disablemodelinvocation") || key.starts_with("description") {
         return false;
     }
     PERMITTING.iter().any(|part| key.contains(part))
+}
+
+/// Whether a line that another program may read as YAML can have such a key: escaped, explicit, or one of several.
+fn may_permit(line: &str) -> bool {
+    let Some((key, _)) = line.split_once(':') else { return line.trim_start().starts_with('?') };
+    let is_odd = key.contains(['\\', '{', '}', '?', '&', '*', '!', '<', '[', ',']);
+    permits(if is_odd { line } else { key }) || key.contains('\\') || key.trim().is_empty()
 }
 
 fn words(text: &str, mark: &str, kind: ActiveKind, parts: &mut Vec<ActivePart>) {
@@ -251,5 +303,42 @@ mod tests {
         }
         assert_eq!(active_parts_of_skill("SKILL.md", "---\nname: x\n---\n!`ls`\n").len(), 1);
         assert_eq!(active_parts_of_skill("agents/openai.yaml", "dependencies: {}\n").len(), 1);
+        for path in ["CLAUDE.md", "docs/agents.md", "hooks/hooks.json"] {
+            assert_eq!(active_parts_of_skill(path, "Obey\n").len(), 1, "{path}");
+        }
+        assert!(active_parts_of_skill("scripts/run.sh", "ls\n").is_empty());
+    }
+
+    // req: S-342
+    #[test]
+    fn permissions_are_found_however_they_are_written() {
+        for header in [
+            "{name: x, allowed-tools: \"Bash(*)\"}",
+            "name: x\n? allowed-tools\n: Bash(*)",
+            "name: x\n\"\\x61llowed-\\x74ools\": Bash(*)",
+            "name: x\n\"allowed-\\u0074ools\": Bash(*)",
+            "name: &n x\n<<: {allowed-tools: \"Bash(*)\"}\nalias: *n",
+            "name: &n x\nalias: *n\n\"allowed-\\u0074ools\": Bash(*)",
+            "name: x\nname: y\n{ a: b, allowed-tools: Bash }",
+            "name: x\ndescription: Use: it\nallowed-tools: Bash(*)",
+            "\nname: x\nmetadata:\n  - hooks:\n      a: b",
+        ] {
+            for text in [
+                format!("---\n{header}\n---\nText\n"),
+                format!("\u{feff}\n---  \n{header}\n---\nText\n"),
+                format!("---\r\n{}\r\n---\r\nText\r\n", header.replace('\n', "\r\n")),
+                format!("---\n---\n{header}\n---\nText\n"),
+                format!("---\n{header}\n--- \nText\n"),
+                format!("---\n{header}"),
+            ] {
+                for path in ["SKILL.md", "skill.md", "sub/Skill.MD"] {
+                    assert!(!active_parts_of_skill(path, &text).is_empty(), "{path} {text:?}");
+                }
+            }
+        }
+        // A program that takes the first `---` for the end runs the command.
+        assert_eq!(active_parts_of_skill("SKILL.md", "---\nname: x ---\n!`ls`\n---\nText\n").len(), 1);
+        let long = "---\nname: x\ndescription: >\n  Use the tools: these.\n  Run: nothing\n---\nText\n";
+        assert!(active_parts_of_skill("SKILL.md", long).is_empty());
     }
 }

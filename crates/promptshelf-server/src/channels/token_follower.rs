@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use promptshelf_store::{ChangeHints, TokenInfo, TokenState};
+use promptshelf_store::{ChangeHints, TOKEN_CALLER, TokenInfo, TokenState};
 use tokio::time::sleep;
 
 use super::{
@@ -21,11 +21,10 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 
-const RECORDED: Duration = Duration::from_mins(1);
+// Within a second, with the time to read the store.
+const _: () = assert!(INTERVAL.as_millis() + MIN_PAUSE.as_millis() <= 600);
 
-/// The prefix of the names of callers with a token of the store. A name of the sign-in cannot be taken with one: rules of
-/// access and four eyes compare names.
-const PREFIX: &str = "token/";
+const RECORDED: Duration = Duration::from_mins(1);
 
 /// Follows the tokens of a store.
 #[derive(Debug)]
@@ -109,5 +108,5 @@ impl TokenFollower {
 fn shared(sha256: [u8; 32], info: TokenInfo) -> SharedToken {
     let TokenInfo { id, name, scopes, roles, expires, .. } = info;
     let expires = expires.map(SystemTime::from);
-    SharedToken { id, token: StaticToken { name: format!("{PREFIX}{name}"), sha256, scopes, roles, expires } }
+    SharedToken { id, token: StaticToken { name: format!("{TOKEN_CALLER}{name}"), sha256, scopes, roles, expires } }
 }

@@ -22,6 +22,7 @@ fn proposal(effects: Vec<Effect>, reviews: &[(&str, &[&str])]) -> Proposal {
         kind: RevisionKind::Publish,
         message: "m".to_owned(),
         author: "ada".to_owned(),
+        creators: Vec::new(),
         state: ProposalState::Open,
         digest,
         at: Timestamp::UNIX_EPOCH,

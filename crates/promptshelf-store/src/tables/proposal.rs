@@ -21,7 +21,7 @@ use crate::{
         Digest, FileChange, NewReview, Policy, Proposal, ProposalQuery, ProposalSource, ProposalState, ProposedPolicy,
         Review, RevisionKind, Verdict,
     },
-    policy,
+    policy, tokens,
 };
 
 /// The number of proposals without a limit.
@@ -299,7 +299,10 @@ async fn select(
                     LEFT JOIN ps_entry e ON e.channel = p.channel AND e.path = c.path AND e.until IS NULL";
     let condition = "p.state = 'open' AND e.digest IS DISTINCT FROM c.before AND e.digest IS DISTINCT FROM c.after";
     let mut outdated = of(transaction, outdated, "c.proposal", &ids, Some(condition), |row| row.text(1)).await?;
+    let authors = found.iter().map(|(proposal, _)| proposal.author.clone());
+    let creators = tokens::creators(transaction, authors.collect()).await?;
     for (proposal, policy) in &mut found {
+        proposal.creators = tokens::behind(&creators, &proposal.author);
         proposal.changes = changes.remove(&proposal.id).unwrap_or_default();
         proposal.changes.sort_by(|a, b| a.path.cmp(&b.path));
         let mut all = reviews.remove(&proposal.id).unwrap_or_default();
@@ -361,6 +364,7 @@ fn proposal(row: &Row, names: &HashMap<i64, ChannelName>) -> Result<(Proposal, P
         kind: RevisionKind::from_name(&row.text(3)?).ok_or_else(|| malformed("an unknown kind"))?,
         message: row.text(4)?,
         author: row.text(5)?,
+        creators: Vec::new(),
         state: ProposalState::from_name(&row.text(6)?).ok_or_else(|| malformed("an unknown state"))?,
         digest: row.digest(7)?,
         at: row.time(8)?,

@@ -1,11 +1,12 @@
 //! Stores with an older schema, read without migrating them.
 
 use promptshelf_store::{
-    EvaluationQuery, HistoryQuery, ProposalQuery, StandingQuery, Store, StoreError, StoreUrl, UsageQuery,
+    Digest, EvaluationQuery, HistoryQuery, ProposalQuery, ProposalState, Revision, StandingQuery, Store, StoreError,
+    StoreUrl, UsageQuery, Verdict,
 };
 use promptshelf_testkit::database::Postgres;
 
-use crate::sample::{channel, publish, tamper, texts};
+use crate::sample::{channel, publish, review, tamper, texts};
 
 const MIGRATIONS: [&str; 10] = [
     include_str!("../../migrations/0001_channels.sql"),
@@ -102,4 +103,96 @@ async fn reading_leaves_the_schema_of_sqlite() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_leaves_the_schema_of_postgres() {
     every_older_schema_is_read_and_stays(|| Postgres::shared().database()).await;
+}
+
+/// The statements that make a store as the program with schema 10 wrote it: a history with an approval, an emergency, a
+/// rollback and a promotion; proposals in every state; a policy; a rollout; figures of usage; evaluations.
+const WRITTEN: [&str; 2] =
+    [include_str!("../fixtures/schema-10.sqlite.sql"), include_str!("../fixtures/schema-10.postgres.sql")];
+
+async fn revisions(store: &Store, of: &str) -> Vec<Revision> {
+    store.history(&channel(of), &HistoryQuery::default()).await.unwrap()
+}
+
+/// What every part of the store holds.
+async fn contents(store: &Store) -> String {
+    let mut found = format!("{:?}", store.channels().await.unwrap().iter().map(|it| &it.policy).collect::<Vec<_>>());
+    for name in ["production", "staging"] {
+        for revision in revisions(store, name).await {
+            let number = revision.number;
+            let kept = (revision.author, revision.message, revision.approved_by, revision.emergency, revision.at);
+            let served = store.served(&channel(name), number).await.unwrap();
+            found += &format!("{kept:?} {served:?} {:?}", texts(store, name, Some(number)).await);
+        }
+        found += &format!("{:?}", store.evaluations(&channel(name), &EvaluationQuery::default()).await.unwrap());
+    }
+    let proposals = store.proposals(&ProposalQuery::default()).await.unwrap();
+    let proposals = proposals.iter().map(|it| (it.id, it.kind, it.state, &it.digest, &it.changes, &it.reviews));
+    found += &format!("{:?} {:?}", proposals.collect::<Vec<_>>(), store.rollouts().await.unwrap());
+    found + &format!("{:?}", store.usage(&UsageQuery::default()).await.unwrap())
+}
+
+async fn store_of_schema_10_goes_on(url: impl Fn() -> String, written: &str) {
+    let mut identities = Vec::new();
+    for _ in 0..2 {
+        let url = url();
+        tamper(&url, written).await;
+        let place: StoreUrl = url.parse().unwrap();
+        let read = Store::open_unmigrated(&place).await.unwrap();
+        let before = contents(&read).await;
+        read.close().await;
+        for part in ["Müller", "\"bob\"", "a leak", "Say adieu", "Withdrawn", "Vague", "quality", "ci"] {
+            assert!(before.contains(part), "{part}: {before}");
+        }
+        assert_eq!(Store::schema(&place).await.unwrap().0, 10);
+
+        let store = Store::open(&place).await.unwrap();
+        assert_eq!(store.migrated_from(), Some(10));
+        assert_eq!(contents(&store).await, before);
+        let verified = store.verify().await.unwrap();
+        assert!(verified.len() == 2 && verified.iter().all(|channel| channel.misfit.is_none()), "{verified:?}");
+        let history = revisions(&store, "production").await;
+        let digests: Vec<Option<Digest>> = history.iter().map(|revision| revision.digest).collect();
+        assert!(history.len() == 5 && digests.iter().all(Option::is_some));
+        assert_eq!(digests[0], verified[0].digest);
+
+        // The proposal from before is approved under its policy, by someone else than its author.
+        let open = store.proposal(10).await.unwrap();
+        assert_eq!(open.state, ProposalState::Open);
+        let own = review(&store, 10, Verdict::Approve, "", Some(open.digest), "ada").await.unwrap_err();
+        assert!(matches!(own, StoreError::Policy { .. }), "{own:?}");
+        let published = review(&store, 10, Verdict::Approve, "", Some(open.digest), "bob").await.unwrap();
+        assert_eq!(published.proposal.revision, Some(6));
+        publish(&store, "staging", 2, &[("new.md", "", "New")]).await.unwrap();
+        assert_eq!(revisions(&store, "production").await[1].digest, digests[0]);
+        assert!(store.verify().await.unwrap().iter().all(|channel| channel.misfit.is_none()));
+        store.close().await;
+
+        tamper(&url, "UPDATE ps_revision SET approved_by = '[\"eve\"]' WHERE channel = 1 AND number = 3").await;
+        let store = Store::open(&place).await.unwrap();
+        let misfit = store.verify().await.unwrap().remove(0).misfit.unwrap();
+        assert_eq!(misfit.revision, 3, "{misfit:?}");
+        store.close().await;
+        identities.push(digests);
+    }
+    // Copies of one store that are migrated apart have the same identities.
+    assert_eq!(identities[0], identities[1]);
+}
+
+// req: S-307, S-308
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_store_of_an_earlier_release_gets_its_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = std::cell::Cell::new(0);
+    let url = || {
+        number.set(number.get() + 1);
+        format!("sqlite:{}", folder.path().join(format!("{}.db", number.get())).display())
+    };
+    store_of_schema_10_goes_on(url, WRITTEN[0]).await;
+}
+
+// req: S-307, S-308
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_store_of_an_earlier_release_gets_its_chain() {
+    store_of_schema_10_goes_on(|| Postgres::shared().database(), WRITTEN[1]).await;
 }

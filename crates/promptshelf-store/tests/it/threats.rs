@@ -103,3 +103,11 @@ async fn clock_that_was_ahead_once_does_not_set_later_times() {
     contract::history::clock_that_was_ahead_once_does_not_set_later_times(place.store.clone()).await;
     contract::history::clock_that_was_ahead_once_does_not_set_later_times(on_postgres().await).await;
 }
+
+// req: S-341
+#[tokio::test(flavor = "multi_thread")]
+async fn creators_of_a_token_cannot_approve_its_proposals() {
+    let place = sqlite::store().await;
+    contract::tokens::creators_of_a_token_cannot_approve_its_proposals(place.store.clone()).await;
+    contract::tokens::creators_of_a_token_cannot_approve_its_proposals(on_postgres().await).await;
+}

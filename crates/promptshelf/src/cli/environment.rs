@@ -1,7 +1,7 @@
 //! The variables of promptshelf in the environment. A secret can also be in a file that a variable with the ending `_FILE`
 //! names.
 
-use std::{collections::BTreeMap, env, fs, sync::OnceLock};
+use std::{borrow::Cow, collections::BTreeMap, env, fs, sync::OnceLock};
 
 use promptshelf_core::nearest;
 
@@ -122,9 +122,84 @@ fn unknown_of(names: impl Iterator<Item = String>) -> Vec<UnknownVariable> {
     unknown
 }
 
+/// Returns a text for stderr in which no address with a password is repeated: a word of the command line, or the address
+/// of the store in the environment. An error may repeat such a word for another reason, as that of a folder, for example.
+pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
+    let words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    masked(text, words.chain(variable("PROMPTSHELF_STORE")))
+}
+
+fn masked(text: &str, words: impl Iterator<Item = String>) -> Cow<'_, str> {
+    let mut shown = Cow::Borrowed(text);
+    for word in words {
+        // The word may be the value of an option.
+        let word =
+            word.split_once('=').filter(|(option, _)| option.starts_with('-')).map_or(&*word, |(_, value)| value);
+        let Some(mask) = mask(word) else { continue };
+        // A path has no empty parts, and one of a folder may be continued.
+        let plain = word.replace("//", "/");
+        for written in [word, word.trim(), &plain] {
+            if shown.contains(written) {
+                shown = Cow::Owned(shown.replace(written, &mask));
+            }
+        }
+        let password = word.rsplit_once('@').and_then(|(user, _)| user.split_once("://")?.1.split_once(':'));
+        if let Some((_, password)) = password.filter(|(_, password)| password.len() >= SHORTEST_MASKED)
+            && shown.contains(password)
+        {
+            shown = Cow::Owned(shown.replace(password, "***"));
+        }
+    }
+    shown
+}
+
+/// The shortest password that is looked for by itself: a shorter one may be a part of any word.
+const SHORTEST_MASKED: usize = 8;
+
+/// Returns what is shown of an address that has a password, or may have one.
+fn mask(word: &str) -> Option<String> {
+    let (scheme, rest) = word.trim_start().split_once([':', '/'])?;
+    let rest = rest.trim_start_matches('/');
+    let user = rest.rsplit_once('@').map(|(user, _)| user);
+    let is_database = scheme.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("postgres"));
+    let has_password = rest.to_ascii_lowercase().contains("password=")
+        || user.is_some_and(|user| user.contains(':') || !word.contains("//"))
+        || (is_database && user.is_none() && rest.contains(':'));
+    has_password.then(|| format!("{}:***", if is_database || word.contains("://") { scheme } else { "" }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // req: S-94, S-327
+    #[test]
+    fn addresses_with_passwords_are_not_repeated() {
+        for address in [
+            "postgres://u:Tail99secret@h/p",
+            "POSTGRES://u:Tail99secret@h/p",
+            "postgress://u:a#Tail99secret@h/p",
+            " postgres://u:Tail99secret@h/p",
+            "postgres:u:Tail99secret@h/p",
+            "postgres:/u:Tail99secret@h/p",
+            "postgres//u:Tail99secret@h/p",
+            "postgresql://u:Tail99secret",
+            "postgres://h/p?password=Tail99secret",
+            "mysql://u:a b Tail99secret@h/p",
+            "https://u:Tail99secret@h/p",
+            "u:Tail99secret@h/p",
+        ] {
+            for text in [format!("the folder {address} is missing"), format!("{}/a.md", address.replace("//", "/"))] {
+                for word in [address.to_owned(), format!("--store={address}")] {
+                    let shown = masked(&text, std::iter::once(word));
+                    assert!(!shown.contains("Tail99"), "{shown}");
+                }
+            }
+        }
+        for plain in ["prompts", "https://example.com:8080/a", "git+ssh://git@example.com/a", "a@b", "sqlite:team.db"] {
+            assert_eq!(masked(plain, std::iter::once(plain.to_owned())), plain);
+        }
+    }
 
     // req: S-325
     #[test]

@@ -15,7 +15,7 @@ use promptshelf_core::{Diagnostic, Severity};
 use serde_json::Value;
 
 pub(crate) use self::visible::{visible, visible_at, visible_json, visible_line};
-use crate::exit::Failure;
+use crate::{environment::without_passwords, exit::Failure};
 
 /// The width of output that is not written to a terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
@@ -113,7 +113,8 @@ pub(crate) fn note(notes: &[String]) {
     const NOTE: Style = AnsiColor::Yellow.on_default().bold();
     let mut stderr = Output::stderr();
     for note in notes {
-        let line = format!("{} {}", stderr.styled(NOTE, "note:"), stderr.line(note));
+        let note = without_passwords(note);
+        let line = format!("{} {}", stderr.styled(NOTE, "note:"), stderr.line(&note));
         writeln!(stderr.out, "{line}").ok();
     }
 }
@@ -138,7 +139,9 @@ pub(crate) fn report_failure(failure: &Failure) {
         return;
     }
     let mut stderr = Output::stderr();
-    let error = format!("{} {}", stderr.styled(ERROR, "error:"), stderr.text(&failure.message));
-    let help = failure.help.as_ref().map(|help| format!("\n {} {}", stderr.styled(HELP, "help:"), stderr.text(help)));
+    let message = without_passwords(&failure.message);
+    let error = format!("{} {}", stderr.styled(ERROR, "error:"), stderr.text(&message));
+    let help = failure.help.as_deref().map(without_passwords);
+    let help = help.map(|help| format!("\n {} {}", stderr.styled(HELP, "help:"), stderr.text(&help)));
     writeln!(stderr.out, "{error}{}", help.unwrap_or_default()).ok();
 }

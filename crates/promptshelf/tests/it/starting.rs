@@ -67,6 +67,10 @@ fn check_of_settings_with_sources_reads_the_sources_and_not_the_working_director
     let checked = with(&folder, &["check", "--config", "server.toml"], &[]);
     assert!(checked.starts_with("exit code: 1") && checked.contains("prompts/bad.md"), "{checked}");
     assert!(!checked.contains("elsewhere") && checked.contains("1 prompt,"), "{checked}");
+    // Nor with sources that are mistakes.
+    folder.write("server.toml", "[[source]]\nkind = \"folder\"\n");
+    let checked = with(&folder, &["check", "--config", "server.toml"], &[]);
+    assert!(checked.starts_with("exit code: 4") && !checked.contains("elsewhere"), "{checked}");
 }
 
 // req: S-329
@@ -127,7 +131,23 @@ fn password_with_separators_is_never_printed() {
             assert!(!output.to_lowercase().contains("tail99") && !output.contains("Hunter"), "{line:?}: {output}");
             assert!(!output.starts_with("exit code: 0"), "{line:?}: {output}");
         }
-        for line in [&["history", "--store", &store][..], &["history", &store], &["serve", &store], &["pull", &store]] {
+        // Also for commands that expect a folder or a server, and for a scheme with a mistake.
+        let (upper, mistyped) = (store.replace("postgres", "POSTGRES"), store.replace("postgres:", "postgress:"));
+        for line in [
+            &["history", "--store", &store][..],
+            &["history", &store],
+            &["serve", &store],
+            &["serve", &upper],
+            &["serve", &mistyped],
+            &["pull", &store],
+            &["check", &store],
+            &["list", &store],
+            &["get", "hello", "--library", &store],
+            &["sync", "--client", "cursor", &mistyped],
+            &["install", "--client", "cursor", &upper],
+            &["publish", &store, "-m", "x"],
+            &["history", "--url", &store],
+        ] {
             let output = with(&folder, line, &[]);
             assert!(!output.to_lowercase().contains("tail99") && !output.contains("Hunter"), "{line:?}: {output}");
         }

@@ -14,6 +14,8 @@ use crate::{
     program::{Folder, library, promptshelf},
     sync::{Watching, sync, synced},
 };
+#[cfg(unix)]
+use crate::{program::Server, terminal::Terminal};
 
 const REVIEW: &str = "---\ndescription: Reviews\narguments: [{name: code, required: true}]\n---\nReview {{ code }}\n";
 const CLIENTS: [&str; 6] = ["claude-code", "vscode", "gemini-cli", "cursor", "opencode", "codex"];
@@ -173,6 +175,98 @@ fn commands_of_a_server_need_consent() {
     folder.write("prompts/.promptshelf-base", "{}");
     let done = run(folder.path(), &["sync", "--client", "claude-code", "prompts", "--to", "other"]);
     assert_eq!(done.status.code(), Some(1), "{}", String::from_utf8_lossy(&done.stdout));
+}
+
+/// Runs a sync at a terminal, answers its question, and returns the question and the exit code.
+#[cfg(unix)]
+fn asked(folder: &Folder, url: &str, answer: &str) -> (String, Option<i32>) {
+    let mut command = sync(folder.path());
+    command.args(["--client", "claude-code", "--url", url]);
+    let mut terminal = Terminal::start(command);
+    let question = terminal.wait_for("Write it until its text changes? [y/N] ");
+    terminal.press(&format!("{answer}\r"));
+    (question, terminal.end().0)
+}
+
+/// The user sees what the client would do, and is asked again only about another text.
+// req: S-241
+#[cfg(unix)]
+#[test]
+fn command_of_a_server_is_asked_about_once_for_each_text() {
+    let folder = library(&[]);
+    folder.write("served/evil.md", "---\ndescription: d\n---\n!`touch one`\n");
+    let server = Server::start({
+        let mut command = promptshelf();
+        command.args(["serve", "served", "--http", "127.0.0.1:0"]).current_dir(folder.path());
+        command
+    });
+    let path = folder.path().join(".claude/commands/evil.md");
+    for (answer, code) in [("", 1), ("n", 1), ("maybe", 1), ("y", 0)] {
+        let (question, done) = asked(&folder, &server.url, answer);
+        assert!(question.contains("`evil` of ") && question.contains("a shell command: !`touch one`"), "{question}");
+        assert_eq!((done, path.exists()), (Some(code), code == 0), "{answer}");
+    }
+    // Neither a script nor a terminal is asked again about the same text.
+    fs::remove_file(&path).expect("a file");
+    let report = synced(folder.path(), &["--client", "claude-code", "--url", &server.url]);
+    assert_eq!(report["written"], json!([".claude/commands/evil.md"]), "{report}");
+    folder.write("served/evil.md", "---\ndescription: d\n---\n!`touch two`\n");
+    let script = || {
+        let done = sync(folder.path()).args(["--client", "claude-code", "--url", &server.url]).output();
+        done.expect("a process").status.code()
+    };
+    while fs::read_to_string(&path).expect("a file").contains("touch one") && script() == Some(0) {}
+    assert_eq!(script(), Some(1));
+    assert!(fs::read_to_string(&path).expect("a file").contains("touch one"), "the earlier text stays");
+    let (question, done) = asked(&folder, &server.url, "yes");
+    assert!(question.contains("touch two") && done == Some(0), "{question}");
+    assert!(fs::read_to_string(&path).expect("a file").contains("touch two"));
+}
+
+/// The scripts of a skill are a part of what its permissions are for.
+// req: S-242, S-342
+#[cfg(unix)]
+#[test]
+fn permissions_of_a_skill_are_asked_about_once_for_each_content_of_it() {
+    const SKILL: &str =
+        "---\nname: tool\ndescription: d\nallowed-tools: Bash(scripts/run.sh)\nhooks: {}\n---\nRun it.\n";
+    let folder = library(&[]);
+    folder.write("served/hello.md", "---\ndescription: d\n---\nHello\n");
+    folder.write("served/tool/SKILL.md", SKILL);
+    folder.write("served/tool/scripts/run.sh", "echo one\n");
+    let server = Server::start({
+        let mut command = promptshelf();
+        command.args(["serve", "served", "--http", "127.0.0.1:0"]).current_dir(folder.path());
+        command
+    });
+    let skill = folder.path().join(".claude/skills/tool");
+    let (question, done) = asked(&folder, &server.url, "n");
+    assert!(question.contains("a permission: allowed-tools: Bash(scripts/run.sh)"), "{question}");
+    assert!(question.contains("a permission: hooks"), "{question}");
+    assert_eq!((done, skill.exists()), (Some(1), false));
+    assert!(folder.path().join(".claude/commands/hello.md").exists(), "what is text was written");
+    assert_eq!(asked(&folder, &server.url, "y").1, Some(0));
+    assert_eq!(fs::read_to_string(skill.join("SKILL.md")).expect("a file"), SKILL);
+    let report = || synced(folder.path(), &["--client", "claude-code", "--url", &server.url]);
+    assert_eq!(report()["written"], json!([]));
+
+    folder.write("served/tool/scripts/run.sh", "echo two\n");
+    let run = || fs::read_to_string(skill.join("scripts/run.sh")).expect("a file");
+    let script = || {
+        let done = sync(folder.path()).args(["--client", "claude-code", "--url", &server.url]).output();
+        done.expect("a process").status.code()
+    };
+    while script() == Some(0) {
+        assert_eq!(run(), "echo one\n", "the permission was for another script");
+    }
+    assert_eq!(run(), "echo one\n");
+    assert_eq!(asked(&folder, &server.url, "y").1, Some(0));
+    assert_eq!(run(), "echo two\n");
+    // A removal of the permissions needs no consent.
+    folder.write("served/tool/SKILL.md", "---\nname: tool\ndescription: d\n---\nRun it.\n");
+    while fs::read_to_string(skill.join("SKILL.md")).expect("a file") == SKILL {
+        assert_eq!(script(), Some(0));
+    }
 }
 
 // req: S-243

@@ -3,7 +3,7 @@
 //! Source: Langfuse's API reference, *Prompts*, and its SDKs 5.0 (Python) and 5.11 (JavaScript). A label is a channel; a
 //! version is that of the store. A library without channels has the labels `production` and `latest` and version 1.
 
-use axum::{Extension, extract::State, http::HeaderMap, response::Response};
+use axum::{extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{Prompt, cursor::ListKind};
 use promptshelf_service::{Caller, View};
 use serde::Deserialize;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         etag,
+        operation::ApiCaller,
         problem::Problem,
         request::{ApiPath, ApiQuery},
     },
@@ -49,7 +50,7 @@ pub(super) struct PromptQuery {
 
 pub(super) async fn list(
     State(state): State<ProgramState>,
-    caller: Extension<Caller>,
+    caller: ApiCaller,
     ApiQuery(query): ApiQuery<ListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -123,7 +124,7 @@ fn names(state: &ProgramState, caller: &Caller, query: &ListQuery) -> Vec<String
 
 pub(super) async fn prompt(
     State(state): State<ProgramState>,
-    caller: Extension<Caller>,
+    caller: ApiCaller,
     ApiPath(name): ApiPath<String>,
     ApiQuery(query): ApiQuery<PromptQuery>,
     headers: HeaderMap,

@@ -301,6 +301,69 @@ async fn settings_take_their_scope_under_every_path() {
     edited.get("paul", "/files/self/hello.md").await.expect(200);
 }
 
+/// An agent or an editor that opens the folder would obey what an author of prompts has written.
+// req: S-340
+#[tokio::test]
+async fn files_that_other_programs_obey_are_not_changed() {
+    let edited = Edited::start(true).await;
+    let present = [
+        "CLAUDE.md",
+        "sub/AGENTS.md",
+        "mcp.json",
+        "plugin/hooks/hooks.json",
+        ".mcp.json",
+        ".envrc",
+        ".claude/settings.json",
+        ".claude/agents/a.md",
+        ".claude/commands/run.sh",
+        ".vscode/tasks.json",
+        ".github/workflows/ci.yml",
+        ".git/hooks/pre-commit",
+        ".husky/pre-commit",
+    ];
+    for path in present {
+        fs::create_dir_all(edited.path(path).parent().expect("a folder")).expect("created");
+        fs::write(edited.path(path), "theirs").expect("written");
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("sub", edited.path("link")).expect("a link");
+    let absent = ["claude.MD", "sub/Gemini.md", "link/CLAUDE.local.md", "x/team.code-workspace", "AGENT\u{17f}.md"];
+    let before = files_below(&edited.path(""));
+    let encoded = |path: &str| path.replace('\u{17f}', "%C5%BF");
+    for caller in ["paul", "admin"] {
+        for path in present.iter().chain(&absent) {
+            for condition in [("If-None-Match", "*".to_owned()), ("If-Match", tag("theirs"))] {
+                let refusal = edited.put(caller, &encoded(path), (condition.0, &condition.1), text("mine")).await;
+                assert!(matches!(refusal.problem().0, 400), "{caller} {path}: {refusal:?}");
+            }
+            let from = json!({ "from": path, "to": "a.md", "digest": digest("theirs") });
+            let to = json!({ "from": "hello.md", "to": path, "digest": digest(HELLO) });
+            for body in [from, to] {
+                let path = at("/folder/rename");
+                let body = body.to_string();
+                let refusal = edited.server.send(&Method::POST, &path, caller, &[JSON, ORIGIN], body.as_bytes()).await;
+                assert_eq!(refusal.problem().0, 400, "{caller} {body}: {refusal:?}");
+            }
+        }
+        for path in present {
+            let path = at(&format!("/folder/files/{path}"));
+            let theirs = tag("theirs");
+            let headers = [("If-Match", &*theirs), ORIGIN];
+            assert_eq!(edited.server.send(&Method::DELETE, &path, caller, &headers, b"").await.problem().0, 400);
+        }
+    }
+    assert_eq!(files_below(&edited.path("")), before);
+    // A command of Claude Code is a prompt of the library too: an administrator may write it.
+    let new = ("If-None-Match", "*");
+    let command = ".claude/commands/fix.md";
+    assert_eq!(edited.put("paul", command, new, text("!`id`\n")).await.problem(), refused(403, "insufficient-scope"));
+    edited.put("admin", command, new, text("Fix it.\n")).await.expect(201);
+    // What a library has of its own goes on.
+    for path in ["_part.md", "sub/image.svg", "sub/team/SKILL.md", "sub/team/run.sh", "claude/notes.md"] {
+        edited.put("paul", path, new, text("x\n")).await.expect(201);
+    }
+}
+
 // req: S-165
 #[tokio::test]
 async fn each_change_takes_its_scope() {

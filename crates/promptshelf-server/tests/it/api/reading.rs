@@ -61,6 +61,38 @@ async fn lists_have_pages() {
     assert_eq!(open["proposals"], json!([]));
 }
 
+/// A page begins after a path or a number, whatever revision it was made for. Its own revision is in each page by its
+/// digest, which a restored store does not have twice.
+// req: S-307
+#[tokio::test]
+async fn every_page_has_the_digest_of_its_revision() {
+    let server = server().await;
+    let get = async |path: &str| server.get("reader", &format!("/channels/production/{path}")).await.expect(200).json();
+    let history = get("revisions?limit=500").await;
+    let digest_of = |number: usize| history["revisions"][3 - number]["digest"].clone();
+    assert!((1..=3).all(|number| digest_of(number).is_string()), "{history}");
+    for after in ["", "&after=b.txt"] {
+        for (query, number) in [("", 3), ("&revision=2", 2)] {
+            let tree = get(&format!("tree?limit=2{query}{after}")).await;
+            assert_eq!(tree["head"]["digest"], digest_of(number));
+            let found = get(&format!("browse?limit=2{query}{after}")).await;
+            assert_eq!(found["digest"], digest_of(number));
+        }
+        let diff = get(&format!("diff?from=1&limit=2{after}")).await;
+        assert_eq!((&diff["fromDigest"], &diff["toDigest"]), (&digest_of(1), &digest_of(3)));
+        let diff = get(&format!("diff?from=0&to=2&limit=2{after}")).await;
+        assert_eq!((&diff["fromDigest"], &diff["toDigest"]), (&json!(null), &digest_of(2)));
+    }
+    let page = get("revisions?limit=1&before=3").await;
+    assert_eq!(page["revisions"][0]["digest"], digest_of(2));
+    // A revision between two pages shows in them.
+    let first = get("tree?limit=2").await;
+    let path = "/channels/production/proposals";
+    server.post("paul", path, &proposal(3, &[("hello.md", Some(BYE), Some(HELLO))])).await.expect(201);
+    let second = get("tree?limit=2&after=b.txt").await;
+    assert_ne!(first["head"]["digest"], second["head"]["digest"]);
+}
+
 #[tokio::test]
 async fn history_answers_what_was_served() {
     let server = server().await;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use promptshelf_store::{Digest, NewToken, Store, StoreError};
+use promptshelf_store::{Digest, NewToken, Policy, PolicyGuard, ProposalState, Store, StoreError, Verdict};
 
-use crate::sample::actor;
+use crate::sample::{actor, change, channel, checker, request, review};
 
 fn new(name: &str) -> NewToken {
     NewToken {
@@ -46,6 +46,45 @@ pub(crate) async fn created_tokens_are_valid_until_they_are_revoked(store: Store
     assert_eq!(all.iter().map(|token| token.id).collect::<Vec<_>>(), [two.id, one.id], "the newest first");
     let missing = store.revoke_token(99, &actor("bob")).await.unwrap_err();
     assert!(matches!(missing, StoreError::NotFound { .. }), "{missing}");
+}
+
+async fn demand(store: &Store, policy: Policy) {
+    store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
+}
+
+pub(crate) async fn creators_of_a_token_cannot_approve_its_proposals(store: Store) {
+    demand(&store, Policy { approvals: 1, four_eyes: true, ..Policy::default() }).await;
+    // Ada has made the token of `ops`, which has made that of `ci`; earlier, Eve had made another one of this name.
+    for (name, creator) in
+        [("ops", "Ada"), ("ci", "token/ops"), ("ci", "eve"), ("loop", "token/loop"), ("other", "bob")]
+    {
+        let digest = Digest::of(format!("{name} {creator}").as_bytes());
+        store.create_token(&new(name), digest, &actor(creator)).await.unwrap();
+    }
+    let propose = async |author: &str, path: &str| {
+        let changes = vec![change(path, "", "A")];
+        let published = store.publish(request("c", 0, changes), &actor(author), checker()).await.unwrap();
+        (published.proposal.id, published.proposal.digest)
+    };
+    let (id, digest) = propose("token/ci", "a.md").await;
+    assert_eq!(store.proposal(id).await.unwrap().creators, ["Ada", "eve", "token/ops"]);
+    for own in ["token/ci", "ada", "Ada", "ａｄａ", "eve", "token/ops"] {
+        let refused = review(&store, id, Verdict::Approve, "", Some(digest), own).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Policy { .. }), "{own}: {refused}");
+    }
+    let published = review(&store, id, Verdict::Approve, "", Some(digest), "bob").await.unwrap();
+    assert_eq!(published.proposal.state, ProposalState::Published);
+    // An approval from before four eyes were demanded does not count either.
+    demand(&store, Policy { approvals: 2, ..Policy::default() }).await;
+    let (id, digest) = propose("token/ci", "b.md").await;
+    review(&store, id, Verdict::Approve, "", Some(digest), "ada").await.unwrap();
+    demand(&store, Policy { approvals: 1, four_eyes: true, ..Policy::default() }).await;
+    assert!(!store.proposal(id).await.unwrap().reasons.is_empty());
+    // Others, and a person with such a name, are not behind a token.
+    for author in ["token/loop", "token/unknown", "bob", "ci"] {
+        let (id, _) = propose(author, &format!("{}.md", author.replace('/', "-"))).await;
+        assert!(store.proposal(id).await.unwrap().creators.is_empty(), "{author}");
+    }
 }
 
 pub(crate) async fn tokens_with_unusable_names_are_refused(store: Store) {

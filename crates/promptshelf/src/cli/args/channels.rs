@@ -361,6 +361,11 @@ pub(crate) struct PolicyArguments {
     #[arg(short = 'm', long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) message: String,
 
+    /// The operator's settings, which have to have a new evaluation, unless a server with --url has its own
+    /// [env: PROMPTSHELF_CONFIG] [default: ~/.config/promptshelf/server.toml, else /etc/promptshelf/server.toml]
+    #[arg(long, value_name = "FILE", requires = "channel")]
+    pub(crate) config: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
 

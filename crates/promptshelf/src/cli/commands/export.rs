@@ -6,6 +6,7 @@ mod plugin;
 mod server_json;
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     io::{self, Write},
     path::Path,
     sync::Arc,
@@ -37,6 +38,7 @@ use crate::{
     exit::{Exit, Failure},
     output::{Output, count, file_json, note},
     source::Source,
+    state::digest_bytes,
 };
 
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
@@ -235,7 +237,10 @@ impl<'a> Writer<'a> {
         library: &Library,
     ) -> Result<(), Failure> {
         let files: Vec<(String, String)> = files.into_iter().filter_map(|file| self.text(file)).collect();
-        let others: Vec<&(String, ResourceBody)> = others.iter().filter(|file| self.accepts(file)).collect();
+        let refused = self.refused_skills(others);
+        let is_accepted =
+            |(path, _): &&(String, ResourceBody)| skill_of(path).is_none_or(|(name, _)| !refused.contains(name));
+        let others: Vec<&(String, ResourceBody)> = others.iter().filter(is_accepted).collect();
         let mut stderr = Output::stderr();
         for line in grouped(&self.losses) {
             let line = stderr.line(&line).into_owned();
@@ -322,14 +327,34 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn accepts(&mut self, (path, body): &(String, ResourceBody)) -> bool {
-        let ResourceBody::Text(text) = body else { return true };
-        let Some((_, below)) = path.split_once("/skills/") else { return true };
-        let Some((name, file)) = below.split_once('/') else { return true };
-        let mut parts = active_parts_of_skill(file, text);
-        parts.retain(|part| part.kind != ActiveKind::Mention);
-        self.agreed(name, &parts, text)
+    /// Returns the names of the skills that are not written. The files of a skill belong together: a permission is for its
+    /// scripts.
+    fn refused_skills(&mut self, files: &[(String, ResourceBody)]) -> BTreeSet<String> {
+        let mut skills: BTreeMap<&str, (Vec<ActivePart>, String)> = BTreeMap::new();
+        for (path, body) in files {
+            let Some((name, file)) = skill_of(path) else { continue };
+            let (parts, agreed) = skills.entry(name).or_default();
+            let bytes = match body {
+                ResourceBody::Text(text) => text.as_bytes(),
+                ResourceBody::Blob(blob) => blob.bytes(),
+            };
+            agreed.push_str(&format!("{file}\0{}\0", digest_bytes(bytes)));
+            parts.extend(active_parts_of_skill(file, &String::from_utf8_lossy(bytes)));
+        }
+        let mut refused = BTreeSet::new();
+        for (name, (mut parts, agreed)) in skills {
+            parts.retain(|part| part.kind != ActiveKind::Mention);
+            if !self.agreed(name, &parts, &agreed) {
+                refused.insert(name.to_owned());
+            }
+        }
+        refused
     }
+}
+
+/// Returns the name of the skill whose file is at a path of a plugin, and the path in the skill.
+fn skill_of(path: &str) -> Option<(&str, &str)> {
+    path.split_once("/skills/")?.1.split_once('/')
 }
 
 fn is_text(path: &str) -> bool {

@@ -52,6 +52,7 @@ impl Checked {
 pub(crate) struct FileReport {
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) access: Vec<AccessRule>,
+    /// Whether the file has `[[source]]`, valid or not.
     pub(crate) has_sources: bool,
     pub(crate) folders: Vec<PathBuf>,
 }
@@ -76,5 +77,5 @@ pub(crate) fn check_file(
     let private = PrivateFile::all(&file, &written, library.is_none(), &arguments, &overrides);
     folders.refuse(&private, &mut file)?;
     let folders = sources::folders(&sources).collect();
-    Ok(FileReport { diagnostics: file.found(), access, has_sources: !sources.is_empty(), folders })
+    Ok(FileReport { diagnostics: file.found(), access, has_sources: file.is_written(&["source"]), folders })
 }

@@ -46,7 +46,7 @@ pub(super) fn gate_journey(team: &Team) {
     team.ok(&["publish", "prompts", "-m", "First"]);
     settings(team, &[("quality", "60s")]);
     let evaluate = |words: &[&'static str]| [&["evaluate", "--config", "ops/server.toml"], words].concat();
-    team.policy(&["--evaluation", "quality", "--no-regression", "on"]);
+    team.policy(&["--evaluation", "quality", "--no-regression", "on", "--config", "ops/server.toml"]);
     let policy = team.ok(&["policy", "--channel", "production"]);
     assert!(policy.contains("evaluations quality") && policy.contains("no-regression on"), "{policy}");
     // A proposal without results stays open, and the message names the command.
@@ -191,10 +191,10 @@ fn is_zombie(id: rustix::process::Pid) -> bool {
 #[test]
 fn result_of_changes_that_were_replaced_is_refused() {
     let team = Team::with(&[("hello.md", HELLO)]);
-    team.policy(&["--evaluation", "quality"]);
+    settings(&team, &[("quality", "60s")]);
+    team.policy(&["--evaluation", "quality", "--config", "ops/server.toml"]);
     team.write("prompts", &[("hello.md", &HELLO.replace("Say", "Please say"))]);
     team.ok(&["publish", "prompts", "-m", "Politer"]);
-    settings(&team, &[("quality", "60s")]);
     // The proposal gets other changes while the program runs.
     team.write("ops", &[("hello.md", HELLO)]);
     fs::create_dir(team.path("ops/new")).expect("a folder");
@@ -237,7 +237,27 @@ fn mistakes_of_settings_and_names_are_explained() {
     assert!(team.fails("7", &evaluate(&["helo"])).contains("did you mean `hello`?"));
     team.fails("7", &evaluate(&["--proposal", "99"]));
     team.fails("2", &evaluate(&["--proposal", "1", "--channel", "staging"]));
-    team.fails("1", &["policy", "--channel", "production", "--evaluation", "No such name"]);
+}
+
+// req: S-296
+#[test]
+fn policy_requires_only_evaluations_of_the_settings() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.write("ops", &[("empty.toml", "")]);
+    settings(&team, &[("quality", "60s")]);
+    let policy = |config: &'static str, words: &[&'static str]| {
+        [&["policy", "--channel", "production", "--config", config][..], words].concat()
+    };
+    let unknown = ["--evaluation", "quality", "--evaluation", "polit3"];
+    let error = team.fails("7", &policy("ops/server.toml", &unknown));
+    assert!(error.contains("no evaluation `polit3`") && error.contains("it has `quality`"), "{error}");
+    let error = team.fails("4", &policy("ops/empty.toml", &["--evaluation", "quality"]));
+    assert!(error.contains("has no evaluations") && error.contains("--config FILE"), "{error}");
+    assert_eq!(team.json(&["policy", "--channel", "production"])["policy"]["evaluations"], serde_json::json!([]));
+    team.ok(&policy("ops/server.toml", &["--evaluation", "quality"]));
+    // What is required already can stay, and be removed, without the settings.
+    team.ok(&policy("ops/empty.toml", &["--evaluation", "quality", "--approvals", "1"]));
+    team.policy(&["--evaluation", ""]);
 }
 
 /// The first block of this language on the guide's page.

@@ -427,6 +427,40 @@ fn runner_with_its_own_scope_opens_the_gate() {
     assert_eq!(ci.json(&["evaluate", "--config", "ops/server.toml"])["evaluations"].as_array().map(Vec::len), Some(2));
 }
 
+/// Also with a policy that is met by an approval, and one that has to confirm each change.
+// req: S-295
+#[tokio::test(flavor = "multi_thread")]
+async fn publish_through_a_server_names_the_recent_calls_that_it_breaks() {
+    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    super::usage::calls(team.command(&["serve", &team.store, "--http", "127.0.0.1:0"])).await;
+    let served = Served::new(team);
+    let (ada, bob, root) = (served.by("ada"), served.by("bob"), served.by("root"));
+    let broken = "  breaking: prompt hello: `who` is new and required: callers that do not send it will fail\n";
+    let figures = "called 3 times by 1 client in the last 30 days\n";
+    let required =
+        HELLO.replace("arguments:\n", "arguments:\n  - name: who\n    description: Who\n    required: true\n");
+    ada.ok(&["pull", "copy"]);
+    served.team.write("copy", &[("hello.md", &required)]);
+    let dry = ada.ok(&["publish", "copy", "--dry-run"]);
+    assert!(dry.contains(broken) && dry.contains(figures), "{dry}");
+    root.ok(&["policy", "--channel", "production", "--approvals", "1", "--four-eyes", "on", "--breaking", "off"]);
+    let open = ada.ok(&["publish", "copy", "-m", "Who"]);
+    assert!(open.contains("is open") && open.contains(broken) && open.contains(figures), "{open}");
+    let shown = bob.ok(&["proposals", "2"]);
+    assert!(shown.contains(figures) && shown.contains("--confirm argument-new-required:hello:who"), "{shown}");
+    assert_eq!(bob.approve(&["2"])["state"], "open", "the change was not confirmed");
+    let confirmed = bob.approve(&["2", "--confirm", "argument-new-required:hello:who"]);
+    let recent = json!({ "which": "all", "argument": null, "calls": 3, "affected": 3, "clients": 1 });
+    assert_eq!((&confirmed["revision"], &confirmed["effects"][0]["recent"]), (&json!(2), &recent), "{confirmed}");
+    // Without conditions it is published, and said.
+    served.team.policy(&["--approvals", "0", "--four-eyes", "off", "--breaking", "on"]);
+    root.ok(&["pull", "fresh"]);
+    fs::remove_file(served.team.path("fresh/bye.md")).expect("a file");
+    let published = root.ok(&["publish", "fresh", "-m", "No partings"]);
+    assert!(published.contains("breaking: prompt bye: is gone"), "{published}");
+    assert!(published.contains("      called once by 1 client in the last 30 days\n"), "{published}");
+}
+
 // req: S-292
 #[test]
 fn looser_policy_is_a_proposal_through_a_server() {

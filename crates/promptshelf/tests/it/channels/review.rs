@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use promptshelf_testkit::terminal::{CTRL_C, Terminal};
+
 use super::{BYE, HELLO, Team};
 
 /// Creates a team whose channel needs an approval, with the open proposal 2 of ada.
@@ -63,6 +66,82 @@ fn approval_without_a_digest_is_refused_in_a_script() {
         assert!(error.contains("--digest") && error.contains("`promptshelf proposals 2`"), "{error}");
     }
     assert_eq!(team.revision("production"), 1);
+}
+
+/// The proposal 2 of ada, at a terminal of bob, up to the question.
+#[cfg(unix)]
+fn asked(team: &Team, words: &[&str]) -> (Terminal, String) {
+    let mut terminal = Terminal::start(team.command(&[&["approve", "2", "--as", "bob"], words].concat()));
+    let shown = terminal.wait_for("[y/N] ");
+    (terminal, shown)
+}
+
+#[cfg(unix)]
+fn answered(mut terminal: Terminal, answer: &str) -> (Option<i32>, String) {
+    terminal.press(&format!("{answer}\r"));
+    let (code, written) = terminal.end();
+    (code, String::from_utf8_lossy(&written).into_owned())
+}
+
+// req: S-293
+#[cfg(unix)]
+#[test]
+fn approval_without_a_digest_shows_the_changes_at_a_terminal_and_asks() {
+    let team = reviewed();
+    for answer in ["", "n", "2", "no"] {
+        let (terminal, shown) = asked(&team, &[]);
+        assert!(shown.contains("+Say goodbye.") && shown.contains("Partings"), "{shown}");
+        assert!(shown.contains("Approve proposal 2 with these changes? "), "{shown}");
+        let (code, written) = answered(terminal, answer);
+        assert!(code == Some(1) && written.contains("proposal 2 was not approved"), "{answer}: {written}");
+    }
+    let (mut terminal, _) = asked(&team, &["--emergency", "outage"]);
+    terminal.press(CTRL_C);
+    assert_ne!(terminal.end().0, Some(0));
+    // Changes that come between the question and the answer were not read.
+    let (terminal, _) = asked(&team, &[]);
+    team.write("prompts", &[("bye.md", &format!("{BYE}And pay.\n"))]);
+    team.ok(&["publish", "prompts", "-m", "Longer", "--as", "ada", "--proposal", "2"]);
+    let (code, written) = answered(terminal, "y");
+    assert!(code == Some(14) && written.contains("promptshelf proposals 2"), "{written}");
+    assert_eq!(team.revision("production"), 1);
+
+    let (terminal, shown) = asked(&team, &[]);
+    assert!(shown.contains("+And pay."), "{shown}");
+    let (code, written) = answered(terminal, "y");
+    assert!(code == Some(0) && written.contains("production is at revision 2"), "{written}");
+    assert_eq!(team.json(&["history"])["revisions"][0]["approvedBy"], json!(["bob"]));
+}
+
+// req: S-290, S-295
+#[cfg(unix)]
+#[test]
+fn each_effect_is_confirmed_by_name_at_a_terminal() {
+    let closed = "---\ndescription: Pays\naccess:\n  roles: [boss]\n---\nPay.\n";
+    let team = Team::with(&[("hello.md", HELLO), ("pay.md", closed)]);
+    team.policy(&["--approvals", "1", "--four-eyes", "on"]);
+    team.write("prompts", &[("pay.md", "---\ndescription: Pays\n---\nPay.\n")]);
+    team.ok(&["publish", "prompts", "-m", "Open", "--as", "ada"]);
+    let (terminal, shown) = asked(&team, &[]);
+    assert!(shown.contains("opening: ") && shown.contains("Confirm `access-opened:pay`? "), "{shown}");
+    let (code, written) = answered(terminal, "");
+    assert!(code == Some(1) && written.contains("was not approved"), "{written}");
+    let (mut terminal, _) = asked(&team, &[]);
+    terminal.press("y\r");
+    terminal.wait_for("Approve proposal 2 with these changes? ");
+    terminal.wait_for("[y/N] ");
+    let (code, written) = answered(terminal, "yes");
+    assert!(code == Some(0) && written.contains("production is at revision 2"), "{written}");
+    // What `--confirm` names is not asked about.
+    team.write("prompts", &[("pay.md", closed)]);
+    team.ok(&["publish", "prompts", "-m", "Close", "--emergency", "leak", "--as", "ada"]);
+    team.write("prompts", &[("pay.md", "---\ndescription: Pays\n---\nPay.\n")]);
+    team.ok(&["publish", "prompts", "-m", "Open", "--as", "ada"]);
+    let words = ["approve", "4", "--as", "bob", "--confirm", "access-opened:pay"];
+    let mut terminal = Terminal::start(team.command(&words));
+    let shown = terminal.wait_for("[y/N] ");
+    assert!(!shown.contains("Confirm `") && shown.contains("Approve proposal 4"), "{shown}");
+    assert_eq!(answered(terminal, "y").0, Some(0));
 }
 
 #[test]

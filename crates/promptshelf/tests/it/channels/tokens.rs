@@ -13,6 +13,9 @@ use crate::{
     server_auth::{ask, ask_at},
 };
 
+/// A second, with time for a busy machine.
+const WITHIN: Duration = Duration::from_millis(1_500);
+
 /// Runs a command, and returns its JSON.
 fn command(store: &str, token: Option<&str>, line: &[&str]) -> Value {
     let output = text(store, token, line);
@@ -73,7 +76,7 @@ fn tokens_are_effective_on_every_server(store: &str) {
     let admin = ops["token"].as_str().expect("a token").to_owned();
     assert_eq!((&ops["info"]["name"], &ops["info"]["creator"]), (&json!("ops"), &json!("olga")));
     let took = until(&servers, &admin, 200);
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(took < WITHIN, "{took:?}");
 
     // Through a server: as much as the caller has, and neither reviews nor administration.
     let url = servers[0].url.trim_end_matches("/mcp").to_owned();
@@ -112,12 +115,12 @@ fn tokens_are_effective_on_every_server(store: &str) {
         Subscription::open(stream, token)
     };
     let mut streams: Vec<_> = servers.iter().map(|server| open(server, &program)).collect();
-    let begun = Instant::now();
     let revoked = command(store, None, &["token", "revoke", "ci", "--json"]);
+    let begun = Instant::now();
     assert_eq!(revoked["revoker"], "olga");
     streams.iter_mut().for_each(Subscription::assert_end);
     let took = begun.elapsed();
-    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert!(took < WITHIN, "{took:?}");
     assert!(servers.iter().all(|server| status(server, &program) == 401 && status(server, &admin) == 200));
     let again = text(store, None, &["token", "revoke", "ci"]);
     assert!(again.starts_with("exit code: 7"), "{again}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{BYE, HELLO, Team};
 
 /// Calls of a client of each era, and of a program.
-async fn calls(serve: Command) {
+pub(super) async fn calls(serve: Command) {
     let wire = HttpWire::program(serve.into()).await;
     let address = wire.address();
     let mut client = Client::over_http(wire, "2026-07-28").await;
@@ -122,4 +122,11 @@ async fn change_names_the_recent_calls_that_it_breaks() {
     let one = team.json(&[&promote[..], &["--prompt", "hello"]].concat());
     let names: Vec<_> = one["differences"].as_array().expect("a list").iter().map(|found| &found["name"]).collect();
     assert!(!names.is_empty() && names.iter().all(|name| **name == "hello"), "{one}");
+    // A publish says the same, and not only before it.
+    team.ok(&["policy", "--channel", "production", "--approvals", "0"]);
+    let published = team.ok(&["publish", "prompts", "-m", "Now"]);
+    assert!(published.starts_with("published: ") && published.contains(gone), "{published}");
+    let new = "  breaking: prompt hello: `person` is new and required: callers that do not send it will fail\n      \
+               called 3 times by 1 client in the last 30 days\n";
+    assert!(published.contains(new), "{published}");
 }

@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 
 use promptshelf_testkit::{cuttable::CuttableProxy, database::Postgres};
+use rustix::process::Signal;
 
 use super::{
-    Author, crowd::crowd, get, got, logged, pooler::Pooler, prompt, replica, until, until_readiness, until_served,
+    Author, crowd::crowd, get, got, logged, pooler::Pooler, prompt, replica, signal, until, until_readiness,
+    until_served,
 };
 use crate::program::Server;
 
@@ -175,6 +177,39 @@ async fn restored_backup_is_followed_although_its_revision_is_lower() {
         until_served(server, "hello", "four");
         let readiness = until_readiness(server, "ready\nchannel production: revision 4,");
         assert_eq!(epoch(&readiness), lost, "nobody has to run a command");
+    }
+}
+
+/// A frozen process does not see that its sessions end, and wakes up with a revision of the same number.
+// req: S-307
+#[tokio::test(flavor = "multi_thread")]
+async fn frozen_replica_agrees_with_a_restored_database() {
+    let database = Postgres::shared();
+    let store = database.database();
+    let (team, backup) = (name(&store), format!("{}_backup", name(&store)));
+    let author = published(&store, "1").await;
+    author.publish([("other.md", Some(prompt("1")))]).await;
+    close(database, team);
+    database.sql("postgres", &format!("CREATE DATABASE {backup} TEMPLATE {team}"));
+    open(database, team);
+    let author = published(&store, "LOST").await;
+    author.publish([("other.md", Some(prompt("LOST")))]).await;
+    drop(author);
+    let replicas = [(); 2].map(|()| replica(&store, &[]));
+    replicas.iter().for_each(|server| until_served(server, "other", "LOST"));
+    signal(&replicas[0].child, Signal::STOP);
+    close(database, team);
+    database.sql("postgres", &format!("DROP DATABASE {team}"));
+    database.sql("postgres", &format!("ALTER DATABASE {backup} RENAME TO {team}"));
+    open(database, team);
+    let author = published(&store, "3").await;
+    author.publish([("new.md", Some(prompt("4")))]).await;
+    signal(&replicas[0].child, Signal::CONT);
+    let head = author.store.head(author.channel()).await.expect("the channel");
+    let digest = head.digest.expect("a digest").short();
+    for server in &replicas {
+        until_readiness(server, &format!("ready\nchannel production: revision 4, digest {digest},"));
+        assert_eq!((got(server, "hello").as_deref(), got(server, "other").as_deref()), (Some("3"), Some("1")));
     }
 }
 

@@ -230,6 +230,87 @@ async fn replaced_sqlite_file_is_noticed() {
     assert_eq!(check, "ok");
 }
 
+/// Restores a backup over a store.
+#[derive(Clone, Copy, Debug)]
+enum Restore {
+    Moved,
+    Copied,
+}
+
+/// One replica is frozen, one runs, and one is down while the store goes back and gets another revision with the same
+/// number; then they go on. `more` revisions come after it.
+async fn replicas_agree_after_a_restore(restore: Restore, more: usize) {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let (database, backup) = (folder.path().join("team.db"), folder.path().join("backup.db"));
+    let published = async |files: &[(&str, &str)]| {
+        let author = Author::at(&store).await;
+        author.publish(files.iter().map(|(path, text)| (*path, Some(prompt(text))))).await;
+        let digest = author.store.head(author.channel()).await.expect("the channel").digest.expect("a digest");
+        author.store.close().await;
+        digest.short()
+    };
+    published(&[("one.md", "1"), ("two.md", "1")]).await;
+    published(&[("one.md", "2")]).await;
+    fs::copy(&database, &backup).expect("a copy");
+    published(&[("one.md", "LOST"), ("two.md", "LOST")]).await;
+    let caches = ["frozen", "down"].map(|name| folder.path().join(name).display().to_string());
+    let frozen = replica(&store, &["--cache", &caches[0]]);
+    let running = replica(&store, &[]);
+    let down = replica(&store, &["--cache", &caches[1]]);
+    for (server, cache) in [(&frozen, "frozen"), (&down, "down")] {
+        until_served(server, "two", "LOST");
+        let manifest = folder.path().join(cache).join("channel-production");
+        until("the copy on disk", || fs::read_to_string(&manifest).ok()?.contains("\"revision\":3").then_some(()));
+    }
+    until_served(&running, "two", "LOST");
+    drop(down);
+    signal(&frozen.child, Signal::STOP);
+    match restore {
+        Restore::Moved => fs::rename(&backup, &database).expect("a file"),
+        Restore::Copied => _ = fs::copy(&backup, &database).expect("a file"),
+    }
+    let mut newest = published(&[("one.md", "3")]).await;
+    for number in 0..more {
+        newest = published(&[("three.md", &number.to_string())]).await;
+    }
+    signal(&frozen.child, Signal::CONT);
+    let returned = replica(&store, &["--cache", &caches[1]]);
+    let head = format!("ready\nchannel production: revision {}, digest {newest},", 3 + more);
+    for server in [&frozen, &running, &returned] {
+        until_readiness(server, &head);
+        assert_eq!(
+            (got(server, "one").as_deref(), got(server, "two").as_deref()),
+            (Some("3"), Some("1")),
+            "{restore:?}"
+        );
+    }
+    // What comes later is built on the right files.
+    published(&[("four.md", "4")]).await;
+    for server in [&frozen, &running, &returned] {
+        until_served(server, "four", "4");
+        assert_eq!(got(server, "two").as_deref(), Some("1"), "{restore:?}");
+    }
+}
+
+// req: S-307
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn frozen_replica_agrees_after_a_moved_backup() {
+    for more in [0, 2] {
+        replicas_agree_after_a_restore(Restore::Moved, more).await;
+    }
+}
+
+// req: S-307
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn frozen_replica_agrees_after_a_copied_backup() {
+    for more in [0, 2] {
+        replicas_agree_after_a_restore(Restore::Copied, more).await;
+    }
+}
+
 /// Replaces the content of a file's newest version in the database, and returns what it was.
 async fn replace_blob(folder: &Folder, path: &str, bytes: Vec<u8>) -> Vec<u8> {
     let database = format!("sqlite:{}", folder.path().join("team.db").display());

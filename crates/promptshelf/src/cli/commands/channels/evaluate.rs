@@ -7,7 +7,7 @@ mod program;
 mod verdict;
 mod version;
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_store::{Actor, ChannelName, Evaluation, EvaluationQuery, NewEvaluation};
@@ -44,7 +44,8 @@ struct Outcome {
 pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
     let actor = actor(&arguments.actor, &place)?;
-    let evaluations = configured(arguments)?;
+    let mut evaluations = configured(arguments.config.as_deref(), &arguments.evaluations)?;
+    evaluations.retain(|it| arguments.evaluations.is_empty() || arguments.evaluations.contains(&it.name));
     let outcome = place.changing(async |store| evaluate(store, arguments, &place, &actor, &evaluations).await).await?;
     let passes = outcome.failed.is_empty() && outcome.stored.iter().all(|result| result.passed);
     if arguments.json {
@@ -70,23 +71,21 @@ pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
     if passes { Ok(()) } else { Err(Failure::reported(Exit::Failed)) }
 }
 
-/// Returns the evaluations of `server.toml` that the command selects.
-fn configured(arguments: &EvaluateArguments) -> Result<Vec<ConfiguredEvaluation>, Failure> {
-    let environment = crate::environment::variable;
-    let mut file = ServerFileLocation::find(arguments.config.as_deref(), &environment).load()?;
-    let mut evaluations = file.evaluations();
+/// Returns the evaluations of `server.toml`, which has to have those with these names.
+pub(super) fn configured(config: Option<&Path>, names: &[String]) -> Result<Vec<ConfiguredEvaluation>, Failure> {
+    let mut file = ServerFileLocation::find(config, &crate::environment::variable).load()?;
+    let evaluations = file.evaluations();
     file.check()?;
     let path = file.path().map_or_else(|| "server.toml".to_owned(), |path| path.display().to_string());
     if evaluations.is_empty() {
         let help = "write [[evaluation]] with a name and a program, or name the file: `--config FILE`";
         return Err(Failure::new(Exit::Settings, format!("{path} has no evaluations")).help(help));
     }
-    if let Some(unknown) = arguments.evaluations.iter().find(|name| !evaluations.iter().any(|it| it.name == **name)) {
+    if let Some(unknown) = names.iter().find(|name| !evaluations.iter().any(|it| it.name == **name)) {
         let known: Vec<String> = evaluations.iter().map(|it| format!("`{}`", it.name)).collect();
         let message = format!("{path} has no evaluation `{unknown}`");
         return Err(Failure::new(Exit::NotFound, message).help(format!("it has {}", known.join(", "))));
     }
-    evaluations.retain(|it| arguments.evaluations.is_empty() || arguments.evaluations.contains(&it.name));
     Ok(evaluations)
 }
 

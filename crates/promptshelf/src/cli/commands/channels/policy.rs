@@ -7,7 +7,7 @@ use promptshelf_store::{
 };
 use serde_json::{Value, json};
 
-use super::{access::Place, actor::actor, answer::BackendError, backend::Backend, report};
+use super::{access::Place, actor::actor, answer::BackendError, backend::Backend, evaluate::configured, report};
 use crate::{
     args::channels::{PolicyArguments, PolicyChange, Verb},
     exit::Failure,
@@ -66,7 +66,13 @@ async fn shown(store: &Backend, arguments: &PolicyArguments, place: &Place, acto
         Err(BackendError::Store(StoreError::NotFound { .. })) => (Policy::default(), PolicyGuard::Absent),
         Err(error) => return Err(error.into()),
     };
+    let known = policy.evaluations.clone();
     let policy = arguments.change.applied(policy);
+    // A server has settings of its own, and compares with them.
+    let required: Vec<String> = policy.evaluations.iter().filter(|name| !known.contains(name)).cloned().collect();
+    if !place.is_server() && !required.is_empty() {
+        configured(arguments.config.as_deref(), &required)?;
+    }
     Ok(match store.set_policy(channel, &policy, &guard, &arguments.message, actor).await? {
         PolicyOutcome::Changed(info) => Shown::Channels(vec![*info]),
         PolicyOutcome::Proposed(proposal) => Shown::Proposed(proposal),

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use promptshelf_source::{check_tree_path, is_obeyed_by_programs};
 use promptshelf_store::{ChannelName, FileEntry};
 use serde_json::json;
 
@@ -38,7 +39,11 @@ async fn pull(store: &Backend, arguments: &PullArguments, place: &Place, folder:
     let (head, files) = place.waiting(store.files(channel, place.revision())).await?;
     let mut listing = to_listing(&files);
     if !arguments.client_files {
-        let left_out: Vec<String> = listing.keys().filter(|path| is_client_file(path)).cloned().collect();
+        let left_out: Vec<String> = listing
+            .keys()
+            .filter(|path| check_tree_path(path).is_ok() && is_obeyed_by_programs(path))
+            .cloned()
+            .collect();
         listing.retain(|path, _| !left_out.contains(path));
         if let Some(first) = left_out.first() {
             let files = count(left_out.len(), "file");
@@ -56,33 +61,6 @@ async fn pull(store: &Backend, arguments: &PullArguments, place: &Place, folder:
         fs::remove_dir(folder).ok();
     }
     print(arguments, place, folder, &target, outcome?)
-}
-
-/// Files outside of hidden folders that programs read as instructions or settings when the folder is opened, in lower
-/// case.
-const CLIENT_FILES: &[&str] = &[
-    "agent.md",
-    "agents.md",
-    "agents.override.md",
-    "claude.md",
-    "claude.local.md",
-    "copilot-instructions.md",
-    "crush.md",
-    "gemini-extension.json",
-    "gemini.md",
-    "mcp.json",
-    "opencode.json",
-    "opencode.jsonc",
-    "qwen.md",
-    "warp.md",
-];
-
-/// Whether another program obeys the file at a path: authors of a channel would write to it.
-fn is_client_file(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    // Any other path is refused.
-    promptshelf_source::check_tree_path(path).is_ok()
-        && (path.split('/').any(|part| part.starts_with('.')) || CLIENT_FILES.contains(&&*name))
 }
 
 fn words(arguments: &PullArguments) -> Result<(Place, PathBuf), Failure> {

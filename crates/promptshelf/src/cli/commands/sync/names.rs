@@ -1,5 +1,7 @@
 //! File names for prompts. Names come from a server, and can be any text.
 
+use std::collections::BTreeSet;
+
 use promptshelf_author::{
     ExportFormat,
     clients::{NativeFiles, built_in},
@@ -80,6 +82,10 @@ pub(super) fn check_skill(skill: &SkillInfo, native: &NativeFiles) -> Result<(),
         return Err("its name is not that of a skill: expected a-z, 0-9 and single `-`, at most 64".to_owned());
     }
     check_file_name(&skill.name)?;
+    let mut known = BTreeSet::new();
+    if let Some(file) = skill.files.iter().find(|file| !known.insert(file.path.to_lowercase())) {
+        return Err(format!("its file `{}` differs from another one in upper and lower case only", file.path));
+    }
     skill.files.iter().try_for_each(|file| check_skill_path(&file.path))
 }
 

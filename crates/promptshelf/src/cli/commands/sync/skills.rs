@@ -131,7 +131,8 @@ impl Job<'_> {
             };
         };
         let shown = |path: &str| folder.shown(path);
-        let mut contents = match contents(connection, &plan.write).await? {
+        // All of it: what the user agrees to is the skill with the scripts that its permissions are for.
+        let mut contents = match contents(connection, &skill.files.iter().collect::<Vec<_>>()).await? {
             Ok(contents) => contents,
             Err(reason) => {
                 report.leave_out(&skill.name, reason);
@@ -142,11 +143,8 @@ impl Job<'_> {
         let mut parts = Vec::new();
         for (file, bytes) in &contents {
             let text = String::from_utf8_lossy(bytes);
-            let found = self.active(active_parts_of_skill(&file.path, &text));
-            if !found.is_empty() {
-                agreed.push_str(&format!("{}\0{}\0", file.path, file.digest));
-                parts.extend(found);
-            }
+            agreed.push_str(&format!("{}\0{}\0", file.path, file.digest));
+            parts.extend(self.active(active_parts_of_skill(&file.path, &text)));
         }
         if !self.agreed(&skill.name, &parts, &agreed, report) {
             return Ok(());
@@ -168,6 +166,7 @@ impl Job<'_> {
         if !contents.is_empty() {
             folder.write_record(&record)?;
         }
+        contents.retain(|(file, _)| plan.write.iter().any(|planned| planned.path == file.path));
         // The `SKILL.md` last: until then, clients see no new skill, or the earlier one.
         contents.sort_by_key(|(file, _)| file.path == SKILL);
         for (file, bytes) in &contents {
