@@ -29,10 +29,10 @@ use tokio::{
 };
 
 use self::clock::Clock;
-pub use self::impact::{AffectedWord, IMPACT_WINDOW, RecentCalls};
-pub use self::overview::{DailyUsage, UsageDay, UsageGroup, UsageOverview, UsedDeprecated};
-pub(crate) use self::overview::{Deprecated, ListedPrompts};
-pub use self::report::{FormUsage, MIN_CALLERS, PromptUsage, UsageReport};
+pub use self::impact::{IMPACT_WINDOW, recent_calls, recent_calls_of_effect};
+pub use self::overview::DailyUsage;
+pub(crate) use self::overview::{Deprecated, ListedPrompts, overview_of};
+pub use self::report::{MIN_CALLERS, report_of};
 use crate::{channels::StoreHandle, random};
 
 /// The time between two writes: the figures that a crash loses.

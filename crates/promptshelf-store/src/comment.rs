@@ -68,13 +68,17 @@ impl CommentSide {
 }
 
 /// A comment to add.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CommentBody))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewComment {
     /// The digest of the changes that the author of the comment saw.
     pub digest: Digest,
     /// The changed file; `None` for the whole proposal.
+    #[serde(default)]
     pub path: Option<String>,
     /// The line of the file; `None` for the whole file.
+    #[serde(default)]
     pub line: Option<CommentLine>,
     /// The text, of 1 to 4,096 characters.
     pub text: String,

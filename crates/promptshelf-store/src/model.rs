@@ -519,15 +519,19 @@ pub struct Actor {
 }
 
 /// A review of a proposal, to store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ReviewBody))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewReview {
     /// The judgement.
     pub verdict: Verdict,
     /// The digest of the changes that the reviewer has read.
     pub digest: Digest,
     /// The reviewer's words.
+    #[serde(default)]
     pub note: String,
     /// The names of the effects that an approval confirms.
+    #[serde(default)]
     pub confirmed: Vec<String>,
 }
 
@@ -572,7 +576,9 @@ pub struct Publish {
 }
 
 /// The outcome of a publish, an approval, a promotion or a rollback.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Outcome))]
+#[serde(rename_all = "camelCase")]
 pub struct Published {
     /// The proposal as it is now. Its `id` is 0 after a dry run.
     pub proposal: Proposal,
@@ -582,6 +588,8 @@ pub struct Published {
     /// did not run.
     pub findings: Vec<String>,
     /// After a promotion: the prompts that stay different from those of the source, or that it does not have.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub kept: Vec<String>,
 }
 

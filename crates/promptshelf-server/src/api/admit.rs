@@ -9,7 +9,7 @@ use axum::{
 use promptshelf_mcp::{HttpService, http::Denial};
 use promptshelf_service::Caller;
 
-use super::{operation::Measured, problem::Problem};
+use super::{call::Measured, problem::Problem};
 use crate::library::Library;
 
 /// Headers of every response. A file of the library must not run as a page, wherever it is opened.

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use axum::{extract::State, http::StatusCode, response::Response};
+use axum::http::StatusCode;
 use promptshelf_author::{
     Analysis, Analyzer, add_samples,
     testing::{TestOutcome, TestSuite},
@@ -15,18 +15,14 @@ use promptshelf_service::{
     pool::{self, Amount, Panicked},
 };
 use promptshelf_source::{MemoryFile, MemoryTree, check_tree_path};
-use promptshelf_store::ChannelName;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json, value::RawValue};
+use promptshelf_wire::{AnalysisBody, AnalysisResult, TestResult, TextPosition, UnsavedFile, op};
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use utoipa::ToSchema;
 
 use super::{
-    content::FileContent,
-    etag,
-    operation::{ApiCaller, ApiState, Scope},
+    call::{Answer, Call},
+    content::decoded,
     problem::Problem,
-    request::{ApiPath, Unread},
 };
 use crate::{test_target::ServiceTarget, web::described_arguments};
 
@@ -36,127 +32,23 @@ const MAX_DIAGNOSTICS: usize = 200;
 
 const MAX_FILES: usize = 100;
 
-/// A position in a text, as the Language Server Protocol counts.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct TextPosition {
-    /// The line, from 0.
-    line: u32,
-    /// UTF-16 code units before the position in its line.
-    character: u32,
-}
-
-/// A file that is not saved.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct UnsavedFile {
-    /// Relative to the library.
-    pub(super) path: String,
-    /// The content; null for a file that is to be deleted.
-    #[serde(deserialize_with = "super::request::required")]
-    #[schema(required = true)]
-    pub(super) content: Option<FileContent>,
-}
-
-/// Unsaved files, and the questions about one of them.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct AnalysisBody {
-    /// The file in question.
-    path: String,
-    /// The unsaved files, which replace those of the library.
-    changes: Vec<UnsavedFile>,
-    /// Asks for completions at a position of the file.
-    #[serde(default)]
-    complete: Option<TextPosition>,
-    /// Asks for an explanation of the word at a position of the file.
-    #[serde(default)]
-    hover: Option<TextPosition>,
-    /// Asks for the messages of the file's prompt with these values. Required arguments without a value get a sample.
-    #[serde(default)]
-    arguments: Option<BTreeMap<String, String>>,
-    /// Asks to run the tests of the file's prompt.
-    #[serde(default)]
-    tests: bool,
-}
-
-/// The result of a prompt test.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct TestResult {
-    /// The name of the test, or its number from 1.
-    name: String,
-    /// Everything that differs from the expectation; empty if the test passed.
-    mismatches: Vec<String>,
-}
-
-/// The answers to the questions of a request; each is missing if it was not asked.
-#[derive(Clone, Debug, Default, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct AnalysisResult {
-    /// The diagnostics of each file that has some: `Diagnostic[]` of the Language Server Protocol 3.17, by path.
-    #[schema(value_type = HashMap<String, Vec<Object>>)]
-    diagnostics: BTreeMap<String, Value>,
-    /// The problem because of which nothing could be analysed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<String>,
-    /// `CompletionItem[]` of the Language Server Protocol.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
-    completions: Option<Value>,
-    /// `Hover` of the Language Server Protocol.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    hover: Option<Value>,
-    /// The file's prompt: its name, title, description and arguments. Missing while the file has errors.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    prompt: Option<Value>,
-    /// The messages, as `prompts/get` returns them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
-    messages: Option<Box<RawValue>>,
-    /// The reason for missing messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<String>,
-    /// The required arguments that were rendered with a sample.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    samples: Vec<String>,
-    /// The results of the file's tests.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tests: Option<Vec<TestResult>>,
-}
-
-/// Analyses unsaved files of a channel without storing them
-#[utoipa::path(post, path = "/channels/{channel}/analysis", tag = "check",
-    security(("token" = ["library:read", "library:propose"])), params(("channel" = ChannelName, Path)),
-    request_body = AnalysisBody, responses((status = 200, body = AnalysisResult)))]
-pub(super) async fn analyze_channel(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    ApiPath(channel): ApiPath<ChannelName>,
-    request: Unread,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin_on(&channel, caller.0, "api/analysis", &[Scope::Read, Scope::Propose])?;
-    let answer = async {
-        let body: AnalysisBody = request.json(&state.endpoint).await?;
-        operation.note("path", &body.path);
-        let question = Question::of(body)?;
-        let mut edited = state.api.edited.newest(&state.store().await?, &channel).await?;
-        let channels = Arc::clone(&state.api.edited);
-        let result = in_pool(operation.caller(), move || {
-            let is_plain = question.others.is_empty();
-            let tree = edited.tree.clone();
-            let tree = if is_plain { tree } else { tree.with(question.deleted_and_binary()) };
-            let result = question.answer(edited.analyzer.of(&tree), |_| tree.clone());
-            channels.put(edited);
-            result
-        })
-        .await?;
-        etag::changed(StatusCode::OK, &result, &result)
-    }
-    .await;
-    Ok(operation.end(answer))
+pub(super) async fn analyze_channel(call: Call<op::AnalyzeChannel>) -> Answer {
+    let channel = &call.path.channel;
+    let body: AnalysisBody = call.body().await?;
+    call.note("path", &body.path);
+    let question = Question::of(body)?;
+    let mut edited = call.state.api.edited.newest(&call.store().await?, channel).await?;
+    let channels = Arc::clone(&call.state.api.edited);
+    let result = in_pool(call.caller(), move || {
+        let is_plain = question.others.is_empty();
+        let tree = edited.tree.clone();
+        let tree = if is_plain { tree } else { tree.with(question.deleted_and_binary()) };
+        let result = question.answer(edited.analyzer.of(&tree), |_| tree.clone());
+        channels.put(edited);
+        result
+    })
+    .await?;
+    call.answer(&result)
 }
 
 /// Runs an analysis or a comparison of a caller in the pool, with access to the runtime.
@@ -191,7 +83,7 @@ impl Question {
         let (mut texts, mut others) = (BTreeMap::new(), BTreeMap::new());
         for UnsavedFile { path, content } in changes {
             check_tree_path(&path).map_err(|error| Problem::invalid(format!("A path is invalid: {error}")))?;
-            let bytes = content.map(|content| content.into_bytes(&format!("The content of {path}"))).transpose()?;
+            let bytes = content.map(|content| decoded(content, &format!("The content of {path}"))).transpose()?;
             match bytes.map(String::from_utf8) {
                 Some(Ok(text)) => drop(texts.insert(path, text)),
                 Some(Err(error)) => drop(others.insert(path, Some(error.into_bytes()))),

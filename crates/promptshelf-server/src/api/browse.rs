@@ -2,20 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use axum::{extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{Catalog, Prompt};
 use promptshelf_source::MemoryTree;
-use promptshelf_store::{ChannelName, Digest, Standing};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use promptshelf_wire::{
+    BrowseQuery, Browsed, BrowsedFile, BrowsedLine, BrowsedPrompt, Digest, Group, RevisionSide, op,
+};
 
 use super::{
     analysis::in_pool,
-    compare_model::RevisionSide,
-    etag,
-    operation::{ApiCaller, ApiState, Scope},
+    call::{Answer, Call},
     problem::Problem,
-    request::{ApiPath, ApiQuery, page_size},
+    request::page_size,
     sides::opened,
 };
 
@@ -25,140 +22,28 @@ const MAX_CHARS: usize = 200;
 /// The longest text to search for, in bytes.
 const MAX_SEARCH: usize = 200;
 
-/// Which files of a revision.
-#[derive(Clone, Debug, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct BrowseQuery {
-    /// The revision; the newest one by default.
-    revision: Option<u64>,
-    /// Only files with this text in their path, their content, or the name, title or description of their prompt. Letter
-    /// case does not count.
-    text: Option<String>,
-    /// Only files in this folder and below it.
-    folder: Option<String>,
-    /// Only prompts with this tag.
-    tag: Option<String>,
-    /// Only prompts of this owner.
-    owner: Option<String>,
-    /// Only prompts of this collection.
-    collection: Option<String>,
-    /// Only files whose path sorts after this one: `next` of the previous page.
-    after: Option<String>,
-    /// The number of files, 100 by default and 500 at most.
-    limit: Option<usize>,
-}
-
-/// Files of a revision, with their prompts.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Browsed {
-    /// The revision.
-    revision: u64,
-    /// Its digest, by which a client notices that two pages are not of one revision.
-    digest: Option<Digest>,
-    /// The number of all files that match.
-    total: usize,
-    /// By path.
-    files: Vec<BrowsedFile>,
-    /// The value of `after` for the next page; null on the last one.
-    next: Option<String>,
-    /// The folders in the chosen one with the number of files that match; at most 200.
-    folders: Vec<Group>,
-    /// The tags of the prompts that match with the number of files, the most frequent first; at most 200.
-    tags: Vec<Group>,
-    /// The owners, like the tags.
-    owners: Vec<Group>,
-    /// The collections, like the tags.
-    collections: Vec<Group>,
-}
-
-/// A file of a revision.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct BrowsedFile {
-    /// Relative to the library.
-    path: String,
-    /// The prompts that it defines, by name.
-    prompts: Vec<BrowsedPrompt>,
-    /// The first lines with the text; at most 3.
-    lines: Vec<BrowsedLine>,
-}
-
-/// A prompt of a file.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct BrowsedPrompt {
-    /// The name.
-    name: String,
-    /// The name for people.
-    title: Option<String>,
-    /// The start of the description.
-    description: Option<String>,
-    /// The tags.
-    tags: Vec<String>,
-    /// The people or teams in charge.
-    owners: Vec<String>,
-    /// The collections.
-    collections: Vec<String>,
-    /// Its versions in all channels that the caller sees, by name of the channel.
-    channels: Vec<Standing>,
-}
-
-/// A line of a file.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct BrowsedLine {
-    /// Its number; 1 is the first one.
-    number: usize,
-    /// Its text, cut to 200 characters.
-    text: String,
-}
-
-/// A folder, a tag, an owner or a collection.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Group {
-    /// The path of the folder, or the name.
-    name: String,
-    /// The number of files.
-    files: usize,
-}
-
-/// Searches the files of a revision, and counts them by folder, tag, owner and collection
-#[utoipa::path(get, path = "/channels/{channel}/browse", tag = "files", security(("token" = ["library:read"])),
-    params(("channel" = ChannelName, Path), BrowseQuery), responses((status = 200, body = Browsed), (status = 304)))]
-pub(super) async fn browse(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    ApiPath(channel): ApiPath<ChannelName>,
-    ApiQuery(query): ApiQuery<BrowseQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let operation = state.begin_on(&channel, caller.0, "api/browse", &[Scope::Read])?;
-    let answer = async {
-        let limit = page_size(query.limit)?;
-        if query.text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH) {
-            return Err(Problem::invalid(format!("The text is too long: at most {MAX_SEARCH} bytes are searched for")));
-        }
-        let side = opened(&state, &operation, &RevisionSide { channel, revision: query.revision }).await?;
-        let (revision, digest) = (side.name.revision.unwrap_or_default(), side.name.digest);
-        let found = in_pool(operation.caller(), move || {
-            let catalog = side.opened.preview.as_ref().map(super::super::preview::TreePreview::catalog);
-            search(&side.opened.tree, catalog.as_deref(), &query, limit, (revision, digest))
-        });
-        let mut found = found.await?;
-        let prompts = || found.files.iter().flat_map(|file| &file.prompts);
-        let names: Vec<String> = prompts().map(|prompt| prompt.name.clone()).collect();
-        let standings = state.store().await?.standings_of(&names, |channel| operation.sees(channel)).await?;
-        let mut standings: HashMap<_, _> = standings.into_iter().map(|found| (found.name, found.channels)).collect();
-        for prompt in found.files.iter_mut().flat_map(|file| &mut file.prompts) {
-            prompt.channels = standings.remove(&prompt.name).unwrap_or_default();
-        }
-        etag::json(&headers, &found)
+pub(super) async fn browse(call: Call<op::Browse>) -> Answer {
+    let channel = &call.path.channel;
+    let limit = page_size(call.query.limit)?;
+    if call.query.text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH) {
+        return Err(Problem::invalid(format!("The text is too long: at most {MAX_SEARCH} bytes are searched for")));
     }
-    .await;
-    Ok(operation.end(answer))
+    let side = opened(&call, &RevisionSide { channel: channel.clone(), revision: call.query.revision }).await?;
+    let (revision, digest) = (side.name.revision.unwrap_or_default(), side.name.digest);
+    let query = call.query.clone();
+    let found = in_pool(call.caller(), move || {
+        let catalog = side.opened.preview.as_ref().map(super::super::preview::TreePreview::catalog);
+        search(&side.opened.tree, catalog.as_deref(), &query, limit, (revision, digest))
+    });
+    let mut found = found.await?;
+    let prompts = || found.files.iter().flat_map(|file| &file.prompts);
+    let names: Vec<String> = prompts().map(|prompt| prompt.name.clone()).collect();
+    let standings = call.store().await?.standings_of(&names, |channel| call.sees(channel)).await?;
+    let mut standings: HashMap<_, _> = standings.into_iter().map(|found| (found.name, found.channels)).collect();
+    for prompt in found.files.iter_mut().flat_map(|file| &mut file.prompts) {
+        prompt.channels = standings.remove(&prompt.name).unwrap_or_default();
+    }
+    call.answer(&found)
 }
 
 /// The words by which prompts are grouped: tags, owners and collections.

@@ -2,21 +2,18 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use axum::{extract::State, http::StatusCode, response::Response};
 use promptshelf_author::{Difference, differences};
 use promptshelf_core::is_interrupted;
 use promptshelf_service::pool::{self, Amount};
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{Change, CheckReport, Checker, Digest, PromptChangeKind, StoreError};
+use promptshelf_wire::{AffectedPrompt, CheckBody, CheckResult, Rendering, op};
 
 use super::{
+    call::{Answer, Call},
     content::{Changes, changes},
-    etag,
     impact::in_words,
-    model::{AffectedPrompt, CheckBody, CheckResult, Rendering},
-    operation::{ApiCaller, ApiState, Scope},
     problem::Problem,
-    request::Unread,
 };
 use crate::preview::TreePreview;
 
@@ -27,45 +24,30 @@ const MAX_DIFFERENCES: usize = 500;
 /// The most bytes of a rendering in the answer.
 const MAX_TEXT: usize = 64 << 10;
 
-/// Checks changes without storing them
-#[utoipa::path(post, path = "/check", tag = "check", security(("token" = ["library:read", "library:propose"])),
-    request_body = CheckBody,
-    responses((status = 200, body = CheckResult),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "Someone else changed these files")))]
-pub(super) async fn check(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    request: Unread,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/check", &[Scope::Read, Scope::Propose])?;
-    let answer = async {
-        let body: CheckBody = request.json(&state.endpoint).await?;
-        operation.note("channel", body.channel.as_str());
-        operation.require_channel(&body.channel)?;
-        let store = state.store().await?;
-        let roles = store.channel(&body.channel).await?.policy.roles;
-        operation.require_role(&roles.propose, "propose")?;
-        let Changes { changes, memory: _memory } =
-            changes(&operation, &store, &state.api.referred, body.changes).await?;
-        let (head, before) = store.tree(&body.channel, None).await?;
-        let after = apply(&before, changes, head.revision)?;
-        let checker = Arc::clone(&state.api.checker);
-        let check = move || async move {
-            let (checked, before, after) = compare(&*checker, before, after);
-            let prompts = render(&checked.affected, before.as_ref(), after.as_ref()).await;
-            (checked, prompts)
-        };
-        let checked = pool::run_future(operation.caller(), Amount::Large, check).await;
-        let (checked, prompts) = checked.map_err(|_| Problem::internal())?;
-        let CheckReport { summary, findings, .. } = checked.report;
-        let affected = checked.affected.len();
-        let differences = in_words(&state, &body.channel, checked.differences).await;
-        let revision = head.revision;
-        let result = CheckResult { revision, summary, findings, prompts, affected, differences };
-        etag::changed(StatusCode::OK, &result, &result)
-    }
-    .await;
-    Ok(operation.end(answer))
+pub(super) async fn check(call: Call<op::Check>) -> Answer {
+    let body: CheckBody = call.body().await?;
+    call.note("channel", body.channel.as_str());
+    call.require_channel(&body.channel)?;
+    let store = call.store().await?;
+    let roles = store.channel(&body.channel).await?.policy.roles;
+    call.require_role(&roles.propose, "propose")?;
+    let Changes { changes, memory: _memory } = changes(&call, &store, &call.state.api.referred, body.changes).await?;
+    let (head, before) = store.tree(&body.channel, None).await?;
+    let after = apply(&before, changes, head.revision)?;
+    let checker = Arc::clone(&call.state.api.checker);
+    let check = move || async move {
+        let (checked, before, after) = compare(&*checker, before, after);
+        let prompts = render(&checked.affected, before.as_ref(), after.as_ref()).await;
+        (checked, prompts)
+    };
+    let checked = pool::run_future(call.caller(), Amount::Large, check).await;
+    let (checked, prompts) = checked.map_err(|_| Problem::internal())?;
+    let CheckReport { summary, findings, .. } = checked.report;
+    let affected = checked.affected.len();
+    let differences = in_words(&call, &body.channel, checked.differences).await;
+    let revision = head.revision;
+    let result = CheckResult { revision, summary, findings, prompts, affected, differences };
+    call.answer(&result)
 }
 
 pub(super) fn apply(tree: &MemoryTree, changes: Vec<Change>, revision: u64) -> Result<MemoryTree, Problem> {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use axum::{extract::State, http::StatusCode, response::Response};
 use promptshelf_author::{
     Difference,
     clients::incompatibilities,
@@ -13,19 +12,16 @@ use promptshelf_core::{Prompt, Variables, is_interrupted};
 use promptshelf_service::pool::{self, Amount};
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{Digest, FileChange, PromptChangeKind};
+use promptshelf_wire::{
+    CompareBody, CompareRenderingsBody, ComparedClient, ComparedPrompt, ComparedRenderings, ComparedTest, Comparison,
+    Rendering, Sample, op,
+};
 
 use super::{
-    compare_model::{
-        CompareBody, CompareRenderingsBody, ComparedClient, ComparedPrompt, ComparedRenderings, ComparedTest,
-        Comparison, Sample,
-    },
-    etag,
+    call::{Answer, Call},
     impact::in_words,
-    model::Rendering,
     opened::OpenedTree,
-    operation::{ApiCaller, ApiState, Scope},
     problem::Problem,
-    request::Unread,
     sides::{Side, sides},
 };
 use crate::test_target::ServiceTarget;
@@ -38,53 +34,25 @@ const MAX_SAMPLES: usize = 200;
 /// The most bytes of a rendering in the answer.
 const MAX_TEXT: usize = 256 << 10;
 
-/// Compares two states of a channel: files, words for callers, affected prompts, tests and clients
-#[utoipa::path(post, path = "/compare", tag = "compare", security(("token" = ["library:read"])),
-    request_body = CompareBody,
-    responses((status = 200, body = Comparison),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "There is nothing to roll back or promote, or someone else changed the files")))]
-pub(super) async fn compare(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    request: Unread,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/compare", &[Scope::Read])?;
-    let answer = async {
-        let CompareBody { before, after } = request.json(&state.endpoint).await?;
-        let (before, after) = sides(&state, &mut operation, before, after).await?;
-        operation.note("channel", after.name.channel.as_str());
-        let channel = after.name.channel.clone();
-        let compared = pool::run_future(operation.caller(), Amount::Large, || comparison(before, after)).await;
-        let (mut comparison, differences) = compared.map_err(|_| Problem::internal())?;
-        comparison.differences = in_words(&state, &channel, differences).await;
-        etag::changed(StatusCode::OK, &comparison, &comparison)
-    }
-    .await;
-    Ok(operation.end(answer))
+pub(super) async fn compare(call: Call<op::Compare>) -> Answer {
+    let CompareBody { before, after } = call.body().await?;
+    let (before, after) = sides(&call, before, after).await?;
+    call.note("channel", after.name.channel.as_str());
+    let channel = after.name.channel.clone();
+    let compared = pool::run_future(call.caller(), Amount::Large, || comparison(before, after)).await;
+    let (mut comparison, differences) = compared.map_err(|_| Problem::internal())?;
+    comparison.differences = in_words(&call, &channel, differences).await;
+    call.answer(&comparison)
 }
 
-/// Renders a prompt from two states of a channel with the same values
-#[utoipa::path(post, path = "/compare/renderings", tag = "compare", security(("token" = ["library:read"])),
-    request_body = CompareRenderingsBody,
-    responses((status = 200, body = ComparedRenderings),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "There is nothing to roll back or promote, or someone else changed the files")))]
-pub(super) async fn compare_renderings(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    request: Unread,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/compare-renderings", &[Scope::Read])?;
-    let answer = async {
-        let CompareRenderingsBody { before, after, prompt, arguments } = request.json(&state.endpoint).await?;
-        let (before, after) = sides(&state, &mut operation, before, after).await?;
-        operation.note("channel", after.name.channel.as_str());
-        let rendering = || async move { renderings(&before.opened, &after.opened, &prompt, arguments).await };
-        let rendered = pool::run_future(operation.caller(), Amount::Large, rendering).await;
-        let renderings = rendered.map_err(|_| Problem::internal())??;
-        etag::changed(StatusCode::OK, &renderings, &renderings)
-    }
-    .await;
-    Ok(operation.end(answer))
+pub(super) async fn compare_renderings(call: Call<op::CompareRenderings>) -> Answer {
+    let CompareRenderingsBody { before, after, prompt, arguments } = call.body().await?;
+    let (before, after) = sides(&call, before, after).await?;
+    call.note("channel", after.name.channel.as_str());
+    let rendering = || async move { renderings(&before.opened, &after.opened, &prompt, arguments).await };
+    let rendered = pool::run_future(call.caller(), Amount::Large, rendering).await;
+    let renderings = rendered.map_err(|_| Problem::internal())??;
+    call.answer(&renderings)
 }
 
 async fn comparison(before: Side, after: Side) -> (Comparison, Vec<Difference>) {

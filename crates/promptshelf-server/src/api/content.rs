@@ -4,73 +4,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use promptshelf_source::check_tree_path;
 use promptshelf_store::{Change, ChannelName, Digest, MAX_PROPOSAL_BYTES, Store, StoreError};
-use serde::{Deserialize, Serialize};
+use promptshelf_wire::{ChangeBody, FileContent, NewContent, Scope};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use utoipa::ToSchema;
 
-use super::{
-    operation::{Operation, Scope},
-    problem::Problem,
-    request::required,
-};
+use super::{call::Context, problem::Problem};
 
-/// The content of a file: text in UTF-8, or any bytes as Base64.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) enum FileContent {
-    /// Text.
-    Text(String),
-    /// Bytes, in the standard alphabet of Base64 with padding.
-    Base64(String),
-}
-
-impl FileContent {
-    pub(super) fn of(bytes: &[u8]) -> FileContent {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => FileContent::Text(text.to_owned()),
-            Err(_) => FileContent::Base64(STANDARD.encode(bytes)),
-        }
-    }
-
-    pub(super) fn into_bytes(self, what: &str) -> Result<Vec<u8>, Problem> {
-        match self {
-            FileContent::Text(text) => Ok(text.into_bytes()),
-            FileContent::Base64(encoded) => STANDARD
-                .decode(encoded)
-                .map_err(|error| Problem::invalid(format!("{what} is not Base64 in the standard alphabet: {error}"))),
-        }
-    }
-}
-
-/// The new content of a file: text in UTF-8, any bytes as Base64, or the digest of an uploaded content.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) enum NewContent {
-    /// Text.
-    Text(String),
-    /// Bytes, in the standard alphabet of Base64 with padding.
-    Base64(String),
-    /// The digest of a content that the store has.
-    Digest(Digest),
-}
-
-/// The change of one file.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ChangeBody {
-    /// Relative to the library, with `/` between its parts.
-    path: String,
-    /// The digest of the content that the author started from; null for a new file.
-    #[serde(deserialize_with = "required")]
-    #[schema(required = true)]
-    before: Option<Digest>,
-    /// The new content; null deletes the file.
-    #[serde(deserialize_with = "required")]
-    #[schema(required = true)]
-    content: Option<NewContent>,
+/// Decodes a content. `what` names it in the refusal.
+pub(super) fn decoded(content: FileContent, what: &str) -> Result<Vec<u8>, Problem> {
+    let bytes = content.into_bytes();
+    bytes.map_err(|error| Problem::invalid(format!("{what} is not Base64 in the standard alphabet: {error}")))
 }
 
 /// The most bytes of an invalid path in the answer.
@@ -100,7 +44,7 @@ pub(super) struct Changes {
 /// A digest of 64 characters can stand for megabytes, in each of thousands of changes: the sum is checked before
 /// anything is read, and each content is read once.
 pub(super) async fn changes(
-    operation: &Operation,
+    call: &Context,
     store: &Store,
     referred: &Referred,
     bodies: Vec<ChangeBody>,
@@ -114,8 +58,8 @@ pub(super) async fn changes(
     let digests: Vec<Digest> = uses.keys().copied().collect();
     let (mut memory, mut uploaded) = (None, BTreeMap::new());
     if !digests.is_empty() {
-        let caller = operation.name().to_owned();
-        let is_shown = |channel: &ChannelName| operation.has(Scope::Read) && operation.sees(channel);
+        let caller = call.name().to_owned();
+        let is_shown = |channel: &ChannelName| call.has(Scope::Read) && call.sees(channel);
         let sizes = store.sizes_known_to(&caller, &digests, is_shown).await.map_err(|error| match error {
             StoreError::NotFound { what } => Problem::not_found(&format!(
                 "{what}, among those that you have uploaded and those of the channels that you may read,"
@@ -144,7 +88,7 @@ pub(super) async fn changes(
         let after = match content {
             None => None,
             Some(NewContent::Text(text)) => Some(text.into_bytes().into()),
-            Some(NewContent::Base64(encoded)) => Some(FileContent::Base64(encoded).into_bytes(&what())?.into()),
+            Some(NewContent::Base64(encoded)) => Some(decoded(FileContent::Base64(encoded), &what())?.into()),
             Some(NewContent::Digest(digest)) => {
                 Some(Arc::clone(uploaded.get(&digest).ok_or_else(|| Problem::not_found(&what()))?))
             }

@@ -143,16 +143,7 @@ pub(super) fn cached_json(request: &HeaderMap, value: &impl Serialize, caching: 
     Ok(response)
 }
 
-/// The answer to a change: the new representation. Its tag is that of `tagged`: the answer to a later `GET`.
-pub(super) fn changed(
-    status: StatusCode,
-    value: &impl Serialize,
-    tagged: &impl Serialize,
-) -> Result<Response, Problem> {
-    let (_, tag) = represent(tagged)?;
-    self::tagged(status, value, &tag)
-}
-
+/// The answer to a change: the new representation, with its tag.
 pub(super) fn tagged(status: StatusCode, value: &impl Serialize, tag: &Tag) -> Result<Response, Problem> {
     let (body, _) = represent(value)?;
     let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();

@@ -3,110 +3,69 @@
 use std::collections::BTreeMap;
 
 use axum::{
-    extract::State,
-    http::{HeaderMap, HeaderValue, header},
-    response::{IntoResponse, Response},
+    http::{HeaderValue, header},
+    response::IntoResponse,
 };
 use promptshelf_store::{ChannelName, Digest, FileChange, FileEntry, Served};
+use promptshelf_wire::{Diff, PromptDiff, Tree, op};
 
 use super::{
+    call::{Answer, Call, Context},
     etag::{self, Tag},
-    model::{Diff, DiffQuery, FileQuery, PromptDiff, Tree, TreeQuery},
-    operation::{ApiCaller, ApiState, Scope},
     problem::Problem,
-    request::{ApiPath, ApiQuery, page_size, page_size_up_to},
+    request::{page_size, page_size_up_to},
 };
 
 const MAX_TREE_PAGE: usize = 10_000;
 
-/// Lists the files of a revision
-#[utoipa::path(get, path = "/channels/{channel}/tree", tag = "files", security(("token" = ["library:read"])),
-    params(("channel" = ChannelName, Path), TreeQuery), responses((status = 200, body = Tree), (status = 304)))]
-pub(super) async fn get_tree(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    ApiPath(channel): ApiPath<ChannelName>,
-    ApiQuery(query): ApiQuery<TreeQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let operation = state.begin_on(&channel, caller.0, "api/tree", &[Scope::Read])?;
-    let answer = async {
-        let limit = page_size_up_to(MAX_TREE_PAGE, query.limit)?;
-        let (head, files) = state.store().await?.files(&channel, query.revision).await?;
-        let (files, next) = page(files, query.after.as_deref(), limit, |file: &FileEntry| &file.path);
-        etag::json(&headers, &Tree { head, files, next })
-    }
-    .await;
-    Ok(operation.end(answer))
+pub(super) async fn get_tree(call: Call<op::GetTree>) -> Answer {
+    let channel = &call.path.channel;
+    let limit = page_size_up_to(MAX_TREE_PAGE, call.query.limit)?;
+    let (head, files) = call.store().await?.files(channel, call.query.revision).await?;
+    let (files, next) = page(files, call.query.after.as_deref(), limit, |file: &FileEntry| &file.path);
+    call.answer(&Tree { head, files, next })
 }
 
-/// Returns the content of a file; its ETag is the digest
-#[utoipa::path(get, path = "/channels/{channel}/files/{*path}", tag = "files", security(("token" = ["library:read"])),
-    params(("channel" = ChannelName, Path),
-        ("path" = String, Path, description = "The path of the file. It may contain `/`"), FileQuery),
-    responses((status = 200, description = "The bytes of the file, as text/plain in UTF-8 if they are text", body = String, content_type = "text/plain"), (status = 304)))]
-pub(super) async fn get_file(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    ApiPath((channel, path)): ApiPath<(ChannelName, String)>,
-    ApiQuery(query): ApiQuery<FileQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin_on(&channel, caller.0, "api/file", &[Scope::Read])?;
-    operation.note("path", &path);
-    let answer = async {
-        let store = state.store().await?;
-        let (head, file) = store.file(&channel, query.revision, &path).await?;
-        let missing = || Problem::not_found(&format!("The file {path:?} at revision {}", head.revision));
-        let file = file.ok_or_else(missing)?;
-        let contents = store.blobs(&[file.digest]).await?;
-        let (_, bytes) = contents.into_iter().next().ok_or_else(missing)?;
-        let kind = match std::str::from_utf8(&bytes) {
-            Ok(_) => "text/plain; charset=utf-8",
-            Err(_) => "application/octet-stream",
-        };
-        let mut response = bytes.to_vec().into_response();
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-        response.headers_mut().insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
-        etag::conditional(&headers, &Tag::of_file(&file.digest), response)
-    }
-    .await;
-    Ok(operation.end(answer))
+pub(super) async fn get_file(call: Call<op::GetFile>) -> Answer {
+    let channel = &call.path.channel;
+    let path = &call.path.path;
+    call.note("path", path);
+    let store = call.store().await?;
+    let (head, file) = store.file(channel, call.query.revision, path).await?;
+    let missing = || Problem::not_found(&format!("The file {path:?} at revision {}", head.revision));
+    let file = file.ok_or_else(missing)?;
+    let contents = store.blobs(&[file.digest]).await?;
+    let (_, bytes) = contents.into_iter().next().ok_or_else(missing)?;
+    let kind = match std::str::from_utf8(&bytes) {
+        Ok(_) => "text/plain; charset=utf-8",
+        Err(_) => "application/octet-stream",
+    };
+    let mut response = bytes.to_vec().into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    etag::conditional(&call.headers, &Tag::of_file(&file.digest), response)
 }
 
-/// Compares two revisions, of one channel or of two
-#[utoipa::path(get, path = "/channels/{channel}/diff", tag = "files", security(("token" = ["library:read"])),
-    params(("channel" = ChannelName, Path), DiffQuery), responses((status = 200, body = Diff), (status = 304)))]
-pub(super) async fn get_diff(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    ApiPath(channel): ApiPath<ChannelName>,
-    ApiQuery(query): ApiQuery<DiffQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let operation = state.begin_on(&channel, caller.0, "api/diff", &[Scope::Read])?;
-    let answer = async {
-        let limit = page_size(query.limit)?;
-        let other = query.to_channel.as_ref().unwrap_or(&channel);
-        operation.require_channel(other)?;
-        let ((from, from_digest), left, served_left) = at(&state, &channel, Some(query.from)).await?;
-        let ((to, to_digest), right, served_right) = at(&state, other, query.to).await?;
-        let files = changed_files(left, right);
-        let (files, next) = page(files, query.after.as_deref(), limit, |file: &FileChange| &file.path);
-        let prompts = changed_prompts(served_left, served_right);
-        etag::json(&headers, &Diff { from, from_digest, to, to_digest, files, next, prompts })
-    }
-    .await;
-    Ok(operation.end(answer))
+pub(super) async fn get_diff(call: Call<op::GetDiff>) -> Answer {
+    let channel = &call.path.channel;
+    let limit = page_size(call.query.limit)?;
+    let other = call.query.to_channel.as_ref().unwrap_or(channel);
+    call.require_channel(other)?;
+    let ((from, from_digest), left, served_left) = at(&call, channel, Some(call.query.from)).await?;
+    let ((to, to_digest), right, served_right) = at(&call, other, call.query.to).await?;
+    let files = changed_files(left, right);
+    let (files, next) = page(files, call.query.after.as_deref(), limit, |file: &FileChange| &file.path);
+    let prompts = changed_prompts(served_left, served_right);
+    call.answer(&Diff { from, from_digest, to, to_digest, files, next, prompts })
 }
 
 /// One side of a comparison: the number and the digest of the revision, its files and its prompts.
 async fn at(
-    state: &ApiState,
+    call: &Context,
     channel: &ChannelName,
     revision: Option<u64>,
 ) -> Result<((u64, Option<Digest>), Vec<FileEntry>, Vec<Served>), Problem> {
-    let store = state.store().await?;
+    let store = call.store().await?;
     if revision == Some(0) {
         store.channel(channel).await?;
         return Ok(((0, None), Vec::new(), Vec::new()));

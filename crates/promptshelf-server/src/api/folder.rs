@@ -12,31 +12,29 @@ use std::{
 
 use axum::{
     Router,
-    extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware,
-    response::{IntoResponse, Response},
+    response::IntoResponse,
     routing::any,
 };
 use promptshelf_author::Analyzer;
 use promptshelf_core::{Prompt, is_interrupted};
-use promptshelf_mcp::HttpService;
 use promptshelf_source::{EditError, EditableFolder, ListedFile, MemoryFile, MemoryTree};
 use promptshelf_store::Digest;
-use serde::{Deserialize, Serialize};
+use promptshelf_wire::{
+    AnalysisBody, Document, FileContent, FolderFile, FolderFiles, RenameBody, RenamedFile, Scope, WriteBody,
+    WrittenFile, op,
+};
 use tokio::task::spawn_blocking;
-use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     admit::{Checks, admit},
-    analysis::{AnalysisBody, AnalysisResult, Question, in_pool},
-    content::FileContent,
+    analysis::{Question, in_pool},
+    call::{Answer, Call, Context, Operations, Part, Site},
+    content::decoded,
     etag::{self, Tag},
-    operation::{ApiCaller, Operation, Scope},
     problem::{Problem, not_allowed, unknown},
     rename::Renaming,
-    request::{ApiPath, Unread},
 };
 use crate::library::Library;
 
@@ -111,30 +109,31 @@ enum Access {
 pub(super) struct FolderState {
     api: FolderApi,
     library: Library,
-    endpoint: HttpService,
-    has_sign_in: bool,
+    site: Site,
 }
 
-impl FolderState {
-    fn begin(&self, caller: ApiCaller, method: &'static str, scope: Scope) -> Result<Operation, Problem> {
-        Operation::begin(self.library.service(), caller.0, self.has_sign_in, method, &[scope])
+impl Part for FolderState {
+    fn site(&self) -> &Site {
+        &self.site
     }
+}
 
+impl Context<FolderState> {
     async fn with_files<T: Send + 'static>(
         &self,
         work: impl FnOnce(&EditableFolder) -> Result<T, EditError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let folder = Arc::clone(&self.api.folder);
+        let folder = Arc::clone(&self.state.api.folder);
         spawn_blocking(move || work(&folder)).await.map_err(|_| Problem::internal())?.map_err(Problem::from)
     }
 
-    async fn admit_path(&self, operation: &Operation, path: &str, access: Access) -> Result<(), Problem> {
-        if operation.has(Scope::Admin) {
+    async fn admit_path(&self, path: &str, access: Access) -> Result<(), Problem> {
+        if self.has(Scope::Admin) {
             return Ok(());
         }
         let path = path.to_owned();
         if self.with_files(move |folder| Ok(is_for_administrators(folder, &path, access))).await? {
-            operation.require(&[Scope::Admin])
+            self.require(&[Scope::Admin])
         } else {
             Ok(())
         }
@@ -143,220 +142,103 @@ impl FolderState {
     /// Serves a change before it is confirmed: whatever the editor asks next is answered with it.
     async fn reload(&self) {
         // A library that cannot be loaded is reported to its authors; the file was saved nevertheless.
-        self.library.loader().reload().await.ok();
+        self.state.library.loader().reload().await.ok();
     }
 }
 
-pub(crate) fn routes(api: &FolderApi, library: &Library, endpoint: &HttpService, has_sign_in: bool) -> Router {
-    let state = FolderState { api: api.clone(), library: library.clone(), endpoint: endpoint.clone(), has_sign_in };
-    let checks = Checks { endpoint: endpoint.clone(), library: library.clone() };
-    let (routes, _) = OpenApiRouter::new().nest("/api/v1/folder", described()).split_for_parts();
-    routes
+pub(crate) fn routes(api: &FolderApi, library: &Library, site: Site) -> Router {
+    let checks = Checks { endpoint: site.endpoint.clone(), library: library.clone() };
+    let state = FolderState { api: api.clone(), library: library.clone(), site };
+    described(Document::default())
+        .into_router(state)
         .route("/api/v1/folder/{*rest}", any(unknown))
         .method_not_allowed_fallback(not_allowed)
-        .with_state(state)
         .layer(middleware::from_fn_with_state(checks, admit))
 }
 
-/// The operations, each described where its handler is. Paths are relative to `/api/v1/folder`.
-pub(super) fn described() -> OpenApiRouter<FolderState> {
-    OpenApiRouter::new()
-        .routes(routes!(list_folder))
-        .routes(routes!(read_in_folder, write_in_folder, delete_in_folder))
-        .routes(routes!(rename_in_folder))
-        .routes(routes!(analyze_folder))
+pub(super) fn described(document: Document) -> Operations<FolderState> {
+    Operations::new(document)
+        .on(list_folder)
+        .on(read_in_folder)
+        .on(write_in_folder)
+        .on(delete_in_folder)
+        .on(rename_in_folder)
+        .on(analyze_folder)
 }
 
-/// The files of the folder.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct FolderFiles {
-    /// Sorted by path; at most 200,000.
-    files: Vec<FolderFile>,
-    /// Whether the caller may change files.
-    may_write: bool,
+async fn list_folder(call: Call<op::ListFolder, FolderState>) -> Answer {
+    let files = call.with_files(EditableFolder::list).await?;
+    let file = |ListedFile { path, bytes, .. }: ListedFile| FolderFile { path, bytes };
+    let files = files.into_iter().map(file).collect();
+    call.answer(&FolderFiles { files, may_write: call.has(Scope::Publish) })
 }
 
-/// A file of the folder.
-#[derive(Debug, Serialize, ToSchema)]
-struct FolderFile {
-    /// Relative to the library, with `/` between its parts.
-    path: String,
-    /// The size in bytes.
-    bytes: u64,
+async fn read_in_folder(call: Call<op::ReadInFolder, FolderState>) -> Answer {
+    let path = &call.path.path;
+    call.note("path", path);
+    call.admit_path(path, Access::Read).await?;
+    let path = path.clone();
+    let bytes = call.with_files(move |folder| folder.read(&path)).await?;
+    let tag = Tag::of(&bytes);
+    let kind = match std::str::from_utf8(&bytes) {
+        Ok(_) => "text/plain; charset=utf-8",
+        Err(_) => "application/octet-stream",
+    };
+    let mut response = bytes.into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    etag::conditional(&call.headers, &tag, response)
 }
 
-/// Lists the files of the served folder
-#[utoipa::path(get, path = "/files", tag = "folder", security(("token" = ["library:read"])),
-    responses((status = 200, body = FolderFiles), (status = 304)))]
-async fn list_folder(
-    State(state): State<FolderState>,
-    caller: ApiCaller,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let operation = state.begin(caller, "api/folder/files", Scope::Read)?;
-    let answer = async {
-        let files = state.with_files(EditableFolder::list).await?;
-        let file = |ListedFile { path, bytes, .. }: ListedFile| FolderFile { path, bytes };
-        let files = files.into_iter().map(file).collect();
-        etag::json(&headers, &FolderFiles { files, may_write: operation.has(Scope::Publish) })
+async fn write_in_folder(call: Call<op::WriteInFolder, FolderState>) -> Answer {
+    let path = &call.path.path;
+    call.note("path", path);
+    require_origin(&call.headers)?;
+    call.admit_path(path, Access::Change).await?;
+    let is_new = etag::is_creation(&call.headers)?;
+    let expected = if is_new { Vec::new() } else { etag::expected(&call.headers)? };
+    let body: WriteBody = call.body().await?;
+    let bytes = decoded(body.content, "The content")?;
+    let digest = Digest::of(&bytes);
+    let path = path.clone();
+    let write = move |folder: &EditableFolder| match is_new {
+        true => folder.create(&path, &bytes),
+        false => folder.replace(&path, &bytes, |now| is_one_of(&expected, now)),
+    };
+    call.with_files(write).await?;
+    call.reload().await;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    call.tagged(status, &WrittenFile { digest }, &Tag::of_file(&digest))
+}
+
+async fn delete_in_folder(call: Call<op::DeleteInFolder, FolderState>) -> Answer {
+    let path = &call.path.path;
+    call.note("path", path);
+    require_origin(&call.headers)?;
+    call.admit_path(path, Access::Change).await?;
+    let expected = etag::expected(&call.headers)?;
+    let path = path.clone();
+    call.with_files(move |folder| folder.delete(&path, |now| is_one_of(&expected, now))).await?;
+    call.reload().await;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn rename_in_folder(call: Call<op::RenameInFolder, FolderState>) -> Answer {
+    require_origin(&call.headers)?;
+    let RenameBody { from, to, digest } = call.body().await?;
+    call.note("path", &from);
+    call.note("to", &to);
+    for path in [&from, &to] {
+        call.admit_path(path, Access::Change).await?;
     }
-    .await;
-    Ok(operation.end(answer))
-}
-
-/// Returns the content of a file of the folder; its ETag is the digest
-#[utoipa::path(get, path = "/files/{*path}", tag = "folder", security(("token" = ["library:read"])),
-    params(("path" = String, Path, description = "The path of the file. It may contain `/`")),
-    responses((status = 200, description = "The bytes of the file, as text/plain in UTF-8 if they are text", body = String, content_type = "text/plain"), (status = 304)))]
-async fn read_in_folder(
-    State(state): State<FolderState>,
-    caller: ApiCaller,
-    ApiPath(path): ApiPath<String>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller, "api/folder/file", Scope::Read)?;
-    operation.note("path", &path);
-    let answer = async {
-        state.admit_path(&operation, &path, Access::Read).await?;
-        let bytes = state.with_files(move |folder| folder.read(&path)).await?;
-        let tag = Tag::of(&bytes);
-        let kind = match std::str::from_utf8(&bytes) {
-            Ok(_) => "text/plain; charset=utf-8",
-            Err(_) => "application/octet-stream",
-        };
-        let mut response = bytes.into_response();
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-        response.headers_mut().insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
-        etag::conditional(&headers, &tag, response)
-    }
-    .await;
-    Ok(operation.end(answer))
-}
-
-/// The new content of a file.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct WriteBody {
-    /// All of it.
-    content: FileContent,
-}
-
-/// A written file.
-#[derive(Debug, Serialize, ToSchema)]
-struct WrittenFile {
-    /// The digest of its content.
-    digest: Digest,
-}
-
-/// Creates a file of the folder with `If-None-Match: *`, or replaces the content whose digest is in `If-Match`
-#[utoipa::path(put, path = "/files/{*path}", tag = "folder", security(("token" = ["library:publish"])),
-    params(("path" = String, Path, description = "The path of the file. It may contain `/`")), request_body = WriteBody,
-    responses((status = 200, body = WrittenFile), (status = 201, body = WrittenFile)))]
-async fn write_in_folder(
-    State(state): State<FolderState>,
-    caller: ApiCaller,
-    ApiPath(path): ApiPath<String>,
-    request: Unread,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller, "api/folder/write", Scope::Publish)?;
-    operation.note("path", &path);
-    let answer = async {
-        require_origin(request.headers())?;
-        state.admit_path(&operation, &path, Access::Change).await?;
-        let is_new = etag::is_creation(request.headers())?;
-        let expected = if is_new { Vec::new() } else { etag::expected(request.headers())? };
-        let body: WriteBody = request.json(&state.endpoint).await?;
-        let bytes = body.content.into_bytes("The content")?;
-        let digest = Digest::of(&bytes);
-        state
-            .with_files(move |folder| match is_new {
-                true => folder.create(&path, &bytes),
-                false => folder.replace(&path, &bytes, |now| is_one_of(&expected, now)),
-            })
-            .await?;
-        state.reload().await;
-        let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-        etag::tagged(status, &WrittenFile { digest }, &Tag::of_file(&digest))
-    }
-    .await;
-    Ok(operation.end(answer))
-}
-
-/// Deletes the file of the folder whose digest is in `If-Match`
-#[utoipa::path(delete, path = "/files/{*path}", tag = "folder", security(("token" = ["library:publish"])),
-    params(("path" = String, Path, description = "The path of the file. It may contain `/`")),
-    responses((status = 204)))]
-async fn delete_in_folder(
-    State(state): State<FolderState>,
-    caller: ApiCaller,
-    ApiPath(path): ApiPath<String>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller, "api/folder/delete", Scope::Publish)?;
-    operation.note("path", &path);
-    let answer = async {
-        require_origin(&headers)?;
-        state.admit_path(&operation, &path, Access::Change).await?;
-        let expected = etag::expected(&headers)?;
-        state.with_files(move |folder| folder.delete(&path, |now| is_one_of(&expected, now))).await?;
-        state.reload().await;
-        Ok(StatusCode::NO_CONTENT.into_response())
-    }
-    .await;
-    Ok(operation.end(answer))
-}
-
-/// A rename of a file.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct RenameBody {
-    /// The path of the file.
-    from: String,
-    /// Its new path, which must be free.
-    to: String,
-    /// The digest of its content.
-    digest: Digest,
-}
-
-/// A renamed file.
-#[derive(Debug, Serialize, ToSchema)]
-struct RenamedFile {
-    /// The files whose references were changed.
-    changed: Vec<String>,
-    /// The files with references that the caller has to change.
-    left: Vec<String>,
-}
-
-/// Renames a file of the folder and every reference to it
-#[utoipa::path(post, path = "/rename", tag = "folder", security(("token" = ["library:publish"])),
-    request_body = RenameBody, responses((status = 200, body = RenamedFile)))]
-async fn rename_in_folder(
-    State(state): State<FolderState>,
-    caller: ApiCaller,
-    request: Unread,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller, "api/folder/rename", Scope::Publish)?;
-    let answer = async {
-        require_origin(request.headers())?;
-        let RenameBody { from, to, digest } = request.json(&state.endpoint).await?;
-        operation.note("path", &from);
-        operation.note("to", &to);
-        for path in [&from, &to] {
-            state.admit_path(&operation, path, Access::Change).await?;
-        }
-        let (api, caller) = (state.api.clone(), operation.caller().clone());
-        let is_administrator = operation.has(Scope::Admin);
-        let work =
-            move || api.analyze(|analyzer| renamed(&api.folder, analyzer, (&from, &to), digest, is_administrator));
-        // A task of its own: a rename that has begun is completed.
-        let renamed = tokio::spawn(async move { in_pool(&caller, work).await }).await;
-        let renamed = renamed.map_err(|_| Problem::internal())??.map_err(Problem::from)?;
-        state.reload().await;
-        etag::changed(StatusCode::OK, &renamed, &digest)
-    }
-    .await;
-    Ok(operation.end(answer))
+    let (api, caller) = (call.state.api.clone(), call.caller().clone());
+    let is_administrator = call.has(Scope::Admin);
+    let work = move || api.analyze(|analyzer| renamed(&api.folder, analyzer, (&from, &to), digest, is_administrator));
+    // A task of its own: a rename that has begun is completed.
+    let renamed = tokio::spawn(async move { in_pool(&caller, work).await }).await;
+    let renamed = renamed.map_err(|_| Problem::internal())??.map_err(Problem::from)?;
+    call.reload().await;
+    call.changed(StatusCode::OK, &renamed, &digest)
 }
 
 fn renamed(
@@ -389,32 +271,20 @@ fn renamed(
     Ok(RenamedFile { changed, left })
 }
 
-/// Analyses unsaved files of the folder without storing them
-#[utoipa::path(post, path = "/analysis", tag = "folder", security(("token" = ["library:read"])),
-    request_body = AnalysisBody, responses((status = 200, body = AnalysisResult)))]
-async fn analyze_folder(
-    State(state): State<FolderState>,
-    caller: ApiCaller,
-    request: Unread,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller, "api/folder/analysis", Scope::Read)?;
-    let answer = async {
-        let body: AnalysisBody = request.json(&state.endpoint).await?;
-        let question = Question::of(body)?;
-        operation.note("path", question.path());
-        // Unsaved settings could raise the limits of a preview.
-        for path in question.paths() {
-            state.admit_path(&operation, path, Access::Read).await?;
-        }
-        let api = state.api.clone();
-        let result = in_pool(operation.caller(), move || {
-            api.analyze(|analyzer| question.answer(analyzer, |prompt| golden_files(&api.folder, prompt)))
-        })
-        .await?;
-        etag::changed(StatusCode::OK, &result, &result)
+async fn analyze_folder(call: Call<op::AnalyzeFolder, FolderState>) -> Answer {
+    let body: AnalysisBody = call.body().await?;
+    let question = Question::of(body)?;
+    call.note("path", question.path());
+    // Unsaved settings could raise the limits of a preview.
+    for path in question.paths() {
+        call.admit_path(path, Access::Read).await?;
     }
-    .await;
-    Ok(operation.end(answer))
+    let api = call.state.api.clone();
+    let result = in_pool(call.caller(), move || {
+        api.analyze(|analyzer| question.answer(analyzer, |prompt| golden_files(&api.folder, prompt)))
+    })
+    .await?;
+    call.answer(&result)
 }
 
 /// Reads the golden files of a prompt's tests, which are next to its file.

@@ -1,19 +1,16 @@
 //! The HTTP API `/api/v1`: prompts for programs; with a store also channels, files, history, proposals, reviews, publishing, promotion, rollback, and a check of
 //! changes that are not stored.
 //!
-//! - `programs` is the API for programs, which every server has.
-//! - `routes` has all routes on one screen, and the OpenAPI document that is generated from them.
-//! - `admit` checks the host, the origin and the sign-in; `operation` checks scopes and roles, applies limits and writes
-//!   the audit record.
-//! - `request` reads paths, queries and bodies; `etag` compares preconditions; `problem` is the answer to all errors.
-//! - `folder` edits the files of a served folder instead; `analysis` is the engine of the page's editor for both, and
-//!   `rename` finds references for both.
-//! - `channels`, `files`, `bulk`, `history`, `proposals`, `comments`, `transfer`, `check`, `compare`, `browse`, `overview`,
-//!   `permissions` and `webhooks` have the handlers; `model` and `compare_model` have bodies.
-//! - `tokens` has those with which callers sign in.
-//! - `impact` joins differences with figures of usage.
-//! - `analyzers` keeps the analyzers of channels that are being edited.
-//! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones.
+//! `promptshelf-wire` declares each operation; here are the handlers.
+//!
+//! - `call` is the frame of all: scopes, roles, limits, channels and the audit. `admit` checks the host, the origin and the
+//!   sign-in before.
+//! - `routes` has all routes on one screen. `programs` is the API for programs, which every server has; `folder` edits the
+//!   files of a served folder.
+//! - `request` reads pages; `etag` compares preconditions; `problem` is the answer to all errors.
+//! - `analysis` is the engine of the page's editor, and `analyzers` keeps the analyzers of channels that are being edited.
+//! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones; `impact` joins differences
+//!   with the metrics of usage.
 //!
 //! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
 
@@ -22,11 +19,11 @@ mod analysis;
 mod analyzers;
 mod browse;
 mod bulk;
+mod call;
 mod channels;
 mod check;
 mod comments;
 mod compare;
-mod compare_model;
 mod content;
 mod etag;
 mod evaluations;
@@ -34,9 +31,7 @@ mod files;
 mod folder;
 mod history;
 mod impact;
-mod model;
 mod opened;
-mod operation;
 mod overview;
 mod permissions;
 mod problem;
@@ -53,15 +48,23 @@ mod webhooks;
 
 use std::{fmt, sync::Arc};
 
-use promptshelf_store::Checker;
+use promptshelf_store::{Checker, Proposal, Store, StoreError};
 
+pub(crate) use call::{Site, Trust};
 pub use folder::FolderApi;
 pub(crate) use folder::routes as folder_routes;
 pub(crate) use programs::ProgramState;
 pub use programs::Versions;
 pub(crate) use routes::{document_route, langfuse_routes, routes};
 
-use crate::channels::StoreHandle;
+use self::{
+    call::{Context, Part},
+    problem::Problem,
+};
+use crate::{
+    channels::{CallerChecker, StoreHandle},
+    usage::UsageLog,
+};
 
 /// The management API of a store, mounted at `/api/v1` by [`Options::api`](crate::http::Options::api).
 ///
@@ -104,5 +107,40 @@ impl Api {
 impl fmt::Debug for Api {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Api")
+    }
+}
+
+/// The state of the operations on a store.
+#[derive(Clone)]
+struct ApiState {
+    api: Api,
+    site: Site,
+    usage: Option<UsageLog>,
+}
+
+impl Part for ApiState {
+    fn site(&self) -> &Site {
+        &self.site
+    }
+}
+
+impl Context<ApiState> {
+    /// Returns the store, and connects if it was away.
+    async fn store(&self) -> Result<Store, Problem> {
+        Ok(self.state.api.store.get().await?)
+    }
+
+    fn checker(&self) -> Arc<dyn Checker> {
+        Arc::new(CallerChecker { checker: Arc::clone(&self.state.api.checker), caller: self.caller().clone() })
+    }
+
+    /// Returns a proposal. One for a channel that is hidden from the caller does not exist.
+    async fn proposal(&self, id: u64) -> Result<Proposal, Problem> {
+        let proposal = self.store().await?.proposal(id).await?;
+        if !self.sees(&proposal.channel) {
+            return Err(StoreError::NotFound { what: format!("proposal {id}") }.into());
+        }
+        self.note("channel", proposal.channel.as_str());
+        Ok(proposal)
     }
 }

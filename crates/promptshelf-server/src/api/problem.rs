@@ -7,60 +7,18 @@ use axum::{
 use promptshelf_mcp::http::{Denial, RequiredScopes};
 use promptshelf_service::{Rejection, whole_seconds};
 use promptshelf_store::{Digest, Reason, StoreError};
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 const MAX_PATHS: usize = 100;
 
-/// The prefix of the `type` of a problem.
-const TYPE: &str = "urn:promptshelf:problem:";
+/// A refusal or an error: the body, and what is not in it.
+#[derive(Clone, Debug)]
+pub(super) struct Problem(Box<Inner>);
 
-/// A refusal or an error (RFC 9457), sent as `application/problem+json`.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(super) struct Problem {
-    /// The kind of the problem: `urn:promptshelf:problem:` and a stable name, such as `conflict`.
-    #[serde(rename = "type")]
-    #[schema(value_type = String)]
-    kind: Box<str>,
-    /// A description of the kind.
-    title: &'static str,
-    /// The status of the response.
-    status: u16,
-    /// The description of this case: the mistake, and the expected input.
-    #[schema(value_type = String)]
-    detail: Box<str>,
-    /// For `conflict`: the files that someone else has changed, at most 100.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<String>>)]
-    paths: Option<Box<[String]>>,
-    /// For `conflict`: the newest revision of the channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<u64>)]
-    revision: Option<Box<u64>>,
-    #[serde(flatten)]
-    #[schema(value_type = Unmet)]
-    unmet: Option<Box<Unmet>>,
-    /// For `changed`: the present content of the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    content: Option<Box<Value>>,
-    /// For `changed`: the digest of the present content.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<Box<Digest>>,
-    #[serde(skip)]
-    extra: Box<Extra>,
-}
-
-/// The reasons of a refusal.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-struct Unmet {
-    /// For `policy`: the conditions that are not met, one sentence each.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lacks: Option<Vec<String>>,
-    /// For `policy` and `insufficient-role`: the reasons with stable codes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    reasons: Vec<Reason>,
+#[derive(Clone, Debug)]
+struct Inner {
+    body: promptshelf_wire::Problem,
+    extra: Extra,
 }
 
 /// The parts of a refusal that are not in its body.
@@ -78,23 +36,13 @@ impl Problem {
         status: StatusCode,
         name: &'static str,
         title: &'static str,
-        detail: impl Into<Box<str>>,
+        detail: impl Into<String>,
     ) -> Problem {
-        Problem {
-            kind: format!("{TYPE}{name}").into(),
-            title,
-            status: status.as_u16(),
-            detail: detail.into(),
-            paths: None,
-            revision: None,
-            unmet: None,
-            content: None,
-            digest: None,
-            extra: Box::new(Extra { name, ..Extra::default() }),
-        }
+        let body = promptshelf_wire::Problem::new(status.as_u16(), name, title, detail);
+        Problem(Box::new(Inner { body, extra: Extra { name, ..Extra::default() } }))
     }
 
-    pub(super) fn invalid(detail: impl Into<Box<str>>) -> Problem {
+    pub(super) fn invalid(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is invalid", detail)
     }
 
@@ -102,25 +50,26 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("{what} does not exist"))
     }
 
-    pub(super) fn exists(detail: impl Into<Box<str>>) -> Problem {
+    pub(super) fn exists(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::CONFLICT, "exists", "The file exists", detail)
     }
 
-    pub(super) fn not_permitted(name: &'static str, detail: impl Into<Box<str>>) -> Problem {
+    pub(super) fn not_permitted(name: &'static str, detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::FORBIDDEN, name, "Not permitted", detail)
     }
 
     /// The refusal of a caller without a role.
     pub(super) fn insufficient_role(reason: Reason) -> Problem {
-        let problem = Problem::not_permitted("insufficient-role", &*reason.text);
-        Problem { unmet: Some(Box::new(Unmet { lacks: None, reasons: vec![reason] })), ..problem }
+        let mut problem = Problem::not_permitted("insufficient-role", reason.text.clone());
+        problem.0.body.reasons = vec![reason];
+        problem
     }
 
     /// The refusal of a caller without a scope. The challenge names all scopes of the operation.
     pub(super) fn insufficient_scope(scopes: Vec<String>) -> Problem {
         let detail = Rejection::InsufficientScope { scopes: scopes.clone() }.to_string();
         let mut problem = Problem::new(StatusCode::FORBIDDEN, "insufficient-scope", "Insufficient scope", detail);
-        problem.extra.scopes = Some(RequiredScopes(scopes));
+        problem.0.extra.scopes = Some(RequiredScopes(scopes));
         problem
     }
 
@@ -133,7 +82,7 @@ impl Problem {
         )
     }
 
-    pub(super) fn precondition_failed(detail: impl Into<Box<str>>) -> Problem {
+    pub(super) fn precondition_failed(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::PRECONDITION_FAILED, "precondition-failed", "The precondition is not met", detail)
     }
 
@@ -142,9 +91,10 @@ impl Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", "Internal error", detail)
     }
 
-    pub(super) fn changed(detail: impl Into<Box<str>>, content: Value, digest: Digest) -> Problem {
-        let problem = Problem::new(StatusCode::PRECONDITION_FAILED, "changed", "The file has changed", detail);
-        Problem { content: Some(Box::new(content)), digest: Some(Box::new(digest)), ..problem }
+    pub(super) fn changed(detail: impl Into<String>, content: Value, digest: Digest) -> Problem {
+        let mut problem = Problem::new(StatusCode::PRECONDITION_FAILED, "changed", "The file has changed", detail);
+        (problem.0.body.content, problem.0.body.digest) = (Some(content), Some(digest));
+        problem
     }
 
     pub(super) fn foreign(reason: &str) -> Problem {
@@ -161,14 +111,14 @@ impl Problem {
             StatusCode::SERVICE_UNAVAILABLE => ("unavailable", "Unavailable"),
             _ => ("invalid-request", "The request is invalid"),
         };
-        let mut problem = Problem::new(denial.status, name, title, &*denial.message);
-        problem.extra.challenge.clone_from(&denial.challenge);
-        problem.extra.retry_after = denial.retry_after;
+        let mut problem = Problem::new(denial.status, name, title, denial.message.clone());
+        problem.0.extra.challenge.clone_from(&denial.challenge);
+        problem.0.extra.retry_after = denial.retry_after;
         problem
     }
 
     pub(super) fn name(&self) -> &'static str {
-        self.extra.name
+        self.0.extra.name
     }
 }
 
@@ -189,7 +139,7 @@ impl From<Rejection> for Problem {
         };
         let mut problem = Problem::new(status, rejection.code(), title, rejection.to_string());
         if let Rejection::TooManyRequests { retry_after } = rejection {
-            problem.extra.retry_after = Some(whole_seconds(retry_after));
+            problem.0.extra.retry_after = Some(whole_seconds(retry_after));
         }
         problem
     }
@@ -210,9 +160,10 @@ impl From<StoreError> for Problem {
             StoreError::NotFound { what } => Problem::not_found(what),
             StoreError::Changed { .. } => Problem::precondition_failed(detail),
             StoreError::Conflict { paths, revision } => {
-                let conflict = Problem::new(StatusCode::CONFLICT, "conflict", "Changed by someone else", detail);
-                let paths = paths.iter().take(MAX_PATHS).cloned().collect();
-                Problem { paths: Some(paths), revision: Some(Box::new(*revision)), ..conflict }
+                let mut problem = Problem::new(StatusCode::CONFLICT, "conflict", "Changed by someone else", detail);
+                problem.0.body.paths = Some(paths.iter().take(MAX_PATHS).cloned().collect());
+                problem.0.body.revision = Some(*revision);
+                problem
             }
             StoreError::Unchanged { .. } => {
                 Problem::new(StatusCode::CONFLICT, "unchanged", "Nothing has to be changed", detail)
@@ -221,16 +172,16 @@ impl From<StoreError> for Problem {
                 Problem::new(StatusCode::CONFLICT, "state", "The state of the proposal does not permit this", detail)
             }
             StoreError::Policy { lacks, reasons } => {
-                let problem =
+                let mut problem =
                     Problem::new(StatusCode::CONFLICT, "policy", "The policy of the channel is not met", detail);
-                let unmet = Unmet { lacks: Some(lacks.clone()), reasons: reasons.clone() };
-                Problem { unmet: Some(Box::new(unmet)), ..problem }
+                (problem.0.body.lacks, problem.0.body.reasons) = (Some(lacks.clone()), reasons.clone());
+                problem
             }
             StoreError::Unreachable { .. } => {
                 let detail = "The store cannot be reached; nothing was changed, try again later";
                 let mut problem =
                     failed(StatusCode::SERVICE_UNAVAILABLE, "store-unreachable", "The store cannot be reached", detail);
-                problem.extra.retry_after = Some(5);
+                problem.0.extra.retry_after = Some(5);
                 problem
             }
             StoreError::Full { .. } => failed(
@@ -257,20 +208,20 @@ impl From<StoreError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = StatusCode::from_u16(self.0.body.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Only a map with keys that are not text fails.
-        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let body = serde_json::to_vec(&self.0.body).unwrap_or_default();
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(challenge) = self.extra.challenge {
+        if let Some(challenge) = self.0.extra.challenge {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
-        if let Some(seconds) = self.extra.retry_after {
+        if let Some(seconds) = self.0.extra.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(scopes) = self.extra.scopes {
+        if let Some(scopes) = self.0.extra.scopes {
             response.extensions_mut().insert(scopes);
         }
         response

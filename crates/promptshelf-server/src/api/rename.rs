@@ -3,19 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use axum::{extract::State, http::StatusCode, response::Response};
+use axum::http::StatusCode;
 use promptshelf_author::{Analyzer, rename_file_references, rename_prompt_references};
 use promptshelf_source::{MemoryFile, MemoryTree, check_tree_path};
-use promptshelf_store::ChannelName;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use promptshelf_wire::{ChangedReference, ChangedReferences, ChannelRenameBody, UnsavedFile, op};
 
 use super::{
-    analysis::{UnsavedFile, in_pool},
-    etag,
-    operation::{ApiCaller, ApiState, Scope},
+    analysis::in_pool,
+    call::{Answer, Call},
+    content::decoded,
     problem::Problem,
-    request::{ApiPath, Unread},
 };
 
 const MAX_CHANGES: usize = 1_000;
@@ -43,59 +40,16 @@ impl<'r> Renaming<'r> {
     }
 }
 
-/// A rename, and the files that are not saved.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ChannelRenameBody {
-    /// The path of the file.
-    from: String,
-    /// Its new path, which must be free.
-    to: String,
-    /// The unsaved files, which replace those of the channel.
-    #[serde(default)]
-    changes: Vec<UnsavedFile>,
-}
-
-/// The files whose references to a renamed file change.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(super) struct ChangedReferences {
-    /// Sorted by path.
-    references: Vec<ChangedReference>,
-}
-
-/// A file that refers to a renamed one.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(super) struct ChangedReference {
-    /// Relative to the library.
-    path: String,
-    /// Its text with the new references.
-    text: String,
-}
-
-/// Returns the texts that a rename of a file changes, without storing them
-#[utoipa::path(post, path = "/channels/{channel}/rename", tag = "check",
-    security(("token" = ["library:read", "library:propose"])), params(("channel" = ChannelName, Path)),
-    request_body = ChannelRenameBody, responses((status = 200, body = ChangedReferences)))]
-pub(super) async fn rename_in_channel(
-    State(state): State<ApiState>,
-    caller: ApiCaller,
-    ApiPath(channel): ApiPath<ChannelName>,
-    request: Unread,
-) -> Result<Response, Problem> {
-    let mut operation = state.begin_on(&channel, caller.0, "api/rename", &[Scope::Read, Scope::Propose])?;
-    let answer = async {
-        let ChannelRenameBody { from, to, changes } = request.json(&state.endpoint).await?;
-        operation.note("path", &from);
-        operation.note("to", &to);
-        let changes = unsaved(changes)?;
-        check_tree_path(&to).map_err(|error| Problem::invalid(format!("The new path is invalid: {error}")))?;
-        let (_, tree) = state.store().await?.tree(&channel, None).await?;
-        let references =
-            in_pool(operation.caller(), move || changed_references(&tree.with(changes), &from, &to)).await??;
-        etag::changed(StatusCode::OK, &ChangedReferences { references }, &())
-    }
-    .await;
-    Ok(operation.end(answer))
+pub(super) async fn rename_in_channel(call: Call<op::RenameInChannel>) -> Answer {
+    let channel = &call.path.channel;
+    let ChannelRenameBody { from, to, changes } = call.body().await?;
+    call.note("path", &from);
+    call.note("to", &to);
+    let changes = unsaved(changes)?;
+    check_tree_path(&to).map_err(|error| Problem::invalid(format!("The new path is invalid: {error}")))?;
+    let (_, tree) = call.store().await?.tree(channel, None).await?;
+    let references = in_pool(call.caller(), move || changed_references(&tree.with(changes), &from, &to)).await??;
+    call.changed(StatusCode::OK, &ChangedReferences { references }, &())
 }
 
 fn unsaved(changes: Vec<UnsavedFile>) -> Result<Vec<(String, Option<MemoryFile>)>, Problem> {
@@ -103,7 +57,7 @@ fn unsaved(changes: Vec<UnsavedFile>) -> Result<Vec<(String, Option<MemoryFile>)
         return Err(Problem::invalid(format!("The request has more than {MAX_CHANGES} files")));
     }
     let decoded = changes.into_iter().map(|UnsavedFile { path, content }| {
-        let bytes = content.map(|content| content.into_bytes(&format!("The content of {path}"))).transpose()?;
+        let bytes = content.map(|content| decoded(content, &format!("The content of {path}"))).transpose()?;
         Ok((path, bytes.map(MemoryFile::new)))
     });
     decoded.collect()

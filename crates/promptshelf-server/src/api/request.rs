@@ -1,11 +1,10 @@
 //! Paths, queries and bodies of requests.
 
 use axum::{
-    extract::{FromRequest, FromRequestParts, Path, Query, Request},
-    http::{HeaderMap, request::Parts},
+    extract::{FromRequestParts, Path, Query},
+    http::request::Parts,
 };
-use promptshelf_mcp::HttpService;
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
 
@@ -36,33 +35,12 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for ApiQuer
     }
 }
 
-/// A body that has not been read: it is read after the caller's scopes have been checked.
-pub(super) struct Unread(Request);
-
-impl<S: Send + Sync> FromRequest<S> for Unread {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, _: &S) -> Result<Unread, Problem> {
-        Ok(Unread(request))
-    }
-}
-
-impl Unread {
-    pub(super) fn headers(&self) -> &HeaderMap {
-        self.0.headers()
-    }
-
-    /// Reads a JSON body, within the bounds of `endpoint`.
-    pub(super) async fn json<T: DeserializeOwned>(self, endpoint: &HttpService) -> Result<T, Problem> {
-        let (head, body) = self.0.into_parts();
-        let bytes = endpoint.read_json(&head, body).await.map_err(|denial| Problem::denied(&denial))?;
-        serde_json::from_slice(&bytes).map_err(|error| Problem::invalid(format!("The body is invalid: {error}")))
-    }
-}
-
-/// Reads a member that may be null and must not be missing.
-pub(super) fn required<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Option::deserialize(deserializer)
+/// A page of rows that a store returned, one more than the page has if there is another one.
+pub(super) fn page_of<T, K>(mut rows: Vec<T>, limit: usize, key: impl Fn(&T) -> K) -> (Vec<T>, Option<K>) {
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| has_more).map(key);
+    (rows, next)
 }
 
 /// The largest number of items of most pages. The store returns twice as many, so that one more shows whether there is

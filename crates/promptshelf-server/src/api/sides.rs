@@ -2,18 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use promptshelf_service::Caller;
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     ChannelName, FileChange, Head, Promotion, Proposal, ProposalState, Published, Store, StoreError,
 };
+use promptshelf_wire::{RevisionSide, Scope, SideBody, SideName};
 
 use super::{
+    call::Context,
     check::apply,
-    compare_model::{RevisionSide, SideBody, SideName},
     content::{Changes, changes},
     opened::{Key, OpenedTree},
-    operation::{ApiState, Operation, Scope},
     problem::Problem,
 };
 
@@ -22,70 +21,69 @@ pub(super) struct Side {
     pub(super) opened: Arc<OpenedTree>,
 }
 
-pub(super) async fn opened(state: &ApiState, operation: &Operation, side: &RevisionSide) -> Result<Side, Problem> {
-    let sides = Sides { state, store: state.store().await?, caller: operation.caller().clone() };
+pub(super) async fn opened(call: &Context, side: &RevisionSide) -> Result<Side, Problem> {
+    let sides = Sides { call, store: call.store().await? };
     let number = sides.number(side).await?;
     sides.revision(&side.channel, number).await
 }
 
 pub(super) async fn sides(
-    state: &ApiState,
-    operation: &mut Operation,
+    call: &Context,
     before: Option<RevisionSide>,
     after: SideBody,
 ) -> Result<(Side, Side), Problem> {
-    let store = state.store().await?;
-    let sides = Sides { state, store, caller: operation.caller().clone() };
+    let store = call.store().await?;
+    let sides = Sides { call, store };
     match after {
         SideBody::Revision(after) => {
-            operation.require_channel(&after.channel)?;
+            call.require_channel(&after.channel)?;
             let number = sides.number(&after).await?;
             let previous = RevisionSide { channel: after.channel.clone(), revision: Some(number.saturating_sub(1)) };
-            let before = sides.before(operation, before, previous).await?;
+            let before = sides.before(before, previous).await?;
             Ok((before, sides.revision(&after.channel, number).await?))
         }
         SideBody::Proposal { id } => {
-            let proposal = state.proposal(operation, id).await?;
+            let proposal = call.proposal(id).await?;
             let channel = proposal.channel.clone();
             let replaced = match (proposal.state, proposal.revision) {
                 (ProposalState::Open, _) => None,
                 (_, Some(revision)) => Some(revision.saturating_sub(1)),
                 (_, None) => Some(proposal.base),
             };
-            let before = sides.before(operation, before, RevisionSide { channel, revision: replaced }).await?;
+            let before = sides.before(before, RevisionSide { channel, revision: replaced }).await?;
             let after = sides.proposal(&before, &proposal).await?;
             Ok((before, after))
         }
         SideBody::Changes { channel, changes: bodies } => {
-            must_propose(state, operation, &channel).await?;
+            must_propose(call, &channel).await?;
             let newest = RevisionSide { channel: channel.clone(), revision: None };
-            let before = sides.before(operation, before, newest).await?;
+            let before = sides.before(before, newest).await?;
             let Changes { changes, memory: _memory } =
-                changes(operation, &sides.store, &state.api.referred, bodies).await?;
+                changes(call, &sides.store, &call.state.api.referred, bodies).await?;
             let tree = apply(&before.opened.tree, changes, before.name.revision.unwrap_or_default())?;
-            let opened = state.api.open(&sides.caller, None, tree).await?;
+            let opened = call.state.api.open(call.caller(), None, tree).await?;
             Ok((before, Side { name: unpublished(&channel), opened }))
         }
         SideBody::Rollback { channel, to, prompt } => {
-            must_propose(state, operation, &channel).await?;
-            let (actor, checker) = (operation.actor(), state.checker(operation));
+            must_propose(call, &channel).await?;
+            let (actor, checker) = (call.actor(), call.checker());
             let plan = sides.store.rollback(&channel, to, prompt.as_deref(), "", true, &actor, checker).await?;
             let newest = RevisionSide { channel: channel.clone(), revision: None };
-            let before = sides.before(operation, before, newest).await?;
+            let before = sides.before(before, newest).await?;
             let after = sides.planned(&before, &channel, plan).await?;
             let name = SideName { source: Some(channel), source_revision: Some(to), ..after.name };
             Ok((before, Side { name, ..after }))
         }
         SideBody::Promote { from, to, prompts, all } => {
-            must_propose(state, operation, &to).await?;
-            operation.require_channel(&from)?;
+            must_propose(call, &to).await?;
+            call.require_channel(&from)?;
             let head = sides.store.head(&from).await?;
-            let (actor, checker) = (operation.actor(), state.checker(operation));
+            let (actor, checker) = (call.actor(), call.checker());
             let message = String::new();
             let promotion = Promotion { from: from.clone(), to: to.clone(), prompts, all, message, dry_run: true };
             let plan = sides.store.promote(&promotion, &actor, checker).await?;
             let newest = RevisionSide { channel: to.clone(), revision: None };
-            let before = sides.before(operation, before, newest).await?;
+            let before = sides.before(before, newest).await?;
             let after = sides.planned(&before, &to, plan).await?;
             let name = SideName { source: Some(from), source_revision: Some(head.revision), ..after.name };
             Ok((before, Side { name, ..after }))
@@ -93,11 +91,11 @@ pub(super) async fn sides(
     }
 }
 
-async fn must_propose(state: &ApiState, operation: &Operation, channel: &ChannelName) -> Result<(), Problem> {
-    operation.require(&[Scope::Read, Scope::Propose])?;
-    operation.require_channel(channel)?;
-    let roles = state.store().await?.channel(channel).await?.policy.roles;
-    operation.require_role(&roles.propose, "propose")
+async fn must_propose(call: &Context, channel: &ChannelName) -> Result<(), Problem> {
+    call.require(&[Scope::Read, Scope::Propose])?;
+    call.require_channel(channel)?;
+    let roles = call.store().await?.channel(channel).await?.policy.roles;
+    call.require_role(&roles.propose, "propose")
 }
 
 fn unpublished(channel: &ChannelName) -> SideName {
@@ -105,9 +103,8 @@ fn unpublished(channel: &ChannelName) -> SideName {
 }
 
 struct Sides<'s> {
-    state: &'s ApiState,
+    call: &'s Context,
     store: Store,
-    caller: Caller,
 }
 
 impl Sides<'_> {
@@ -127,14 +124,9 @@ impl Sides<'_> {
     }
 
     /// Opens the side on the left: the chosen one, or the default.
-    async fn before(
-        &self,
-        operation: &Operation,
-        chosen: Option<RevisionSide>,
-        default: RevisionSide,
-    ) -> Result<Side, Problem> {
+    async fn before(&self, chosen: Option<RevisionSide>, default: RevisionSide) -> Result<Side, Problem> {
         let side = chosen.unwrap_or(default);
-        operation.require_channel(&side.channel)?;
+        self.call.require_channel(&side.channel)?;
         let number = self.number(&side).await?;
         self.revision(&side.channel, number).await
     }
@@ -149,7 +141,7 @@ impl Sides<'_> {
             source_revision: Some(number),
         };
         let key = Key::Revision(channel.clone(), head.clone());
-        if let Some(opened) = self.state.api.known(&key) {
+        if let Some(opened) = self.call.state.api.known(&key) {
             return Ok(Side { name: name(head.digest), opened });
         }
         let (head, tree) = match number {
@@ -158,7 +150,7 @@ impl Sides<'_> {
         };
         let name = name(head.digest);
         let key = Key::Revision(channel.clone(), head);
-        Ok(Side { name, opened: self.state.api.open(&self.caller, Some(key), tree).await? })
+        Ok(Side { name, opened: self.call.state.api.open(self.call.caller(), Some(key), tree).await? })
     }
 
     /// Opens a proposal. Its changes replace the files on the left whatever those are: `lacks` of the proposal names the
@@ -171,13 +163,13 @@ impl Sides<'_> {
         let head = self.head(&channel, revision).await?;
         let key = Key::Changed(channel, head, proposal.digest);
         let name = unpublished(&proposal.channel);
-        if let Some(opened) = self.state.api.known(&key) {
+        if let Some(opened) = self.call.state.api.known(&key) {
             return Ok(Side { name, opened });
         }
         let contents = self.store.proposal_contents(proposal.id).await?;
         let files = contents.into_iter().map(|(path, _, after)| (path, after.map(MemoryFile::new)));
         let tree = before.opened.tree.with(files);
-        Ok(Side { name, opened: self.state.api.open(&self.caller, Some(key), tree).await? })
+        Ok(Side { name, opened: self.call.state.api.open(self.call.caller(), Some(key), tree).await? })
     }
 
     /// Opens the result of a rollback or a promotion that was only planned.
@@ -197,7 +189,7 @@ impl Sides<'_> {
             };
             files.push((change.path, after));
         }
-        let opened = self.state.api.open(&self.caller, None, before.opened.tree.with(files)).await?;
+        let opened = self.call.state.api.open(self.call.caller(), None, before.opened.tree.with(files)).await?;
         Ok(Side { name: unpublished(channel), opened })
     }
 }

@@ -41,10 +41,10 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     #[cfg(feature = "channels")]
     let programs = programs(site, options);
     #[cfg(feature = "channels")]
-    let protected = protected.merge(api::routes(&programs, library, endpoint, options, has_sign_in(options)));
+    let protected = protected.merge(api::routes(&programs, library, &programs.site, options));
     #[cfg(feature = "channels")]
     let protected = match &options.folder {
-        Some(folder) => protected.merge(api::folder_routes(folder, library, endpoint, has_sign_in(options))),
+        Some(folder) => protected.merge(api::folder_routes(folder, library, programs.site.clone())),
         None => protected,
     };
     let documents = discovery::routes(library.server(), endpoint, &options.discovery);
@@ -77,18 +77,14 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
 
 #[cfg(feature = "channels")]
 fn programs(site: &Site, options: &Options) -> api::ProgramState {
-    api::ProgramState::new(&site.library, site.libraries(), options, has_sign_in(options))
-}
-
-#[cfg(feature = "channels")]
-fn has_sign_in(options: &Options) -> bool {
-    #[cfg(feature = "sign-in")]
-    return options.sign_in.is_some();
-    #[cfg(not(feature = "sign-in"))]
-    {
-        let _ = options;
-        false
-    }
+    let trust = if options.sign_in.is_some() { api::Trust::SignIn } else { api::Trust::Everyone };
+    let shared = api::Site {
+        service: site.library.service().clone(),
+        endpoint: site.endpoint.clone(),
+        trust,
+        channel_access: std::sync::Arc::new(options.channel_access.clone()),
+    };
+    api::ProgramState::new(&site.library, site.libraries(), options, shared)
 }
 
 #[cfg(feature = "web")]

@@ -1,145 +1,76 @@
 //! The recent calls that a change would break: differences of two catalogs, joined with figures of usage.
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use promptshelf_author::{AffectedCalls, Difference, Subject};
 use promptshelf_store::{BrokenCalls, Effect};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use super::report::{PromptUsage, UsageReport};
+use promptshelf_wire::{AffectedWord, PromptUsage, RecentCalls, UsageReport};
 
 /// The age of the oldest calls that count: 30 days.
 pub const IMPACT_WINDOW: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 const RENDERING: [&str; 2] = ["prompts/get", "tools/call"];
 
-/// The recent calls that a difference concerns. Only names of arguments are known, never values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RecentCalls {
-    /// Which calls count as affected: `all`, or those that `omit` or `send` the argument.
-    pub which: AffectedWord,
-    /// The argument; null if all calls are affected.
-    pub argument: Option<String>,
-    /// The calls of the prompt that succeeded in the last 30 days.
-    pub calls: u64,
-    /// The affected ones among them.
-    pub affected: u64,
-    /// The number of client programs with affected calls.
-    pub clients: u64,
+/// Returns the recent calls that a difference of a channel affects; `None` if names of arguments do not decide it.
+///
+/// `report` has the figures of the last 30 days with [details](super::report_of), so that channels are separated.
+#[must_use]
+pub fn recent_calls(difference: &Difference, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
+    if difference.subject != Subject::Prompt {
+        return None;
+    }
+    of_calls(&difference.name, &difference.affects, channel, report)
 }
 
-/// The calls that a difference affects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum AffectedWord {
-    /// All calls of the prompt.
-    All,
-    /// Calls that leave an argument out.
-    Omit,
-    /// Calls that send an argument.
-    Send,
+/// Returns the recent calls that an effect of a proposal breaks; `None` as for [`of`](recent_calls).
+#[must_use]
+pub fn recent_calls_of_effect(effect: &Effect, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
+    let calls = match effect.calls.clone()? {
+        BrokenCalls::All => AffectedCalls::All,
+        BrokenCalls::Omitting(argument) => AffectedCalls::Omitting(argument),
+        BrokenCalls::Sending(argument) => AffectedCalls::Sending(argument),
+    };
+    of_calls(effect.prompt.as_deref()?, &calls, channel, report)
 }
 
-impl RecentCalls {
-    /// Returns the recent calls that a difference of a channel affects; `None` if names of arguments do not decide it.
-    ///
-    /// `report` has the figures of the last 30 days with [details](UsageReport::of), so that channels are separated.
-    #[must_use]
-    pub fn of(difference: &Difference, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
-        if difference.subject != Subject::Prompt {
-            return None;
+fn of_calls(prompt: &str, calls: &AffectedCalls, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
+    let (which, argument) = match calls {
+        AffectedCalls::All => (AffectedWord::All, None),
+        AffectedCalls::Omitting(argument) => (AffectedWord::Omit, Some(argument.clone())),
+        AffectedCalls::Sending(argument) => (AffectedWord::Send, Some(argument.clone())),
+        _ => return None,
+    };
+    let mut recent = RecentCalls { which, argument, calls: 0, affected: 0, clients: 0 };
+    let mut clients = BTreeSet::new();
+    let is_counted = |row: &&PromptUsage| {
+        let is_call = match which {
+            // A template without rendering is gone too.
+            AffectedWord::All => row.method != "completion/complete",
+            _ => RENDERING.contains(&row.method.as_str()),
+        };
+        row.name == prompt && row.channel.as_deref() == Some(channel) && row.outcome == "ok" && is_call
+    };
+    for row in report.prompts.iter().filter(is_counted) {
+        // A version that did not have the argument has no figure of it.
+        let omitting = recent.argument.as_ref().map(|name| row.left_out.get(name).copied().unwrap_or(row.count));
+        let affected = match which {
+            AffectedWord::All => row.count,
+            AffectedWord::Omit => omitting.unwrap_or_default(),
+            AffectedWord::Send => row.count.saturating_sub(omitting.unwrap_or_default()),
+        };
+        recent.calls += row.count;
+        recent.affected += affected;
+        if affected > 0 {
+            clients.insert(row.client.as_str());
         }
-        RecentCalls::of_calls(&difference.name, &difference.affects, channel, report)
     }
-
-    /// Returns the recent calls that an effect of a proposal breaks; `None` as for [`of`](RecentCalls::of).
-    #[must_use]
-    pub fn of_effect(effect: &Effect, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
-        let calls = match effect.calls.clone()? {
-            BrokenCalls::All => AffectedCalls::All,
-            BrokenCalls::Omitting(argument) => AffectedCalls::Omitting(argument),
-            BrokenCalls::Sending(argument) => AffectedCalls::Sending(argument),
-        };
-        RecentCalls::of_calls(effect.prompt.as_deref()?, &calls, channel, report)
-    }
-
-    fn of_calls(prompt: &str, calls: &AffectedCalls, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
-        let (which, argument) = match calls {
-            AffectedCalls::All => (AffectedWord::All, None),
-            AffectedCalls::Omitting(argument) => (AffectedWord::Omit, Some(argument.clone())),
-            AffectedCalls::Sending(argument) => (AffectedWord::Send, Some(argument.clone())),
-            _ => return None,
-        };
-        let mut recent = RecentCalls { which, argument, calls: 0, affected: 0, clients: 0 };
-        let mut clients = BTreeSet::new();
-        let is_counted = |row: &&PromptUsage| {
-            let is_call = match which {
-                // A template without rendering is gone too.
-                AffectedWord::All => row.method != "completion/complete",
-                _ => RENDERING.contains(&row.method.as_str()),
-            };
-            row.name == prompt && row.channel.as_deref() == Some(channel) && row.outcome == "ok" && is_call
-        };
-        for row in report.prompts.iter().filter(is_counted) {
-            // A version that did not have the argument has no figure of it.
-            let omitting = recent.argument.as_ref().map(|name| row.left_out.get(name).copied().unwrap_or(row.count));
-            let affected = match which {
-                AffectedWord::All => row.count,
-                AffectedWord::Omit => omitting.unwrap_or_default(),
-                AffectedWord::Send => row.count.saturating_sub(omitting.unwrap_or_default()),
-            };
-            recent.calls += row.count;
-            recent.affected += affected;
-            if affected > 0 {
-                clients.insert(row.client.as_str());
-            }
-        }
-        recent.clients = clients.len() as u64;
-        Some(recent)
-    }
-}
-
-impl fmt::Display for RecentCalls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RecentCalls { which, calls, affected, clients, .. } = self;
-        let clients = if *clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
-        let times = if *calls == 1 { "once".to_owned() } else { format!("{} times", grouped(*calls)) };
-        let verb = match which {
-            _ if *calls == 0 => return f.write_str("not called in the last 30 days"),
-            AffectedWord::All => return write!(f, "called {times} by {clients} in the last 30 days"),
-            AffectedWord::Omit => "leave it out",
-            AffectedWord::Send => "send it",
-        };
-        let of = grouped(*calls);
-        if *affected == 0 {
-            return write!(f, "none of {of} calls in the last 30 days {verb}");
-        }
-        let percent = match affected * 100 / calls {
-            0 => "less than 1".to_owned(),
-            percent => percent.to_string(),
-        };
-        write!(f, "{percent} % of calls {verb} ({} of {of} in the last 30 days, {clients})", grouped(*affected))
-    }
-}
-
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    recent.clients = clients.len() as u64;
+    Some(recent)
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::usage::report_of;
     use promptshelf_author::differences;
     use promptshelf_core::{
         ArgumentDefinition, Catalog, Choice, Definitions, PromptDefinition, check,
@@ -170,12 +101,12 @@ mod tests {
             let left_out = left_out.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
             (key, UsageFigures { count: *count, left_out, ..UsageFigures::default() })
         });
-        UsageReport::of(None, &figures.collect(), true, 5)
+        report_of(None, &figures.collect(), true, 5)
     }
 
     fn sentences(before: &Catalog, after: &Catalog, channel: &str, report: &UsageReport) -> Vec<String> {
         let found = differences(before, after);
-        let sentence = |found: &Difference| RecentCalls::of(found, channel, report).map(|calls| calls.to_string());
+        let sentence = |found: &Difference| recent_calls(found, channel, report).map(|calls| calls.to_string());
         found.iter().filter_map(sentence).collect()
     }
 

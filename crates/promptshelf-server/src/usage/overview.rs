@@ -7,95 +7,10 @@ use std::{
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use promptshelf_core::usage::{UsageFigures, UsageKey};
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use super::report::{COMPLETION, MAX_ENTRIES};
+use promptshelf_wire::{COMPLETION, MAX_USAGE_ENTRIES, UsageDay, UsageGroup, UsageOverview, UsedDeprecated};
 
 /// Figures by the start of their day, in seconds since 1970.
 pub type DailyUsage = BTreeMap<i64, BTreeMap<UsageKey, UsageFigures>>;
-
-/// The use of prompts at a glance. Completions are not counted. Each list has at most 200 entries.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct UsageOverview {
-    /// The start of the time that the figures are about, to the hour.
-    pub since: Option<Timestamp>,
-    /// All calls.
-    pub total: UsageGroup,
-    /// The days with calls, in order, in UTC.
-    pub days: Vec<UsageDay>,
-    /// By client program, the most calls first.
-    pub clients: Vec<UsageGroup>,
-    /// By prompt, the most calls first.
-    pub prompts: Vec<UsageGroup>,
-    /// By source, the most calls first, in a server with several sources; otherwise empty.
-    pub sources: Vec<UsageGroup>,
-    /// By number of version, the most calls first, if one prompt is selected; otherwise empty.
-    pub versions: Vec<UsageGroup>,
-    /// By outcome, the most calls first.
-    pub outcomes: Vec<UsageGroup>,
-    /// Prompts that the caller sees and that were not called, by name; empty if one prompt is selected.
-    pub unused: Vec<String>,
-    /// The number of all of them.
-    pub unused_total: usize,
-    /// Deprecated prompts that were called, the most calls first.
-    pub deprecated: Vec<UsedDeprecated>,
-}
-
-/// The calls of a group.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct UsageGroup {
-    /// The name: of a prompt, a client, a source or an outcome, or the number of a version. Empty for all calls.
-    pub name: String,
-    /// The number of calls.
-    pub calls: u64,
-    /// The calls among them that failed.
-    pub failed: u64,
-    /// The number of distinct callers; null if there are so few that they could be identified.
-    pub callers: Option<u64>,
-    /// The latency that half of the calls did not exceed, in milliseconds.
-    pub p50_ms: f64,
-    /// The latency that 95 % of the calls did not exceed, in milliseconds.
-    pub p95_ms: f64,
-    /// The latency that 99 % of the calls did not exceed, in milliseconds.
-    pub p99_ms: f64,
-}
-
-/// The calls of a day.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct UsageDay {
-    /// The day in UTC, such as `2026-07-28`.
-    pub day: String,
-    /// The number of calls.
-    pub calls: u64,
-    /// The calls among them that failed.
-    pub failed: u64,
-    /// The latency that half of the calls did not exceed, in milliseconds.
-    pub p50_ms: f64,
-    /// The latency that 95 % of the calls did not exceed, in milliseconds.
-    pub p95_ms: f64,
-}
-
-/// A deprecated prompt that was called.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct UsedDeprecated {
-    /// The name of the prompt.
-    pub name: String,
-    /// The number of calls.
-    pub calls: u64,
-    /// The number of client programs.
-    pub clients: usize,
-    /// The name of the prompt to use instead; null without one that the caller sees.
-    pub replacement: Option<String>,
-}
 
 /// The prompts that the reader sees, by name. A deprecated one has an entry with its replacement.
 pub(crate) type ListedPrompts = BTreeMap<String, Option<Deprecated>>;
@@ -154,82 +69,80 @@ impl Sums {
     fn groups(&self, min_callers: u64) -> Vec<UsageGroup> {
         let mut groups: Vec<UsageGroup> = self.0.iter().map(|(name, sum)| sum.group(name, min_callers)).collect();
         groups.sort_by(|one, other| other.calls.cmp(&one.calls).then_with(|| one.name.cmp(&other.name)));
-        groups.truncate(MAX_ENTRIES);
+        groups.truncate(MAX_USAGE_ENTRIES);
         groups
     }
 }
 
-impl UsageOverview {
-    /// Makes the overview of figures; `selected` is the prompt that they are about, if they are about one. Fewer
-    /// callers than `min_callers` are not shown.
-    pub(crate) fn of(
-        since: Option<Timestamp>,
-        days: &DailyUsage,
-        selected: Option<&str>,
-        listed: &ListedPrompts,
-        source_of: impl Fn(&str) -> Option<Arc<str>>,
-        min_callers: u64,
-    ) -> UsageOverview {
-        let (mut total, mut of_days) = (Sum::default(), Vec::new());
-        let (mut clients, mut prompts, mut sources) = (Sums::default(), Sums::default(), Sums::default());
-        let (mut versions, mut outcomes) = (Sums::default(), Sums::default());
-        let mut clients_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for (start, figures) in days {
-            let mut day = Sum::default();
-            for (key, figures) in figures.iter().filter(|(key, _)| key.method != COMPLETION) {
-                day.add(key, figures);
-                total.add(key, figures);
-                let client = if key.client.is_empty() { "unknown" } else { &key.client };
-                clients.add(client, key, figures);
-                prompts.add(&key.prompt, key, figures);
-                if let Some(source) = source_of(&key.prompt) {
-                    sources.add(&source, key, figures);
-                }
-                outcomes.add(&key.outcome, key, figures);
-                if selected.is_some() && key.version > 0 {
-                    versions.add(&key.version.to_string(), key, figures);
-                }
-                clients_of.entry(&key.prompt).or_default().insert(client);
+/// Makes the overview of figures; `selected` is the prompt that they are about, if they are about one. Fewer
+/// callers than `min_callers` are not shown.
+pub(crate) fn overview_of(
+    since: Option<Timestamp>,
+    days: &DailyUsage,
+    selected: Option<&str>,
+    listed: &ListedPrompts,
+    source_of: impl Fn(&str) -> Option<Arc<str>>,
+    min_callers: u64,
+) -> UsageOverview {
+    let (mut total, mut of_days) = (Sum::default(), Vec::new());
+    let (mut clients, mut prompts, mut sources) = (Sums::default(), Sums::default(), Sums::default());
+    let (mut versions, mut outcomes) = (Sums::default(), Sums::default());
+    let mut clients_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (start, figures) in days {
+        let mut day = Sum::default();
+        for (key, figures) in figures.iter().filter(|(key, _)| key.method != COMPLETION) {
+            day.add(key, figures);
+            total.add(key, figures);
+            let client = if key.client.is_empty() { "unknown" } else { &key.client };
+            clients.add(client, key, figures);
+            prompts.add(&key.prompt, key, figures);
+            if let Some(source) = source_of(&key.prompt) {
+                sources.add(&source, key, figures);
             }
-            if day.figures.count > 0 {
-                of_days.push(UsageDay {
-                    day: date(*start).to_string(),
-                    calls: day.figures.count,
-                    failed: day.failed,
-                    p50_ms: day.millis(0.5),
-                    p95_ms: day.millis(0.95),
-                });
+            outcomes.add(&key.outcome, key, figures);
+            if selected.is_some() && key.version > 0 {
+                versions.add(&key.version.to_string(), key, figures);
             }
+            clients_of.entry(&key.prompt).or_default().insert(client);
         }
-        let is_used = |name: &str| prompts.0.contains_key(name);
-        let unused = listed.keys().filter(|name| selected.is_none() && !is_used(name));
-        let mut deprecated: Vec<UsedDeprecated> = listed
-            .iter()
-            .filter_map(|(name, deprecated)| {
-                let (deprecated, sum) = (deprecated.as_ref()?, prompts.0.get(name)?);
-                Some(UsedDeprecated {
-                    name: name.clone(),
-                    calls: sum.figures.count,
-                    clients: clients_of.get(name.as_str()).map_or(0, BTreeSet::len),
-                    replacement: deprecated.replacement.clone(),
-                })
+        if day.figures.count > 0 {
+            of_days.push(UsageDay {
+                day: date(*start).to_string(),
+                calls: day.figures.count,
+                failed: day.failed,
+                p50_ms: day.millis(0.5),
+                p95_ms: day.millis(0.95),
+            });
+        }
+    }
+    let is_used = |name: &str| prompts.0.contains_key(name);
+    let unused = listed.keys().filter(|name| selected.is_none() && !is_used(name));
+    let mut deprecated: Vec<UsedDeprecated> = listed
+        .iter()
+        .filter_map(|(name, deprecated)| {
+            let (deprecated, sum) = (deprecated.as_ref()?, prompts.0.get(name)?);
+            Some(UsedDeprecated {
+                name: name.clone(),
+                calls: sum.figures.count,
+                clients: clients_of.get(name.as_str()).map_or(0, BTreeSet::len),
+                replacement: deprecated.replacement.clone(),
             })
-            .collect();
-        deprecated.sort_by_key(|one| std::cmp::Reverse(one.calls));
-        deprecated.truncate(MAX_ENTRIES);
-        UsageOverview {
-            since,
-            total: total.group("", min_callers),
-            days: of_days,
-            clients: clients.groups(min_callers),
-            prompts: prompts.groups(min_callers),
-            sources: sources.groups(min_callers),
-            versions: versions.groups(min_callers),
-            outcomes: outcomes.groups(min_callers),
-            unused_total: unused.clone().count(),
-            unused: unused.take(MAX_ENTRIES).cloned().collect(),
-            deprecated,
-        }
+        })
+        .collect();
+    deprecated.sort_by_key(|one| std::cmp::Reverse(one.calls));
+    deprecated.truncate(MAX_USAGE_ENTRIES);
+    UsageOverview {
+        since,
+        total: total.group("", min_callers),
+        days: of_days,
+        clients: clients.groups(min_callers),
+        prompts: prompts.groups(min_callers),
+        sources: sources.groups(min_callers),
+        versions: versions.groups(min_callers),
+        outcomes: outcomes.groups(min_callers),
+        unused_total: unused.clone().count(),
+        unused: unused.take(MAX_USAGE_ENTRIES).cloned().collect(),
+        deprecated,
     }
 }
 

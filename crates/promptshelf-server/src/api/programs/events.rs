@@ -12,27 +12,23 @@ use std::{
 
 use axum::{
     body::{Body, Bytes},
-    extract::State,
-    http::{HeaderMap, header},
-    response::{IntoResponse, Response},
+    http::header,
+    response::IntoResponse,
 };
 use futures_util::stream;
-use jiff::Timestamp;
 use promptshelf_service::{Caller, Slot};
 use promptshelf_source::LoadReport;
-use promptshelf_store::{ChannelName, PromptChange, PromptChangeKind, Revision, RevisionKind};
-use serde::Serialize;
+use promptshelf_store::{PromptChange, PromptChangeKind, Revision};
+use promptshelf_wire::{RevisionEvent, Scope, op};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
-use utoipa::ToSchema;
 
 use super::{
     super::{
-        operation::{ApiCaller, Scope},
+        call::{Answer, Call},
         problem::Problem,
-        request::ApiPath,
     },
     state::{ProgramState, ServedChannel},
     versions::RevisionId,
@@ -45,52 +41,22 @@ const OPENING: Bytes = Bytes::from_static(b"retry: 2000\n\n");
 
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
-/// The data of an event `revision`: a channel's revision that is served from now on.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RevisionEvent<'a> {
-    /// The channel.
-    channel: &'a str,
-    /// The number of the revision.
-    revision: u64,
-    /// How it came to be. Absent if the store cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<RevisionKind>,
-    /// The time of its commit. Absent if the store cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<Timestamp>,
-    /// The prompts that it added, changed and removed, as far as the caller may see them. Absent if revisions between
-    /// the last event and this one were skipped: anything may have changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prompts: Option<Vec<&'a PromptChange>>,
-}
-
-/// Streams the revisions of a channel as server-sent events
-///
-/// The stream begins with the served revision, or with those after `Last-Event-ID`.
-#[utoipa::path(get, path = "/channels/{channel}/events", tag = "programs", security(("token" = [])),
-    params(("channel" = ChannelName, Path),
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has received")),
-    responses((status = 200, content_type = "text/event-stream", body = RevisionEvent<'_>)))]
-pub(super) async fn follow_channel(
-    State(state): State<ProgramState>,
-    caller: ApiCaller,
-    ApiPath(channel): ApiPath<ChannelName>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let known = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(RevisionId::parse)) {
+pub(super) async fn follow_channel(call: Call<op::FollowChannel, ProgramState>) -> Answer {
+    let channel = &call.path.channel;
+    let known = match call.headers.get("last-event-id").map(|id| id.to_str().ok().and_then(RevisionId::parse)) {
         Some(None) => {
             return Err(Problem::invalid("The header Last-Event-ID is invalid: expected the id of an event"));
         }
         known => known.flatten(),
     };
-    let served = state.channel(&caller, Some(channel.as_str()))?;
-    let slot = served.library.service().subscribe(&caller)?;
+    let served = call.state.channel(call.caller(), Some(channel.as_str()))?;
+    let slot = served.library.service().subscribe(call.caller())?;
     let reports = served.library.loader().reports();
     let feed = Feed {
-        sees_all: state.has_scope(&caller, Scope::Read),
+        sees_all: call.has(Scope::Read),
         channel: channel.to_string(),
-        state: state.clone(),
-        caller: caller.0,
+        state: call.state.clone(),
+        caller: call.caller().clone(),
         known,
         reports,
         pending: VecDeque::from([OPENING]),

@@ -3,7 +3,7 @@
 //! Source: Langfuse's API reference, *Prompts*, and its SDKs 5.0 (Python) and 5.11 (JavaScript). A label is a channel; a
 //! version is that of the store. A library without channels has the labels `production` and `latest` and version 1.
 
-use axum::{extract::State, http::HeaderMap, response::Response};
+use axum::{Extension, extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{Prompt, cursor::ListKind};
 use promptshelf_service::{Caller, View};
 use serde::Deserialize;
@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::{
     super::{
         etag,
-        operation::ApiCaller,
         problem::Problem,
         request::{ApiPath, ApiQuery},
     },
@@ -50,7 +49,7 @@ pub(super) struct PromptQuery {
 
 pub(super) async fn list(
     State(state): State<ProgramState>,
-    caller: ApiCaller,
+    caller: Extension<Caller>,
     ApiQuery(query): ApiQuery<ListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -124,7 +123,7 @@ fn names(state: &ProgramState, caller: &Caller, query: &ListQuery) -> Vec<String
 
 pub(super) async fn prompt(
     State(state): State<ProgramState>,
-    caller: ApiCaller,
+    caller: Extension<Caller>,
     ApiPath(name): ApiPath<String>,
     ApiQuery(query): ApiQuery<PromptQuery>,
     headers: HeaderMap,

@@ -21,20 +21,21 @@ mod usage;
 mod versions;
 
 use axum::{Router, routing::get};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use promptshelf_wire::Document;
 
 pub(crate) use self::state::ProgramState;
 pub use self::versions::Versions;
+use super::call::Operations;
 
-pub(super) fn described() -> OpenApiRouter<ProgramState> {
-    OpenApiRouter::new()
-        .routes(routes!(prompts::list_prompts))
-        .routes(routes!(prompts::get_prompt))
-        .routes(routes!(events::follow_channel))
-        .routes(routes!(usage::get_usage))
-        .routes(routes!(usage::get_usage_overview))
-        .routes(routes!(sources::list_sources))
-        .routes(routes!(sources::refresh_source))
+pub(super) fn described(document: Document) -> Operations<ProgramState> {
+    Operations::new(document)
+        .on(prompts::list_prompts)
+        .on(prompts::get_prompt)
+        .on(events::follow_channel)
+        .on(usage::get_usage)
+        .on(usage::get_usage_overview)
+        .on(sources::list_sources)
+        .on(sources::refresh_source)
 }
 
 /// Langfuse's read API. Its description is Langfuse's.

@@ -1,85 +1,50 @@
 //! Prompts: a list, and one with its template or its messages.
 
-use axum::{extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{RawArguments, cursor::ListKind};
 use promptshelf_service::{CacheScope, View};
-use serde::Deserialize;
-use utoipa::IntoParams;
+use promptshelf_wire::{PromptPage, PromptText, op};
 
 use super::{
     super::{
+        call::{Answer, Call},
         etag,
-        operation::ApiCaller,
         problem::Problem,
-        request::{ApiPath, ApiQuery},
     },
-    model::{PromptFacts, PromptPage, PromptText, template},
+    model::{facts_of, template},
     query::PromptQuery,
     state::ProgramState,
 };
 
-/// The parameters of the list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct ListQuery {
-    /// The channel; the server's default one without it.
-    channel: Option<String>,
-    /// The `next` of the page before.
-    cursor: Option<String>,
-}
-
-/// Lists the prompts that the caller may see
-#[utoipa::path(get, path = "/prompts", tag = "programs", security(("token" = [])), params(ListQuery),
-    responses((status = 200, body = PromptPage), (status = 304)))]
-pub(super) async fn list_prompts(
-    State(state): State<ProgramState>,
-    caller: ApiCaller,
-    ApiQuery(query): ApiQuery<ListQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let channel = state.channel(&caller, query.channel.as_deref())?;
-    let page = channel.library.service().list(&caller, ListKind::Prompts, query.cursor.as_deref())?;
+pub(super) async fn list_prompts(call: Call<op::ListPrompts, ProgramState>) -> Answer {
+    let (state, caller) = (&call.state, call.caller());
+    let channel = state.channel(caller, call.query.channel.as_deref())?;
+    let page = channel.library.service().list(caller, ListKind::Prompts, call.query.cursor.as_deref())?;
     let catalog = page.view().catalog();
     let prompts = page.shown().filter_map(|index| catalog.prompts().get(index));
     let body = PromptPage {
         channel: channel.name.clone(),
-        prompts: prompts.map(|prompt| PromptFacts::of(prompt, page.view())).collect(),
+        prompts: prompts.map(|prompt| facts_of(prompt, page.view())).collect(),
         next: page.value().page.next_cursor.as_deref().map(str::to_owned),
     };
-    etag::cached_json(&headers, &body, &cache_control(page.view()))
+    etag::cached_json(&call.headers, &body, &cache_control(page.view()))
 }
 
-/// Returns a prompt: its template, or with `rendered=true` its messages
-#[utoipa::path(get, path = "/prompts/{name}", tag = "programs", security(("token" = [])),
-    params(("name" = String, Path),
-        ("channel" = Option<String>, Query, description = "The channel; the server's default one without it"),
-        ("version" = Option<u64>, Query, description = "The number of a version; the present one without it"),
-        ("rendered" = Option<bool>, Query, description = "Whether the answer has messages instead of the template"),
-        ("arguments.NAME" = Option<String>, Query, description = "The value of the argument NAME")),
-    responses((status = 200, body = PromptText), (status = 304),
-        (status = 404, body = Problem, content_type = "application/problem+json", description = "No such prompt, channel or version"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "The arguments are invalid")))]
-pub(super) async fn get_prompt(
-    State(state): State<ProgramState>,
-    caller: ApiCaller,
-    ApiPath(name): ApiPath<String>,
-    ApiQuery(pairs): ApiQuery<Vec<(String, String)>>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let query = PromptQuery::read(pairs)?;
-    let channel = state.channel(&caller, query.channel.as_deref())?;
-    let library = state.at_version(channel, &caller, &name, query.version).await?;
+pub(super) async fn get_prompt(call: Call<op::GetPrompt, ProgramState>) -> Answer {
+    let name = &call.path.name;
+    let query = PromptQuery::read(call.query.0.clone())?;
+    let (state, caller) = (&call.state, call.caller());
+    let channel = state.channel(caller, query.channel.as_deref())?;
+    let library = state.at_version(channel, caller, name, query.version).await?;
     let service = library.service();
     if !query.is_rendered {
-        let described = service.describe(&caller, &name)?;
+        let described = service.describe(caller, name)?;
         let prompt = described.value();
-        let facts = PromptFacts::of(prompt, described.view());
+        let facts = facts_of(prompt, described.view());
         let body = PromptText { facts, template: template(prompt), messages: None };
-        return etag::cached_json(&headers, &body, &cache_control(described.view()));
+        return etag::cached_json(&call.headers, &body, &cache_control(described.view()));
     }
     // Hidden prompts are refused below.
-    if let Ok(prompt) = service.view(&caller).find(&name)
+    if let Ok(prompt) = service.view(caller).find(name)
         && let Some(sensitive) = prompt
             .arguments()
             .iter()
@@ -90,12 +55,12 @@ pub(super) async fn get_prompt(
             sensitive.name()
         )));
     }
-    let rendered = service.get(&caller, &name, &RawArguments::from(&query.arguments)).await?;
+    let rendered = service.get(caller, name, &RawArguments::from(&query.arguments)).await?;
     let prompt = rendered.value();
-    let facts = PromptFacts::of(&prompt.prompt, rendered.view());
+    let facts = facts_of(&prompt.prompt, rendered.view());
     let messages = Some(promptshelf_mcp::messages_json(&prompt.messages));
     let body = PromptText { facts, template: None, messages };
-    etag::cached_json(&headers, &body, &cache_control(rendered.view()))
+    etag::cached_json(&call.headers, &body, &cache_control(rendered.view()))
 }
 
 /// A cache asks for each answer again, and may use the known one while it waits, for as long as the library permits

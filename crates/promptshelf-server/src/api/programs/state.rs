@@ -1,30 +1,40 @@
 //! The libraries that programs can read.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use promptshelf_core::Access;
-use promptshelf_service::{Caller, Identity};
+use promptshelf_service::Caller;
 use promptshelf_source::SourceSet;
 
 use super::{
-    super::{operation::Scope, problem::Problem},
+    super::{
+        call::{Part, Site},
+        problem::Problem,
+    },
     versions::{self, RecentRevisions, RevisionId, Versions},
 };
 use crate::{http::Options, library::Library, usage::UsageLog};
 
 /// The state of all handlers. Clones share it.
 #[derive(Clone)]
-pub(crate) struct ProgramState(Arc<Inner>);
+pub(crate) struct ProgramState {
+    pub(crate) site: Site,
+    inner: Arc<Inner>,
+}
+
+impl Part for ProgramState {
+    fn site(&self) -> &Site {
+        &self.site
+    }
+}
 
 struct Inner {
     channels: Vec<ServedChannel>,
     versions: Option<Versions>,
     usage: Option<UsageLog>,
     sources: Option<SourceSet>,
-    access: HashMap<String, Arc<Access>>,
     default: Library,
-    has_sign_in: bool,
     started: Timestamp,
 }
 
@@ -55,66 +65,46 @@ impl ProgramState {
         default: &Library,
         libraries: Vec<(Option<String>, Library)>,
         options: &Options,
-        has_sign_in: bool,
+        site: Site,
     ) -> ProgramState {
-        let access = options.channel_access.clone();
         let channel = |(name, library): (Option<String>, Library)| {
-            let access = name.as_ref().and_then(|name| access.get(name)).cloned();
+            let access = name.as_ref().and_then(|name| site.channel_access.get(name)).cloned();
             ServedChannel { name, library, recent: RecentRevisions::default(), access }
         };
         let channels = libraries.into_iter().map(channel).collect();
-        ProgramState(Arc::new(Inner {
+        let inner = Inner {
             channels,
             versions: options.versions.clone(),
             usage: options.usage.clone(),
             sources: options.sources.clone(),
-            access,
             default: default.clone(),
-            has_sign_in,
             started: Timestamp::now(),
-        }))
+        };
+        ProgramState { site, inner: Arc::new(inner) }
     }
 
     pub(super) fn channels<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a ServedChannel> {
-        self.0.channels.iter().filter(|channel| channel.is_open_to(caller))
+        self.inner.channels.iter().filter(|channel| channel.is_open_to(caller))
     }
 
     pub(super) fn versions(&self) -> Option<&Versions> {
-        self.0.versions.as_ref()
+        self.inner.versions.as_ref()
     }
 
     pub(super) fn usage(&self) -> Option<&UsageLog> {
-        self.0.usage.as_ref()
+        self.inner.usage.as_ref()
     }
 
     pub(super) fn sources(&self) -> Option<&SourceSet> {
-        self.0.sources.as_ref()
+        self.inner.sources.as_ref()
     }
 
     pub(super) fn default_library(&self) -> &Library {
-        &self.0.default
-    }
-
-    pub(super) fn require(&self, caller: &Caller, scope: Scope) -> Result<(), Problem> {
-        if self.has_scope(caller, scope) {
-            return Ok(());
-        }
-        Err(Problem::insufficient_scope(vec![scope.as_str().to_owned()]))
-    }
-
-    /// Returns whether the caller has a scope; every caller has without sign-in.
-    pub(super) fn has_scope(&self, caller: &Caller, scope: Scope) -> bool {
-        let has = |identity: &Identity| identity.scopes.iter().any(|own| own == scope.as_str());
-        !self.0.has_sign_in || caller.identity().is_some_and(has)
-    }
-
-    /// Returns whether the operator's rule for a channel, which may not be served at present, lets the caller see it.
-    pub(super) fn shows(&self, caller: &Caller, channel: &str) -> bool {
-        self.0.access.get(channel).is_none_or(|access| caller.meets(access))
+        &self.inner.default
     }
 
     pub(super) fn started(&self) -> Timestamp {
-        self.0.started
+        self.inner.started
     }
 
     /// Finds the channel of a request; without a name the default one.
@@ -123,14 +113,14 @@ impl ProgramState {
     ///
     /// 404 for a channel that is not served or hidden from the caller; 400 for any name if no channels are served.
     pub(super) fn channel(&self, caller: &Caller, name: Option<&str>) -> Result<&ServedChannel, Problem> {
-        let default = self.0.channels.first();
+        let default = self.inner.channels.first();
         if name.is_some() && default.is_some_and(|default| default.name.is_none()) {
             return Err(Problem::invalid(
                 "This server serves a folder, which has no channels: leave `channel` out, or serve a store",
             ));
         }
         let name = name.or_else(|| default?.name.as_deref());
-        let found = self.0.channels.iter().find(|channel| channel.name.as_deref() == name);
+        let found = self.inner.channels.iter().find(|channel| channel.name.as_deref() == name);
         found.filter(|channel| channel.is_open_to(caller)).ok_or_else(|| not_served(name.unwrap_or_default()))
     }
 
@@ -159,7 +149,7 @@ impl ProgramState {
         if present.is_some_and(|present| present.version() == version) {
             return Ok(channel.library.clone());
         }
-        let Some(versions) = &self.0.versions else {
+        let Some(versions) = &self.inner.versions else {
             return Err(versions::unknown(channel_name, name, version));
         };
         let library = versions.library(&channel.library, channel_name, name, version).await?;

@@ -2,107 +2,48 @@
 
 use std::sync::Arc;
 
-use axum::{extract::State, http::HeaderMap, response::Response};
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use promptshelf_core::cursor::ListKind;
 use promptshelf_service::Caller;
 use promptshelf_store::UsageQuery;
-use serde::Deserialize;
-use utoipa::IntoParams;
+use promptshelf_wire::op;
 
 use super::{
     super::{
-        etag,
-        operation::{ApiCaller, Scope},
+        call::{Answer, Call},
         problem::Problem,
-        request::ApiQuery,
     },
     state::ProgramState,
 };
-use crate::usage::{Deprecated, ListedPrompts, UsageOverview, UsageReport};
+use crate::usage::{Deprecated, ListedPrompts, overview_of, report_of};
 
-/// The parameters of the report.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct UsageParameters {
-    /// The age of the oldest figures, such as `30d` or `12h`. 30 days by default.
-    since: Option<String>,
-    /// Only the figures of this prompt.
-    prompt: Option<String>,
-    /// Whether channels, versions of clients and protocols are separated.
-    detail: Option<bool>,
+pub(super) async fn get_usage(call: Call<op::GetUsage, ProgramState>) -> Answer {
+    let (state, caller) = (&call.state, call.caller());
+    let log = state.usage().ok_or_else(not_counted)?;
+    let since = since(call.query.since.as_deref().unwrap_or("30d"))?;
+    let selection = UsageQuery { since: Some(since), prompt: call.query.prompt.clone() };
+    let mut figures = log.figures(&selection).await?;
+    figures.retain(|key, _| call.state.site.shows(caller, &key.channel));
+    let report = report_of(whole_hour(since), &figures, call.query.detail.unwrap_or_default(), log.min_callers());
+    let listed = listed(state, caller).into_iter().map(|(name, deprecated)| (name, deprecated.is_some()));
+    let report = report.marked(&listed.collect(), selection.prompt.as_deref()).with_sources(source_of(state));
+    call.answer(&report)
 }
 
-/// Reports who uses which prompts how often
-#[utoipa::path(get, path = "/usage", tag = "usage", security(("token" = ["library:read"])), params(UsageParameters),
-    responses((status = 200, body = UsageReport), (status = 304)))]
-pub(super) async fn get_usage(
-    State(state): State<ProgramState>,
-    caller: ApiCaller,
-    ApiQuery(query): ApiQuery<UsageParameters>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let service = state.default_library().service().clone();
-    let operation = service.operation(&caller, "api/usage")?;
-    let answer = async {
-        state.require(&caller, Scope::Read)?;
-        let log = state.usage().ok_or_else(not_counted)?;
-        let since = since(query.since.as_deref().unwrap_or("30d"))?;
-        let selection = UsageQuery { since: Some(since), prompt: query.prompt };
-        let mut figures = log.figures(&selection).await?;
-        figures.retain(|key, _| state.shows(&caller, &key.channel));
-        let report = UsageReport::of(whole_hour(since), &figures, query.detail.unwrap_or_default(), log.min_callers());
-        let listed = listed(&state, &caller).into_iter().map(|(name, deprecated)| (name, deprecated.is_some()));
-        let report = report.marked(&listed.collect(), selection.prompt.as_deref()).with_sources(source_of(&state));
-        etag::json(&headers, &report)
-    }
-    .await;
-    operation.end(answer.as_ref().err().map_or("ok", Problem::name));
-    answer
-}
-
-/// The parameters of the overview.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct OverviewParameters {
-    /// The period until now, such as `30d` or `12h`. Whole days are days in UTC, the last of them is the present one. 30
-    /// days by default.
-    since: Option<String>,
-    /// Only the figures of this prompt.
-    prompt: Option<String>,
-}
-
-/// Reports the use of prompts at a glance: by day, client, version and outcome, never used, and used but deprecated
-#[utoipa::path(get, path = "/usage/overview", tag = "usage", security(("token" = ["library:read"])),
-    params(OverviewParameters), responses((status = 200, body = UsageOverview), (status = 304)))]
-pub(super) async fn get_usage_overview(
-    State(state): State<ProgramState>,
-    caller: ApiCaller,
-    ApiQuery(query): ApiQuery<OverviewParameters>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let service = state.default_library().service().clone();
-    let operation = service.operation(&caller, "api/usage")?;
-    let answer = async {
-        state.require(&caller, Scope::Read)?;
-        let log = state.usage().ok_or_else(not_counted)?;
-        let since = parsed(query.since.as_deref().unwrap_or("30d"))
-            .and_then(|age| begin_of_days(age, Timestamp::now()))
-            .ok_or_else(invalid_age)?;
-        let selection = UsageQuery { since: Some(since), prompt: query.prompt };
-        let mut days = log.daily(&selection).await?;
-        days.values_mut().for_each(|figures| figures.retain(|key, _| state.shows(&caller, &key.channel)));
-        let selected = selection.prompt.as_deref();
-        let hour = whole_hour(since);
-        let listed = listed(&state, &caller);
-        let overview = UsageOverview::of(hour, &days, selected, &listed, source_of(&state), log.min_callers());
-        etag::json(&headers, &overview)
-    }
-    .await;
-    operation.end(answer.as_ref().err().map_or("ok", Problem::name));
-    answer
+pub(super) async fn get_usage_overview(call: Call<op::GetUsageOverview, ProgramState>) -> Answer {
+    let (state, caller) = (&call.state, call.caller());
+    let log = state.usage().ok_or_else(not_counted)?;
+    let since = parsed(call.query.since.as_deref().unwrap_or("30d"))
+        .and_then(|age| begin_of_days(age, Timestamp::now()))
+        .ok_or_else(invalid_age)?;
+    let selection = UsageQuery { since: Some(since), prompt: call.query.prompt.clone() };
+    let mut days = log.daily(&selection).await?;
+    days.values_mut().for_each(|figures| figures.retain(|key, _| call.state.site.shows(caller, &key.channel)));
+    let selected = selection.prompt.as_deref();
+    let hour = whole_hour(since);
+    let listed = listed(state, caller);
+    let overview = overview_of(hour, &days, selected, &listed, source_of(state), log.min_callers());
+    call.answer(&overview)
 }
 
 fn source_of(state: &ProgramState) -> impl Fn(&str) -> Option<Arc<str>> {

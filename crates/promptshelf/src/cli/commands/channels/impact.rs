@@ -5,10 +5,11 @@ use std::{io::Write, sync::Arc};
 use promptshelf_author::{AffectedCalls, Difference, Impact, differences};
 use promptshelf_server::{
     TreePreview,
-    usage::{IMPACT_WINDOW, RecentCalls, UsageReport},
+    usage::{IMPACT_WINDOW, recent_calls, recent_calls_of_effect},
 };
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{ChannelName, Effect, EffectImpact, Proposal, Published};
+use promptshelf_wire::{RecentCalls, UsageReport};
 use serde_json::{Value, json};
 
 use super::{access::Place, backend::Backend, report, usage::usage};
@@ -40,8 +41,7 @@ pub(super) async fn counted(
         }
     }
     let count = |difference: Difference| {
-        let recent =
-            figures.as_ref().and_then(|(channel, report)| RecentCalls::of(&difference, channel.as_str(), report));
+        let recent = figures.as_ref().and_then(|(channel, report)| recent_calls(&difference, channel.as_str(), report));
         CountedDifference { difference, recent }
     };
     differences.into_iter().map(count).collect()
@@ -103,7 +103,7 @@ impl CountedEffects {
         }
         let channel = proposal.channel.as_str();
         let count = |effect: &Effect| {
-            let recent = report.as_ref().and_then(|report| RecentCalls::of_effect(effect, channel, report));
+            let recent = report.as_ref().and_then(|report| recent_calls_of_effect(effect, channel, report));
             (effect.clone(), recent)
         };
         CountedEffects(proposal.effects.iter().map(count).collect())

@@ -3,11 +3,9 @@
 use std::{borrow::Cow, collections::BTreeMap, io::Write};
 
 use jiff::Timestamp;
-use promptshelf_server::{
-    TreePreview,
-    usage::{PromptUsage, UsageReport},
-};
+use promptshelf_server::{TreePreview, usage::report_of};
 use promptshelf_store::UsageQuery;
+use promptshelf_wire::{PromptUsage, UsageReport};
 
 use super::{access::Place, backend::Backend, report};
 use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
@@ -115,7 +113,7 @@ pub(super) async fn usage(
             let since = Timestamp::now().checked_sub(since).ok();
             let query = UsageQuery { since, prompt: prompt.map(str::to_owned) };
             let figures = store.usage(&query).await?;
-            Ok(UsageReport::of(since, &figures, detail, min_callers))
+            Ok(report_of(since, &figures, detail, min_callers))
         }
         Backend::Server(server) => server.usage(prompt, since, detail).await,
     }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use http::{Method, header};
-use promptshelf_server::usage::UsageReport;
 use promptshelf_store::{
     ChannelInfo, ChannelName, Digest, HistoryQuery, NewReview, Policy, PolicyChange, PolicyGuard, PolicyOutcome,
     Promotion, Proposal, ProposalQuery, Published, Revision, Served, StoreError,
 };
+use promptshelf_wire::UsageReport;
 use serde_json::json;
 
 use super::{

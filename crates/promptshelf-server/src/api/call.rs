@@ -1,0 +1,369 @@
+//! A call of an operation: what every operation has in common. [`Operations`] mounts handlers; before one runs, path and
+//! query are read, scopes, limits and the channel are checked, and its record in the audit begins.
+
+use std::{
+    collections::HashMap,
+    ops::Deref,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use axum::{
+    Router,
+    extract::{FromRequestParts, Path, Query, Request, State},
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, on},
+};
+use promptshelf_core::Access;
+use promptshelf_mcp::HttpService;
+use promptshelf_service::{Caller, Service};
+use promptshelf_store::{Actor, ChannelName, PolicyRoles, Reason, StoreError};
+use promptshelf_wire::{Document, Operation, PREFIX, Scope};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    ApiState,
+    etag::{self, Tag},
+    problem::Problem,
+};
+
+/// Who may call operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Callers sign in: their scopes and roles decide.
+    SignIn,
+    /// Every caller has all scopes and roles.
+    Everyone,
+}
+
+/// What handlers of every part of the API need.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) service: Service,
+    pub(crate) endpoint: HttpService,
+    pub(crate) trust: Trust,
+    pub(crate) channel_access: Arc<HashMap<String, Arc<Access>>>,
+}
+
+impl Site {
+    /// Whether a channel exists for a caller. The channel need not be served at present.
+    pub(super) fn shows(&self, caller: &Caller, channel: &str) -> bool {
+        self.channel_access.get(channel).is_none_or(|access| caller.meets(access))
+    }
+
+    /// Whether a caller has a scope, which need not be one of the API.
+    pub(super) fn grants(&self, caller: &Caller, scope: &str) -> bool {
+        self.trust != Trust::SignIn
+            || caller.identity().is_some_and(|identity| identity.scopes.iter().any(|own| own == scope))
+    }
+}
+
+/// The state of a part of the API.
+pub(super) trait Part: Clone + Send + Sync + 'static {
+    fn site(&self) -> &Site;
+}
+
+/// The handlers of a part of the API, and their description.
+pub(super) struct Operations<S> {
+    router: Router<S>,
+    document: Document,
+}
+
+impl<S: Part> Operations<S> {
+    pub(super) fn new(document: Document) -> Operations<S> {
+        Operations { router: Router::new(), document }
+    }
+
+    /// Mounts the handler of an operation.
+    pub(super) fn on<O, F, Fut>(mut self, handler: F) -> Operations<S>
+    where
+        O: Operation<Query: DeserializeOwned> + DeserializeOwned,
+        F: Fn(Call<O, S>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Answer> + Send,
+    {
+        self.document.add::<O>();
+        let serve = move |State(state): State<S>, request: Request| {
+            let handler = handler.clone();
+            async move { serve(state, request, handler).await.unwrap_or_else(Problem::into_response) }
+        };
+        // Every declared method is one of axum's.
+        let method = MethodFilter::try_from(O::SPEC.method).unwrap_or(MethodFilter::GET);
+        self.router = self.router.route(&format!("{PREFIX}{}", O::SPEC.path), on(method, serve));
+        self
+    }
+
+    pub(super) fn into_router(self, state: S) -> Router {
+        self.router.with_state(state)
+    }
+
+    pub(super) fn into_document(self) -> Document {
+        self.document
+    }
+}
+
+pub(super) type Answer = Result<Response, Problem>;
+
+async fn serve<O, S, F, Fut>(state: S, request: Request, handler: F) -> Answer
+where
+    O: Operation<Query: DeserializeOwned> + DeserializeOwned,
+    S: Part,
+    F: Fn(Call<O, S>) -> Fut,
+    Fut: Future<Output = Answer>,
+{
+    let (mut head, body) = request.into_parts();
+    let Path(path) = Path::<O>::from_request_parts(&mut head, &())
+        .await
+        .map_err(|rejection| Problem::invalid(format!("The path is invalid: {}", rejection.body_text())))?;
+    let Query(query) = Query::from_request_parts(&mut head, &())
+        .await
+        .map_err(|rejection| Problem::invalid(format!("The query is invalid: {}", rejection.body_text())))?;
+    let caller = head.extensions.get().cloned().unwrap_or_else(Caller::anonymous);
+    let headers = head.headers.clone();
+    let body = Mutex::new(Some(Request::from_parts(head, body)));
+    let context = Context { record: begin::<O>(state.site(), &caller)?, state, caller };
+    let record = Arc::clone(&context.record);
+    let answer = match context.admit(&path) {
+        Ok(()) => handler(Call { path, query, headers, body, context }).await,
+        Err(problem) => Err(problem),
+    };
+    record.end(answer.as_ref().err().map_or("ok", Problem::name));
+    answer
+}
+
+/// A call of an operation that may begin.
+pub(super) struct Call<O: Operation, S = ApiState> {
+    pub(super) path: O,
+    pub(super) query: O::Query,
+    pub(super) headers: HeaderMap,
+    body: Mutex<Option<Request>>,
+    context: Context<S>,
+}
+
+impl<O: Operation, S> Deref for Call<O, S> {
+    type Target = Context<S>;
+
+    fn deref(&self) -> &Context<S> {
+        &self.context
+    }
+}
+
+impl<O: Operation, S: Part> Call<O, S> {
+    /// Reads the body, within the bounds of the endpoint.
+    pub(super) async fn body(&self) -> Result<O::Body, Problem>
+    where
+        O::Body: DeserializeOwned,
+    {
+        let request = self.body.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(Problem::internal)?;
+        let (head, body) = request.into_parts();
+        let bytes = self.state.site().endpoint.read_json(&head, body).await;
+        let bytes = bytes.map_err(|denial| Problem::denied(&denial))?;
+        serde_json::from_slice(&bytes).map_err(|error| Problem::invalid(format!("The body is invalid: {error}")))
+    }
+
+    /// The answer of the operation. That to a `GET` is a 304 if the caller has it.
+    pub(super) fn answer(&self, answer: &O::Answer) -> Answer
+    where
+        O::Answer: Serialize,
+    {
+        match O::SPEC.method == axum::http::Method::GET {
+            true => etag::json(&self.headers, answer),
+            false => self.changed(StatusCode::OK, answer, answer),
+        }
+    }
+
+    pub(super) fn created(&self, answer: &O::Answer) -> Answer
+    where
+        O::Answer: Serialize,
+    {
+        self.changed(StatusCode::CREATED, answer, answer)
+    }
+
+    /// The answer to a change. Its tag is that of `tagged`: the answer to a later `GET`.
+    pub(super) fn changed(&self, status: StatusCode, answer: &O::Answer, tagged: &impl Serialize) -> Answer
+    where
+        O::Answer: Serialize,
+    {
+        etag::tagged(status, answer, &etag::represent(tagged)?.1)
+    }
+
+    pub(super) fn tagged(&self, status: StatusCode, answer: &O::Answer, tag: &Tag) -> Answer
+    where
+        O::Answer: Serialize,
+    {
+        etag::tagged(status, answer, tag)
+    }
+}
+
+/// The caller of an operation, and the record of the call.
+pub(super) struct Context<S = ApiState> {
+    pub(super) state: S,
+    caller: Caller,
+    record: Arc<Record>,
+}
+
+impl<S: Part> Context<S> {
+    fn admit<O: Operation>(&self, operation: &O) -> Result<(), Problem> {
+        if O::SPEC.audit.is_none() {
+            return Ok(());
+        }
+        let sets = O::SPEC.scopes;
+        if !sets.iter().any(|set| set.iter().all(|scope| self.has(*scope))) {
+            self.require(sets.first().copied().unwrap_or_default())?;
+        }
+        let Some(channel) = operation.channel() else { return Ok(()) };
+        self.note("channel", channel.as_str());
+        self.require_channel(channel)
+    }
+
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.caller.name()
+    }
+
+    pub(super) fn trust(&self) -> Trust {
+        self.state.site().trust
+    }
+
+    pub(super) fn sees(&self, channel: &ChannelName) -> bool {
+        self.state.site().shows(&self.caller, channel.as_str())
+    }
+
+    /// Refuses a hidden channel like one that does not exist.
+    pub(super) fn require_channel(&self, channel: &ChannelName) -> Result<(), Problem> {
+        if self.sees(channel) {
+            return Ok(());
+        }
+        Err(StoreError::NotFound { what: format!("the channel `{channel}`") }.into())
+    }
+
+    pub(super) fn has(&self, scope: Scope) -> bool {
+        self.grants(scope.as_str())
+    }
+
+    /// Whether the caller has a scope, which need not be one of the API.
+    pub(super) fn grants(&self, scope: &str) -> bool {
+        self.state.site().grants(&self.caller, scope)
+    }
+
+    pub(super) fn require(&self, scopes: &[Scope]) -> Result<(), Problem> {
+        if scopes.iter().all(|scope| self.has(*scope)) {
+            return Ok(());
+        }
+        Err(Problem::insufficient_scope(scopes.iter().map(|scope| scope.as_str().to_owned()).collect()))
+    }
+
+    /// Whether the caller has one of the roles; any caller has if the list is empty.
+    pub(super) fn has_role(&self, roles: &[String]) -> bool {
+        self.trust() != Trust::SignIn
+            || roles.is_empty()
+            || self.caller.identity().is_some_and(|identity| identity.roles.iter().any(|own| roles.contains(own)))
+    }
+
+    /// Checks that the caller has one of the roles that the policy of a channel names for `what`.
+    pub(super) fn require_role(&self, roles: &[String], what: &str) -> Result<(), Problem> {
+        self.missing_role(roles, what).map_or(Ok(()), |reason| Err(Problem::insufficient_role(reason)))
+    }
+
+    /// Returns the reason against a caller without a role.
+    pub(super) fn missing_role(&self, roles: &[String], what: &str) -> Option<Reason> {
+        if self.has_role(roles) {
+            return None;
+        }
+        let roles = roles.join(", ");
+        let text = format!("The policy of the channel lets only these roles {what}: {roles}");
+        Some(Reason::new("insufficient-role", text).with("roles", roles))
+    }
+
+    /// The caller as an actor who publishes nothing.
+    pub(super) fn actor(&self) -> Actor {
+        Actor { name: self.name().to_owned(), may_publish: false, may_administer: false }
+    }
+
+    /// The caller as an actor, with the rights that scopes and the roles of a policy give.
+    pub(super) fn actor_under(&self, roles: &PolicyRoles) -> Actor {
+        Actor {
+            may_publish: self.has(Scope::Publish) && self.has_role(&roles.publish),
+            may_administer: self.has(Scope::Admin) && self.has_role(&roles.administer),
+            ..self.actor()
+        }
+    }
+
+    /// Adds a text to the record in the audit.
+    pub(super) fn note(&self, key: &'static str, text: &str) {
+        self.record.change(|record| record.note(key, text));
+    }
+
+    pub(super) fn note_number(&self, key: &'static str, number: u64) {
+        self.record.change(|record| record.note_number(key, number));
+    }
+}
+
+/// The record of a call in the audit, and its measurement. Both end once, also if the call is dropped.
+#[derive(Debug)]
+struct Record {
+    record: Mutex<Option<promptshelf_service::Operation>>,
+    measured: Mutex<Option<Measured>>,
+}
+
+fn begin<O: Operation>(site: &Site, caller: &Caller) -> Result<Arc<Record>, Problem> {
+    let Some(method) = O::SPEC.audit else {
+        return Ok(Arc::new(Record { record: Mutex::default(), measured: Mutex::default() }));
+    };
+    let measured = Measured::start(&site.service, method);
+    match site.service.operation(caller, method) {
+        Ok(record) => Ok(Arc::new(Record { record: Mutex::new(Some(record)), measured: Mutex::new(measured) })),
+        Err(rejection) => {
+            let problem = Problem::from(rejection);
+            measured.into_iter().for_each(|measured| measured.end(problem.name()));
+            Err(problem)
+        }
+    }
+}
+
+impl Record {
+    fn change(&self, change: impl FnOnce(&mut promptshelf_service::Operation)) {
+        if let Some(record) = &mut *self.record.lock().unwrap_or_else(PoisonError::into_inner) {
+            change(record);
+        }
+    }
+
+    fn end(&self, outcome: &'static str) {
+        let record = self.record.lock().unwrap_or_else(PoisonError::into_inner).take();
+        record.into_iter().for_each(|record| record.end(outcome));
+        let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner).take();
+        measured.into_iter().for_each(|measured| measured.end(outcome));
+    }
+}
+
+/// A request whose outcome and duration are reported to the observer at its end, for the metrics.
+#[derive(Debug)]
+pub(super) struct Measured {
+    service: Service,
+    method: &'static str,
+    outcome: &'static str,
+    started: Instant,
+}
+
+impl Measured {
+    /// Starts the measurement, if there is an observer. `method` is one of a closed set.
+    pub(super) fn start(service: &Service, method: &'static str) -> Option<Measured> {
+        service.observer()?;
+        Some(Measured { service: service.clone(), method, outcome: "cancelled", started: Instant::now() })
+    }
+
+    pub(super) fn end(mut self, outcome: &'static str) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        if let Some(observer) = self.service.observer() {
+            observer.answered(self.method, self.outcome, self.started.elapsed());
+        }
+    }
+}

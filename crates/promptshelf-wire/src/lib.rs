@@ -1,0 +1,29 @@
+//! The contract of the HTTP API: operations, bodies, problems, and the OpenAPI document that describes them.
+//!
+//! [`op`] declares each operation once, as an [`Operation`]. A handler of the server and a client get path, method,
+//! scopes, name in the audit and types from there. There is no code of a server or a client here.
+
+mod channels;
+mod editing;
+pub mod op;
+mod openapi;
+mod operation;
+mod problem;
+mod programs;
+mod usage;
+
+pub use self::{
+    channels::*,
+    editing::*,
+    openapi::Document,
+    operation::{Detail, Nothing, Operation, PREFIX, PathParameter, Returns, Scope, Spec},
+    problem::Problem,
+    programs::*,
+    usage::*,
+};
+pub use promptshelf_store::{
+    ChannelInfo, ChannelName, CheckLevel, CheckSummary, Comment, CommentLine, DeadLetter, Digest, Evaluation,
+    FileChange, FileEntry, Head, NewComment, NewEvaluation, NewReview, NewToken, Policy, PolicyChange, PolicyRoles,
+    PromptChange, PromptChangeKind, PromptStanding, Proposal, ProposalEvaluations, ProposalState, Published, Reason,
+    Revision, RevisionKind, RolloutReport, Served, Standing, TokenInfo, Verdict, WebhookQueue,
+};

@@ -1,0 +1,412 @@
+//! Every operation of the API, declared once: its parameters, path, scopes, name in the audit, query, bodies and problems.
+
+use crate::{
+    AllProposals, AllProposalsQuery, AnalysisBody, AnalysisResult, BrowseQuery, Browsed, ChangedReferences,
+    ChannelInfo, ChannelName, ChannelRenameBody, Channels, CheckBody, CheckResult, Comment, Comments, CompareBody,
+    CompareRenderingsBody, ComparedRenderings, Comparison, Contents, ContentsQuery, CreatedToken, DeadLetter,
+    DeadLetters, Diff, DiffQuery, Evaluation, Evaluations, EvaluationsQuery, FileContents, FileQuery, FilesBody,
+    FolderFiles, ListQuery, NewComment, NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Policy,
+    PolicyAnswer, PolicyBody, PolicyChanges, PolicyHistoryQuery, PromoteBody, PromptPage, PromptParameters,
+    PromptStandings, PromptText, Proposal, ProposalBody, Proposals, ProposalsQuery, PublishBody, Published, RenameBody,
+    RenamedFile, Reviewable, Revision, RevisionEvent, Revisions, RevisionsQuery, RollbackBody, RolloutReport,
+    RolloutShareBody, RolloutStopBody, Rollouts, ServedPrompts, SourceList, StandingsQuery, TokenInfo, Tokens, Tree,
+    TreeQuery, UploadBody, Uploaded, UsageOverview, UsageParameters, UsageReport, Webhooks, WriteBody, WrittenFile,
+    operation::{content, empty, header, operation, problem, required_header, returns},
+};
+
+operation! {
+    /// Lists all channels with their newest revisions and policies
+    ListChannels {} = GET "/channels", "channels", Some("api/channels"), [[Read]] => Channels
+}
+
+operation! {
+    /// Returns a channel with its newest revision and its policy
+    GetChannel { channel: ChannelName } = GET "/channels/{channel}", "channels", Some("api/channel"), [[Read]] => ChannelInfo
+}
+
+operation! {
+    /// Returns the policy of a channel
+    GetPolicy { channel: ChannelName } = GET "/channels/{channel}/policy", "channels", Some("api/policy"), [[Read]] => Policy
+}
+
+operation! {
+    /// Lists the changes of a channel's policy, the newest first
+    PolicyHistory { channel: ChannelName } = GET "/channels/{channel}/policy/history", "channels", Some("api/policy-history"), [[Read]], query PolicyHistoryQuery => PolicyChanges
+}
+
+operation! {
+    /// Replaces the policy of a channel (`If-Match`), or creates a channel (`If-None-Match: *`). If the present policy asks for
+    /// approvals, one that loosens it becomes a proposal
+    PutPolicy { channel: ChannelName } = PUT "/channels/{channel}/policy", "channels", Some("api/set-policy"), [[Admin]], body PolicyBody => PolicyAnswer, [
+        header("If-Match", "The ETag of the policy that is replaced"),
+        header("If-None-Match", "`*` creates the channel"),
+        returns::<Policy>(200, ""),
+        returns::<Policy>(201, "The channel was created"),
+        returns::<Proposal>(202, "The new policy is looser, and waits for the approvals of the present one"),
+        problem(412, "The policy has changed, or the channel exists"),
+        problem(428, "Neither `If-Match` nor `If-None-Match: *`"),
+    ]
+}
+
+operation! {
+    /// Returns the permissions of the caller in a channel
+    ChannelPermissions { channel: ChannelName } = GET "/channels/{channel}/permissions", "channels", Some("api/permissions"), [[Read]] => crate::ChannelPermissions
+}
+
+operation! {
+    /// Returns the permissions of the caller for a proposal, each with the reason against it
+    ProposalPermissions { id: u64 } = GET "/proposals/{id}/permissions", "proposals", Some("api/proposal-permissions"), [[Read]] => crate::ProposalPermissions
+}
+
+operation! {
+    /// Lists prompts with their newest versions in every channel
+    ListStandings {} = GET "/standings", "channels", Some("api/standings"), [[Read]], query StandingsQuery => PromptStandings
+}
+
+operation! {
+    /// Lists the proposals of all channels, the newest first, and whether a review of the caller is wanted
+    ListReviews {} = GET "/reviews", "proposals", Some("api/reviews"), [[Read]], query ProposalsQuery => Reviewable
+}
+
+operation! {
+    /// Lists revisions, the newest first
+    ListRevisions { channel: ChannelName } = GET "/channels/{channel}/revisions", "history", Some("api/revisions"), [[Read]], query RevisionsQuery => Revisions
+}
+
+operation! {
+    /// Returns a revision
+    GetRevision { channel: ChannelName, number: u64 } = GET "/channels/{channel}/revisions/{number}", "history", Some("api/revision"), [[Read]] => Revision
+}
+
+operation! {
+    /// Lists the prompts that a revision serves, with their versions
+    GetServed { channel: ChannelName, number: u64 } = GET "/channels/{channel}/revisions/{number}/prompts", "history", Some("api/served"), [[Read]] => ServedPrompts
+}
+
+operation! {
+    /// Lists the files of a revision
+    GetTree { channel: ChannelName } = GET "/channels/{channel}/tree", "files", Some("api/tree"), [[Read]], query TreeQuery => Tree
+}
+
+operation! {
+    /// Returns the content of a file; its ETag is the digest
+    GetFile { channel: ChannelName, path: String = "The path of the file. It may contain `/`" } = GET "/channels/{channel}/files/{*path}", "files", Some("api/file"), [[Read]], query FileQuery => String, [
+        content::<String>(200, "text/plain", "The bytes of the file, as text/plain in UTF-8 if they are text"),
+        empty(304, ""),
+    ]
+}
+
+operation! {
+    /// Compares two revisions, of one channel or of two
+    GetDiff { channel: ChannelName } = GET "/channels/{channel}/diff", "files", Some("api/diff"), [[Read]], query DiffQuery => Diff
+}
+
+operation! {
+    /// Returns the contents of several files; fewer than requested if they are large
+    ReadContents { channel: ChannelName } = POST "/channels/{channel}/contents", "files", Some("api/read-contents"), [[Read]], body FilesBody => FileContents, [
+        problem(404, "The channel, the revision or a file does not exist"),
+    ]
+}
+
+operation! {
+    /// Stores contents for the changes of later proposals, which refer to them by digest; those that no proposal refers to
+    /// are removed by the operator's next `store gc`
+    Upload { channel: ChannelName } = POST "/channels/{channel}/uploads", "files", Some("api/upload"), [[Propose]], body UploadBody => Uploaded
+}
+
+operation! {
+    /// Lists the proposals of a channel, the newest first
+    ListProposals { channel: ChannelName } = GET "/channels/{channel}/proposals", "proposals", Some("api/proposals"), [[Read]], query ProposalsQuery => Proposals
+}
+
+operation! {
+    /// Lists the proposals of all channels with their changes and reviews, the newest first
+    ListAllProposals {} = GET "/proposals", "proposals", Some("api/all-proposals"), [[Read]], query AllProposalsQuery => AllProposals
+}
+
+operation! {
+    /// Proposes changes; with the scope `library:publish` they are published at once if the policy is met, and with
+    /// `library:admin` the channel is made if it does not exist
+    CreateProposal { channel: ChannelName } = POST "/channels/{channel}/proposals", "proposals", Some("api/propose"), [[Propose]], body ProposalBody => Published, [
+        returns::<Published>(200, "The result of a dry run"),
+        returns::<Published>(201, ""),
+        problem(409, "Someone else changed these files since the base"),
+    ]
+}
+
+operation! {
+    /// Returns a proposal
+    GetProposal { id: u64 } = GET "/proposals/{id}", "proposals", Some("api/proposal"), [[Read]] => Proposal
+}
+
+operation! {
+    /// Returns the contents of a proposal's changes, before and after
+    GetContents { id: u64 } = GET "/proposals/{id}/contents", "proposals", Some("api/contents"), [[Read]], query ContentsQuery => Contents
+}
+
+operation! {
+    /// Replaces the changes of an open proposal of the caller; its approvals no longer count
+    ReplaceProposal { id: u64 } = PUT "/proposals/{id}", "proposals", Some("api/replace-proposal"), [[Propose]], body ProposalBody => Published, [
+        required_header("If-Match", "The ETag of the proposal"),
+        problem(409, "The proposal is not open, or someone else changed these files"),
+        problem(412, "The proposal has changed"),
+        problem(428, "`If-Match` is missing"),
+    ]
+}
+
+operation! {
+    /// Withdraws an open proposal of the caller
+    WithdrawProposal { id: u64 } = DELETE "/proposals/{id}", "proposals", Some("api/withdraw"), [[Propose]] => Proposal, [
+        required_header("If-Match", "The ETag of the proposal"),
+        problem(412, "The proposal has changed"),
+        problem(428, "`If-Match` is missing"),
+    ]
+}
+
+operation! {
+    /// Reviews exactly the changes with this digest; with the scope `library:publish` an approval that meets the policy
+    /// publishes them
+    ReviewProposal { id: u64 } = POST "/proposals/{id}/reviews", "proposals", Some("api/review"), [[Review]], body NewReview => Published, [
+        header("If-Match", "The ETag of the proposal"),
+        problem(409, "The proposal has other changes by now, or is not open, or the policy refuses this reviewer"),
+    ]
+}
+
+operation! {
+    /// Publishes exactly the changes with this digest, if they meet the policy, or with a reason in any case
+    PublishProposal { id: u64 } = POST "/proposals/{id}/publish", "proposals", Some("api/publish"), [[Publish]], body PublishBody => Published, [
+        header("If-Match", "The ETag of the proposal"),
+        problem(409, "The policy is not met, the proposal is not open, or someone else changed these files"),
+    ]
+}
+
+operation! {
+    /// Searches the files of a revision, and counts them by folder, tag, owner and collection
+    Browse { channel: ChannelName } = GET "/channels/{channel}/browse", "files", Some("api/browse"), [[Read]], query BrowseQuery => Browsed
+}
+
+operation! {
+    /// Lists the comments on a proposal, the oldest first
+    ListComments { id: u64 } = GET "/proposals/{id}/comments", "proposals", Some("api/comments"), [[Read]] => Comments
+}
+
+operation! {
+    /// Comments on exactly the changes with this digest; reviewers and authors may
+    AddComment { id: u64 } = POST "/proposals/{id}/comments", "proposals", Some("api/comment"), [[Read, Review], [Read, Propose]], body NewComment => Comment, [
+        returns::<Comment>(201, ""),
+        problem(409, "The proposal has other changes by now, or is not open"),
+    ]
+}
+
+operation! {
+    /// Lists results of evaluations of a channel's prompts, the newest first
+    ListEvaluations { channel: ChannelName } = GET "/channels/{channel}/evaluations", "evaluations", Some("api/evaluations"), [[Read]], query EvaluationsQuery => Evaluations
+}
+
+operation! {
+    /// Stores the result of an evaluation for a version that the channel serves, has served or has proposed
+    AddEvaluation { channel: ChannelName } = POST "/channels/{channel}/evaluations", "evaluations", Some("api/evaluate"), [[Evaluate]], body NewEvaluation => Evaluation, [
+        returns::<Evaluation>(201, ""),
+        problem(409, "The prompt has another version by now, or the proposal is not open"),
+    ]
+}
+
+operation! {
+    /// Compares the newest results for a proposal with those of the versions that it replaces
+    ProposalEvaluations { id: u64 } = GET "/proposals/{id}/evaluations", "evaluations", Some("api/proposal-evaluations"), [[Read]] => crate::ProposalEvaluations
+}
+
+operation! {
+    /// Proposes the state of an earlier revision; with the scope `library:publish` it is published at once if the policy is
+    /// met
+    Rollback { channel: ChannelName } = POST "/channels/{channel}/rollback", "transfer", Some("api/rollback"), [[Propose]], body RollbackBody => Published, [
+        header("If-Match", "The ETag of the channel that the caller has seen"),
+        returns::<Published>(200, "The result of a dry run"),
+        returns::<Published>(201, ""),
+        problem(412, "The channel has changed"),
+    ]
+}
+
+operation! {
+    /// Proposes the state of another channel; with the scope `library:publish` it is published at once if the policy is met,
+    /// and with `library:admin` the channel is made if it does not exist
+    Promote { channel: ChannelName = "The channel to copy to" } = POST "/channels/{channel}/promote", "transfer", Some("api/promote"), [[Read, Propose]], body PromoteBody => Published, [
+        header("If-Match", "The ETag of the channel that the caller has seen"),
+        returns::<Published>(200, "The result of a dry run"),
+        returns::<Published>(201, ""),
+        problem(412, "The channel has changed"),
+    ]
+}
+
+operation! {
+    /// Lists all rollouts with their counts and histories
+    ListAllRollouts {} = GET "/rollouts", "rollouts", Some("api/rollouts"), [[Read]] => Rollouts
+}
+
+operation! {
+    /// Lists the rollouts that divide the callers of a channel
+    ListRollouts { channel: ChannelName } = GET "/channels/{channel}/rollouts", "rollouts", Some("api/rollouts"), [[Read]] => Rollouts
+}
+
+operation! {
+    /// Sets the share of a rollout; a stopped one goes on, and the comparison begins anew
+    SetRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/share", "rollouts", Some("api/set-rollout"), [[Read, Publish]], body RolloutShareBody => RolloutReport, [
+        problem(412, "The rollout has changed since `seen`"),
+    ]
+}
+
+operation! {
+    /// Stops a rollout: every caller is served the channel itself
+    StopRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/stop", "rollouts", Some("api/stop-rollout"), [[Read, Publish]], body RolloutStopBody => RolloutReport
+}
+
+operation! {
+    /// Lists the webhooks, with the numbers of events that wait or were given up
+    ListWebhooks {} = GET "/webhooks", "webhooks", Some("api/webhooks"), [[Admin]] => Webhooks
+}
+
+operation! {
+    /// Lists the events that were given up, the newest first
+    ListDeadLetters {} = GET "/webhooks/dead-letters", "webhooks", Some("api/dead-letters"), [[Admin]] => DeadLetters
+}
+
+operation! {
+    /// Queues an event that was given up again; it is sent with its old idempotency key
+    Redeliver { id: u64 } = POST "/webhooks/dead-letters/{id}/redelivery", "webhooks", Some("api/redeliver"), [[Admin]] => DeadLetter, [
+        returns::<DeadLetter>(200, "The event as it was given up"),
+    ]
+}
+
+operation! {
+    /// Lists the tokens of the store, without the tokens themselves
+    ListTokens {} = GET "/tokens", "tokens", Some("api/tokens"), [[Admin]] => Tokens
+}
+
+operation! {
+    /// Creates a token, which every server of the store accepts within a second; the answer shows it, once
+    CreateToken {} = POST "/tokens", "tokens", Some("api/create-token"), [[Admin]], body NewToken => CreatedToken, [
+        returns::<CreatedToken>(201, ""),
+        problem(403, "The token would have a scope or role that the caller cannot give"),
+    ]
+}
+
+operation! {
+    /// Revokes a token: every server of the store refuses it within a second, and ends its streams
+    RevokeToken { id: u64 } = DELETE "/tokens/{id}", "tokens", Some("api/revoke-token"), [[Admin]] => TokenInfo
+}
+
+operation! {
+    /// Checks changes without storing them
+    Check {} = POST "/check", "check", Some("api/check"), [[Read, Propose]], body CheckBody => CheckResult, [
+        problem(409, "Someone else changed these files"),
+    ]
+}
+
+operation! {
+    /// Compares two states of a channel: files, words for callers, affected prompts, tests and clients
+    Compare {} = POST "/compare", "compare", Some("api/compare"), [[Read]], body CompareBody => Comparison, [
+        problem(409, "There is nothing to roll back or promote, or someone else changed the files"),
+    ]
+}
+
+operation! {
+    /// Renders a prompt from two states of a channel with the same values
+    CompareRenderings {} = POST "/compare/renderings", "compare", Some("api/compare-renderings"), [[Read]], body CompareRenderingsBody => ComparedRenderings, [
+        problem(409, "There is nothing to roll back or promote, or someone else changed the files"),
+    ]
+}
+
+operation! {
+    /// Analyses unsaved files of a channel without storing them
+    AnalyzeChannel { channel: ChannelName } = POST "/channels/{channel}/analysis", "check", Some("api/analysis"), [[Read, Propose]], body AnalysisBody => AnalysisResult
+}
+
+operation! {
+    /// Returns the texts that a rename of a file changes, without storing them
+    RenameInChannel { channel: ChannelName } = POST "/channels/{channel}/rename", "check", Some("api/rename"), [[Read, Propose]], body ChannelRenameBody => ChangedReferences
+}
+
+operation! {
+    /// Lists the prompts that the caller may see
+    ListPrompts {} = GET "/prompts", "programs", None, [[]], query ListQuery => PromptPage
+}
+
+operation! {
+    /// Returns a prompt: its template, or with `rendered=true` its messages
+    GetPrompt { name: String } = GET "/prompts/{name}", "programs", None, [[]], query PromptParameters => PromptText, [
+        returns::<PromptText>(200, ""),
+        empty(304, ""),
+        problem(404, "No such prompt, channel or version"),
+        problem(422, "The arguments are invalid"),
+    ]
+}
+
+operation! {
+    /// Streams the revisions of a channel as server-sent events
+    ///
+    /// The stream begins with the served revision, or with those after `Last-Event-ID`.
+    FollowChannel { channel: ChannelName } = GET "/channels/{channel}/events", "programs", None, [[]] => RevisionEvent<'static>, [
+        header("Last-Event-ID", "The id of the last event that the client has received"),
+        content::<RevisionEvent<'static>>(200, "text/event-stream", ""),
+    ]
+}
+
+operation! {
+    /// Reports who uses which prompts how often
+    GetUsage {} = GET "/usage", "usage", Some("api/usage"), [[Read]], query UsageParameters => UsageReport
+}
+
+operation! {
+    /// Reports the use of prompts at a glance: by day, client, version and outcome, never used, and used but deprecated
+    GetUsageOverview {} = GET "/usage/overview", "usage", Some("api/usage"), [[Read]], query OverviewParameters => UsageOverview
+}
+
+operation! {
+    /// Returns the sources and their states
+    ListSources {} = GET "/sources", "sources", Some("api/sources"), [[Read]] => SourceList
+}
+
+operation! {
+    /// Requests that a source is read again, and does not wait for it
+    RefreshSource { source: String = "The name of the source" } = POST "/sources/{source}/refresh", "sources", Some("api/refresh-source"), [[Admin]] => Nothing, [
+        empty(202, "The source is read soon"),
+    ]
+}
+
+operation! {
+    /// Lists the files of the served folder
+    ListFolder {} = GET "/folder/files", "folder", Some("api/folder/files"), [[Read]] => FolderFiles
+}
+
+operation! {
+    /// Returns the content of a file of the folder; its ETag is the digest
+    ReadInFolder { path: String = "The path of the file. It may contain `/`" } = GET "/folder/files/{*path}", "folder", Some("api/folder/file"), [[Read]] => String, [
+        content::<String>(200, "text/plain", "The bytes of the file, as text/plain in UTF-8 if they are text"),
+        empty(304, ""),
+    ]
+}
+
+operation! {
+    /// Creates a file of the folder with `If-None-Match: *`, or replaces the content whose digest is in `If-Match`
+    WriteInFolder { path: String = "The path of the file. It may contain `/`" } = PUT "/folder/files/{*path}", "folder", Some("api/folder/write"), [[Publish]], body WriteBody => WrittenFile, [
+        returns::<WrittenFile>(200, ""),
+        returns::<WrittenFile>(201, ""),
+    ]
+}
+
+operation! {
+    /// Deletes the file of the folder whose digest is in `If-Match`
+    DeleteInFolder { path: String = "The path of the file. It may contain `/`" } = DELETE "/folder/files/{*path}", "folder", Some("api/folder/delete"), [[Publish]] => Nothing, [
+        empty(204, ""),
+    ]
+}
+
+operation! {
+    /// Renames a file of the folder and every reference to it
+    RenameInFolder {} = POST "/folder/rename", "folder", Some("api/folder/rename"), [[Publish]], body RenameBody => RenamedFile
+}
+
+operation! {
+    /// Analyses unsaved files of the folder without storing them
+    AnalyzeFolder {} = POST "/folder/analysis", "folder", Some("api/folder/analysis"), [[Read]], body AnalysisBody => AnalysisResult
+}
