@@ -22,7 +22,7 @@ use promptshelf::{
     source::{Directory, Source as _},
 };
 use promptshelf_core::{
-    Catalog, Definitions, RawArguments, Variables, check, check_edited, completion, cursor::ListKind,
+    Catalog, Definitions, RawArguments, Variables, check, completion, cursor::ListKind,
 };
 use tempfile::TempDir;
 use tower_service::Service as _;
@@ -45,7 +45,6 @@ pub const PATHS: &[Path] = &[
     ("prompts/list of 1,000, again", Shelf::list),
     ("check 100 prompts", Shelf::check),
     ("check one of 1,000 prompts anew", Shelf::check_one),
-    ("check an edit among 1,000 prompts", Shelf::check_edit),
 ];
 
 /// Paths that read a folder, for tuning only: their cost depends on the order in which the file system lists files,
@@ -254,11 +253,6 @@ impl Shelf {
         drop(black_box(check(Definitions::from_iter(prompts), Some(&self.checked))));
     }
 
-    fn check_edit(&self) {
-        let edited = check_edited(&[checked(7).into()], &self.checked, &[]);
-        assert!(black_box(edited).is_some());
-    }
-
     fn ask(&self, body: &Bytes, modern: bool) -> Response<HttpBody> {
         send(&self.http, body, modern)
     }
@@ -311,7 +305,7 @@ fn file(at: usize, edit: &str) -> String {
 /// Reads and checks the folder.
 fn loaded(folder: &Directory, before: Option<&Catalog>) -> Result<Catalog> {
     let reading = folder.read(None)?.context("everything was asked for")?;
-    Ok(check(reading.into_definitions()?, before).catalog)
+    Ok(check(reading.into_definitions(), before).catalog)
 }
 
 /// Returns the output of a future that never waits.

@@ -1,6 +1,6 @@
 //! Catalogs: immutable, sorted sets of prompts and resources.
 
-use std::{collections::HashSet, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use globset::GlobBuilder;
 
@@ -20,7 +20,6 @@ mod access;
 mod calls;
 mod content;
 mod icons;
-mod list;
 mod part;
 mod pattern;
 mod references;
@@ -30,10 +29,9 @@ mod rule;
 pub(crate) use access::{AccessInput, AccessTable};
 pub use content::{Content, ContentAccess};
 pub(crate) use icons::{close_server_icons, review_prompt_icons, review_resource_icons};
-pub use list::PromptList;
 pub use part::CatalogPart;
 pub(crate) use references::{glob_of, references};
-pub(crate) use review::{review, review_prompt};
+pub(crate) use review::review;
 
 /// The prompts and resources that a server serves at one moment.
 #[derive(Clone, Debug, Default)]
@@ -43,9 +41,8 @@ pub struct Catalog {
     pub(crate) provenance: Option<CatalogProvenance>,
     pub(crate) about: About,
     pub(crate) policy: Policy,
-    pub(crate) prompts: PromptList,
-    /// Names of the prompts that other prompts include, and possibly of some that were included before.
-    pub(crate) called_prompts: Arc<HashSet<String>>,
+    /// By name.
+    pub(crate) prompts: Arc<[Arc<Prompt>]>,
     pub(crate) resources: Resources,
     pub(crate) files: Arc<LibraryFiles>,
     pub(crate) references: Arc<References>,
@@ -142,7 +139,7 @@ impl Catalog {
 
     /// Every prompt, by name.
     #[must_use]
-    pub fn prompts(&self) -> &PromptList {
+    pub fn prompts(&self) -> &[Arc<Prompt>] {
         &self.prompts
     }
 
@@ -167,13 +164,13 @@ impl Catalog {
     /// Returns the prompt with exactly this name; neither letter case nor Unicode forms are normalized.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Prompt>> {
-        self.prompts.get(self.position(name)?)
+        find(&self.prompts, name)
     }
 
     /// Returns the index of the prompt with exactly this name.
     #[must_use]
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.prompts.position(name)
+        position(&self.prompts, name)
     }
 
     /// Returns the resource of a URI, with the values of its template's variables. Fixed URIs come before templates,
@@ -258,7 +255,6 @@ impl Catalog {
             resources: &self.resources,
             permission: None,
             interrupt: None,
-            is_brief: false,
         }
     }
 
@@ -418,7 +414,7 @@ impl Catalog {
 
     fn after(&self, list: ListKind, last: &str) -> usize {
         match list {
-            ListKind::Prompts => self.prompts.partition_point(|name| name <= last),
+            ListKind::Prompts => self.prompts.partition_point(|prompt| prompt.name().as_str() <= last),
             ListKind::Resources => self.resources.fixed.partition_point(|resource| resource.uri() <= last),
             ListKind::ResourceTemplates => self.resources.templates.partition_point(|resource| resource.uri() <= last),
         }
@@ -471,7 +467,7 @@ impl Change {
             (Some(old), Some(new)) => !old.is_listed_like(new),
             (old, new) => old.is_some() != new.is_some(),
         };
-        let prompts = access || provenance || !old.has_parts_like(new) || !old.prompts.is_listed_like(&new.prompts);
+        let prompts = access || provenance || !old.has_parts_like(new) || !are_listed_alike(&old.prompts, &new.prompts);
         Change {
             generation: new.generation(),
             prompts,
@@ -481,7 +477,32 @@ impl Change {
                 // The extension has no notification of its own: skills are resources.
                 || old.skills != new.skills,
             contents: true,
-            tools: access || !old.prompts.has_tools_like(&new.prompts),
+            tools: access || !are_tools_alike(&old.prompts, &new.prompts),
         }
     }
+}
+
+/// Returns the index of a prompt in a list that is sorted by name.
+fn position(prompts: &[Arc<Prompt>], name: &str) -> Option<usize> {
+    prompts.binary_search_by(|prompt| prompt.name().as_str().cmp(name)).ok()
+}
+
+/// Returns a prompt of a list that is sorted by name.
+pub(crate) fn find<'p>(prompts: &'p [Arc<Prompt>], name: &str) -> Option<&'p Arc<Prompt>> {
+    prompts.get(position(prompts, name)?)
+}
+
+fn are_listed_alike(old: &[Arc<Prompt>], new: &[Arc<Prompt>]) -> bool {
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| Arc::ptr_eq(old, new) || old.is_listed_like(new))
+}
+
+fn are_tools_alike(old: &[Arc<Prompt>], new: &[Arc<Prompt>]) -> bool {
+    let tools = |prompts: &'_ [Arc<Prompt>]| {
+        prompts.iter().filter(|prompt| prompt.definition.tool).cloned().collect::<Vec<_>>()
+    };
+    let is_same = |(old, new): (&Arc<Prompt>, &Arc<Prompt>)| {
+        Arc::ptr_eq(old, new) || old.is_listed_like(new) && old.definition.arguments == new.definition.arguments
+    };
+    let (old, new) = (tools(old), tools(new));
+    old.len() == new.len() && old.iter().zip(&new).all(is_same)
 }

@@ -7,7 +7,6 @@ mod arguments;
 mod calls;
 mod drafts;
 mod each;
-mod edited;
 mod join;
 mod library;
 mod partials;
@@ -19,7 +18,6 @@ mod scope;
 mod skill_text;
 mod skills;
 
-pub use edited::check_edited;
 pub use join::join;
 pub use library::check;
 pub use result::Checked;

@@ -50,8 +50,8 @@ mod value;
 mod workflow;
 
 pub use argument::{Argument, Problem, RawArgumentValue, RawArguments, bind};
-pub use catalog::{Catalog, CatalogPart, CatalogProvenance, Change, Content, ContentAccess, Page, PromptList};
-pub use check::{Checked, check, check_edited, join};
+pub use catalog::{Catalog, CatalogPart, CatalogProvenance, Change, Content, ContentAccess, Page};
+pub use check::{Checked, check, join};
 pub use content::{
     Annotations, Blob, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, ResourceBody,
     ResourceContents, ResourceLink, Role, Text, Theme,

@@ -177,15 +177,14 @@ impl Resource {
         }
     }
 
-    /// Reads a resource whose text is a template, with the limits of [`RenderContext::brief`]; `None` for others.
-    ///
-    /// [`RenderContext::brief`]: crate::RenderContext::brief
-    ///
-    /// # Errors
-    ///
-    /// Those of [`read`](Resource::read); [`ReadError::TooLarge`] if a limit is exceeded.
-    pub fn render_brief(&self, uri: &str, variables: &Variables) -> Option<Result<ResourceContents, ReadError>> {
-        self.render(uri, variables, Remaining::brief)
+    /// Returns whether reading computes no longer than a few milliseconds, judged by the template and the size of the
+    /// values.
+    #[must_use]
+    pub fn is_quick(&self, variables: &Variables) -> bool {
+        match &self.content {
+            CheckedContent::Template(template) => template.is_quick(variables.values().map(String::len).sum()),
+            _ => true,
+        }
     }
 
     /// Reads a resource whose text is a template, unless `interrupt` is set meanwhile; `None` for others.
@@ -199,18 +198,10 @@ impl Resource {
         variables: &Variables,
         interrupt: &Interrupt,
     ) -> Option<Result<ResourceContents, ReadError>> {
-        self.render(uri, variables, |left| Remaining { interrupt: Some(interrupt.clone()), ..left })
-    }
-
-    fn render(
-        &self,
-        uri: &str,
-        variables: &Variables,
-        limit: impl FnOnce(Remaining) -> Remaining,
-    ) -> Option<Result<ResourceContents, ReadError>> {
         let CheckedContent::Template(template) = &self.content else { return None };
+        let left = Remaining { interrupt: Some(interrupt.clone()), ..Remaining::of(template.budget()) };
         let bound = self.bind(variables).map_err(|_| ReadError::NotFound);
-        Some(bound.and_then(|bound| self.rendered(template, uri, &bound, limit(Remaining::of(template.budget())))))
+        Some(bound.and_then(|bound| self.rendered(template, uri, &bound, left)))
     }
 
     fn rendered(

@@ -20,7 +20,6 @@ mod meter;
 mod metered;
 mod operators;
 mod piece;
-mod plain;
 mod print;
 mod render;
 mod sentinels;

@@ -38,6 +38,28 @@ impl fmt::Display for Value {
     }
 }
 
+impl Value {
+    /// Returns the approximate size in memory, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        fn json(value: &serde_json::Value) -> usize {
+            use serde_json::Value;
+            size_of::<Value>()
+                + match value {
+                    Value::String(text) => text.len(),
+                    Value::Array(items) => items.iter().map(json).sum(),
+                    Value::Object(members) => members.iter().map(|(key, value)| key.len() + json(value)).sum(),
+                    Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+                }
+        }
+        match self {
+            Value::Text(text) => text.len(),
+            Value::List(items) => items.iter().map(|item| size_of::<String>() + item.len()).sum(),
+            Value::Json(value) => json(value),
+            Value::Integer(_) | Value::Number(_) | Value::Boolean(_) => size_of::<Value>(),
+        }
+    }
+}
+
 /// Checked values, by argument. Arguments without a value and without a default are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bindings(pub(crate) Vec<(String, Value)>);
@@ -62,6 +84,10 @@ impl Bindings {
     /// Iterates over all arguments with a value, in the order of the prompt's arguments.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (&**name, value))
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.iter().map(|(_, value)| value.size()).sum()
     }
 
     /// Returns the values as a caller would send them.

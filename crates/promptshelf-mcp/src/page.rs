@@ -5,11 +5,10 @@
 //! A page is the same for all callers with the same visibility, in one revision, until the catalog is replaced.
 //! Readers take no lock.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use foldhash::HashMap;
 use promptshelf_core::cursor::ListKind;
 use promptshelf_service::{Answer, ListPage, RolloutGroup, Visibility};
 

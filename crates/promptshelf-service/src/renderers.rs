@@ -1,8 +1,7 @@
 //! Binding of arguments and rendering of templates: at once if that takes little time, otherwise in the pool.
 //!
-//! Most renderings take a fraction of a millisecond, less than a change of threads and its wake-ups. So each one is
-//! first tried with limits of a few milliseconds; one that exceeds them begins again in the pool, where it cannot keep
-//! other requests waiting. Templates have no side effects.
+//! Most renderings take a fraction of a millisecond, less than a change of threads and its wake-ups. Those whose template
+//! and values show it are done at once; the others are done in the pool, where they keep no other request waiting.
 
 use std::sync::Arc;
 
@@ -48,9 +47,8 @@ pub(crate) async fn render(
     if prompt.is_function() {
         return prompt.render_async(permission.context(), &bindings).await;
     }
-    match prompt.render(permission.context().brief(), &bindings) {
-        Err(RenderError::OverBudget(_)) => {}
-        other => return other,
+    if prompt.is_quick(&bindings) {
+        return prompt.render(permission.context(), &bindings);
     }
     let caller = permission.caller();
     let (permission, prompt) = (Arc::clone(permission), Arc::clone(prompt));
@@ -76,10 +74,8 @@ pub(crate) async fn read(
     uri: &str,
     variables: Variables,
 ) -> Result<ResourceContents, ReadError> {
-    match resource.render_brief(uri, &variables) {
-        None => return resource.read(uri, &variables).await,
-        Some(Err(ReadError::TooLarge { .. })) => {}
-        Some(other) => return other,
+    if resource.is_quick(&variables) {
+        return resource.read(uri, &variables).await;
     }
     let (resource, uri) = (Arc::clone(resource), uri.to_owned());
     let rendering = move |interrupt: &Interrupt| {

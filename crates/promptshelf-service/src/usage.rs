@@ -1,37 +1,35 @@
 //! Usage: who calls which prompt how often, with which outcome. No contents and no values are counted.
 //!
-//! Requests add to counters in shards of bounded size; a task outside of this crate drains them. `cells` has the counters
-//! of a shard, `clients` the names of client programs. The figures themselves are in `promptshelf_core::usage`.
+//! Requests add to a table of bounded size; a task outside of this crate drains it. `clients` has the names of client
+//! programs. The figures themselves are in `promptshelf_core::usage`.
 
-mod cells;
 mod clients;
 
 use std::{
-    cell::Cell,
     collections::BTreeMap,
     fmt,
     hash::Hasher,
     net::IpAddr,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU16, AtomicU64, Ordering},
     },
     time::Instant,
 };
 
 use promptshelf_core::{
     Argument, Catalog, CompletionSource, Prompt, PromptProvenance, RawArgumentValue, RawArguments,
-    usage::{UsageFigures, UsageKey},
+    usage::{FormCounts, UsageFigures, UsageKey},
 };
 use siphasher::sip::SipHasher13;
 
-use self::{cells::Cells, clients::ClientNames};
+use self::clients::ClientNames;
 use crate::caller::Caller;
 
 pub use clients::ClientTag;
 
-/// The number of shards. Threads use them in turn, so that they rarely wait for each other.
-const SHARDS: usize = 8;
+/// The most keys between two drains, about 600 bytes each.
+const MAX_KEYS: usize = 16_000;
 
 const MAX_ARGUMENTS: usize = 64;
 
@@ -61,7 +59,7 @@ pub struct Usage(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    shards: [Mutex<Cells>; SHARDS],
+    figures: Mutex<BTreeMap<UsageKey, UsageFigures>>,
     clients: ClientNames,
     key: OnceLock<[u8; 16]>,
     lost: AtomicU64,
@@ -84,9 +82,10 @@ pub(crate) struct CountedCall {
     client: ClientTag,
     prompt: Arc<Prompt>,
     version: u64,
-    /// A bit for each of the first 64 arguments.
-    left_out: u64,
-    taken: u64,
+    /// The indexes of arguments that the call leaves out.
+    left_out: Vec<usize>,
+    /// The indexes of arguments whose value is a suggestion.
+    taken: Vec<usize>,
     /// The size of the answer, in bytes.
     bytes_out: u64,
     forms: [AtomicU16; 3],
@@ -166,11 +165,7 @@ impl Usage {
     /// Takes all figures out of the counters.
     #[must_use]
     pub fn drain(&self) -> BTreeMap<UsageKey, UsageFigures> {
-        let mut drained: BTreeMap<UsageKey, UsageFigures> = BTreeMap::new();
-        for shard in &self.0.shards {
-            let cells = std::mem::take(&mut *shard.lock().unwrap_or_else(PoisonError::into_inner));
-            cells.into_figures().for_each(|(key, figures)| drained.entry(key).or_default().merge(&figures));
-        }
+        let drained = std::mem::take(&mut *self.0.figures.lock().unwrap_or_else(PoisonError::into_inner));
         self.0.clients.forget_unused();
         drained
     }
@@ -191,8 +186,11 @@ impl Usage {
     }
 
     fn count(&self, call: &CountedCall) {
-        let mut shard = self.0.shards[shard_of_thread()].lock().unwrap_or_else(PoisonError::into_inner);
-        if !shard.add(call) {
+        let key = call.key();
+        let mut figures = self.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        if figures.len() < MAX_KEYS || figures.contains_key(&key) {
+            call.add_to(figures.entry(key).or_default());
+        } else {
             self.add_lost(1);
         }
     }
@@ -223,8 +221,8 @@ impl ServiceUsage {
             client: caller.client().clone(),
             prompt: Arc::clone(prompt),
             version,
-            left_out: 0,
-            taken: 0,
+            left_out: Vec::new(),
+            taken: Vec::new(),
             bytes_out: 0,
             forms: Default::default(),
             method,
@@ -236,10 +234,10 @@ impl ServiceUsage {
 impl CountedCall {
     /// Notes the arguments that a call leaves out, and those whose value is one of the suggestions for them.
     pub(crate) fn note_arguments(&mut self, arguments: &RawArguments<'_>) {
-        for (place, argument) in self.prompt.arguments().iter().enumerate().take(MAX_ARGUMENTS) {
+        for (index, argument) in self.prompt.arguments().iter().enumerate().take(MAX_ARGUMENTS) {
             match arguments.get(argument.name()) {
-                None => self.left_out |= 1 << place,
-                Some(RawArgumentValue::Text(value)) if is_suggested(argument, value) => self.taken |= 1 << place,
+                None => self.left_out.push(index),
+                Some(RawArgumentValue::Text(value)) if is_suggested(argument, value) => self.taken.push(index),
                 Some(_) => {}
             }
         }
@@ -252,6 +250,39 @@ impl CountedCall {
 
     pub(crate) fn note_form(&self, reaction: FormReaction) {
         self.forms[reaction as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn key(&self) -> UsageKey {
+        let (client, client_version, protocol) = self.client.parts();
+        UsageKey {
+            channel: self.service.channel.clone(),
+            prompt: self.prompt.name().to_string(),
+            version: self.version,
+            client: client.to_owned(),
+            client_version: client_version.to_owned(),
+            protocol: protocol.to_owned(),
+            method: self.method.to_owned(),
+            outcome: self.outcome.to_owned(),
+        }
+    }
+
+    fn add_to(&self, figures: &mut UsageFigures) {
+        figures.count += 1;
+        figures.latencies.add(self.started.elapsed());
+        self.caller.iter().for_each(|caller| figures.callers.add(*caller));
+        figures.bytes_out = figures.bytes_out.saturating_add(self.bytes_out);
+        let [accepted, declined, cancelled] = self.forms.each_ref().map(|form| form.load(Ordering::Relaxed).into());
+        figures.forms.merge(FormCounts { accepted, declined, cancelled });
+        let arguments = self.prompt.arguments();
+        let add = |counts: &mut BTreeMap<String, u64>, index: usize, count| {
+            *counts.entry(arguments[index].name().to_owned()).or_default() += count;
+        };
+        // A rendered call notes its arguments: zero means that this version has the argument.
+        if self.outcome == "ok" && ["prompts/get", "tools/call"].contains(&self.method) {
+            (0..arguments.len().min(MAX_ARGUMENTS)).for_each(|index| add(&mut figures.left_out, index, 0));
+        }
+        self.left_out.iter().for_each(|index| add(&mut figures.left_out, *index, 1));
+        self.taken.iter().for_each(|index| add(&mut figures.taken, *index, 1));
     }
 }
 
@@ -274,12 +305,4 @@ fn is_suggested(argument: &Argument, value: &str) -> bool {
         Some(_) => false,
         None => argument.choices().iter().take(MAX_SUGGESTIONS).any(|choice| choice.value == value),
     }
-}
-
-fn shard_of_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static SHARD: Cell<usize> = Cell::new(NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
-    }
-    SHARD.get()
 }

@@ -27,7 +27,7 @@ use crate::{
 /// std::fs::write(folder.path().join("hello.md"), "---\ndescription: Greets\n---\nSay hello.\n")?;
 /// let source = Directory::new(folder.path());
 /// let snapshot = source.read(None)?.expect("the first read returns a snapshot");
-/// assert_eq!(snapshot.into_definitions()?.prompts[0].name, "hello");
+/// assert_eq!(snapshot.into_definitions().prompts[0].name, "hello");
 /// # Ok(())
 /// # }
 /// ```

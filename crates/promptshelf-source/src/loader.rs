@@ -12,8 +12,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    Catalog, CatalogHandle, CatalogPart, CatalogProvenance, Change, Checked, Definitions, Diagnostic, PromptDefinition,
-    check, check_edited, join,
+    Catalog, CatalogHandle, CatalogPart, CatalogProvenance, Change, Checked, Definitions, Diagnostic, check, join,
 };
 use tokio::{
     sync::{oneshot, watch},
@@ -271,7 +270,7 @@ impl Inner {
         state.loads += 1;
         let loads = state.loads;
         let before = self.report.borrow().clone();
-        match self.check(&mut state.known, &before.diagnostics) {
+        match self.check(&mut state.known) {
             Ok(Some(checked)) => {
                 if !self.is_quiet {
                     log_new(&before.diagnostics, &checked.diagnostics);
@@ -306,21 +305,9 @@ impl Inner {
     }
 
     /// Checks the changes; `None` if nothing has changed.
-    fn check(
-        &self,
-        known: &mut Vec<Option<Identity>>,
-        diagnostics: &[Diagnostic],
-    ) -> Result<Option<Checked>, SourceError> {
-        let Some(mut snapshots) = read_changes(&self.sources, known)? else { return Ok(None) };
+    fn check(&self, known: &mut Vec<Option<Identity>>) -> Result<Option<Checked>, SourceError> {
+        let Some(snapshots) = read_changes(&self.sources, known)? else { return Ok(None) };
         let current = self.handle.current();
-        if let Some(edited) = edited(&mut snapshots)
-            && let Some(checked) = check_edited(&edited, &current, diagnostics)
-        {
-            for (known, snapshot) in known.iter_mut().zip(snapshots) {
-                *known = snapshot.map(|snapshot| snapshot.identity()).or_else(|| known.take());
-            }
-            return Ok(Some(checked));
-        }
         Ok(Some(read_all(&self.sources, snapshots, known)?.check(Some(&current))))
     }
 
@@ -341,17 +328,6 @@ fn read_changes(
     let snapshots: Result<Vec<_>, _> =
         sources.iter().zip(known).map(|(source, known)| source.read(fingerprint(known))).collect();
     snapshots.map(|snapshots| (sources.is_empty() || snapshots.iter().any(Option::is_some)).then_some(snapshots))
-}
-
-/// Returns the edited prompts of all sources; `None` if anything else has changed.
-fn edited(snapshots: &mut [Option<Snapshot>]) -> Option<Vec<Arc<PromptDefinition>>> {
-    let mut all = Vec::new();
-    for (number, snapshot) in snapshots.iter_mut().enumerate() {
-        let Some(snapshot) = snapshot else { continue };
-        let prompts = snapshot.take_edited_prompts()?;
-        all.extend(Definitions { prompts, ..Definitions::default() }.of_source(number).prompts);
-    }
-    Some(all)
 }
 
 /// The definitions of all sources, merged, and the catalogs that some of them consist of.
@@ -390,7 +366,7 @@ fn read_all(
         if let Some(more) = snapshot.take_parts() {
             parts.get_or_insert_default().extend(more);
         }
-        let definitions = snapshot.into_definitions()?.of_source(number);
+        let definitions = snapshot.into_definitions().of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
             None => merged = Some(definitions),

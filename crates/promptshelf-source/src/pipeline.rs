@@ -29,10 +29,10 @@ use std::{
     time::SystemTime,
 };
 
-use promptshelf_core::{Code, Definitions, Diagnostic, Location, Severity, SourceText};
+use promptshelf_core::{Code, Diagnostic, Location, Severity, SourceText};
 
 use self::{
-    cache::{PartialRead, ReadCache},
+    cache::ReadCache,
     cached_file::ReadContext,
     context::LibraryContext,
     found_files::{FoundFile, add_unsaved, at, unread_file},
@@ -106,40 +106,19 @@ impl Pipeline {
         }
         let homes = Arc::clone(&last.homes);
         let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved, homes: &homes };
-        let is_known = known == Some(last.fingerprint());
-        let reread = match new.scope {
+        let is_enough = match new.scope {
             ChangeScope::Paths(paths) if is_same_manifest && unsaved.is_empty() && !last.holds_tree => {
                 last.reread(paths, &reading, limits.library_bytes)
             }
-            _ => None,
+            _ => false,
         };
         last.set_tree(new.tree);
-        let has_same_diagnostics = diagnostics == last.manifest_diagnostics;
         last.manifest_diagnostics = diagnostics;
-        let globs = match reread {
-            Some(PartialRead::Edited(edited)) if is_known && has_same_diagnostics => {
-                let (pipeline, roots) = (self.clone(), roots.clone());
-                let all = move || pipeline.last_definitions(&roots);
-                return Ok(
-                    (known != Some(last.fingerprint())).then(|| Snapshot::edited(last.fingerprint(), edited, all))
-                );
-            }
-            Some(_) => globs(roots, &last, &manifest),
-            None => read_files(roots, &mut last, &manifest, &reading),
-        };
+        let globs =
+            if is_enough { globs(roots, &last, &manifest) } else { read_files(roots, &mut last, &manifest, &reading) };
         let homes = Arc::clone(&last.homes);
         let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, &homes);
         Ok(library.definitions(known, &mut last))
-    }
-
-    fn last_definitions(&self, roots: &RootGrants) -> Result<Definitions, SourceError> {
-        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let root = roots.open_library()?;
-        let manifest = last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none()));
-        let globs = globs(roots, &last, &manifest);
-        let homes = Arc::clone(&last.homes);
-        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, &homes);
-        library.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
     }
 
     /// Returns the manifest; if it is invalid, the last valid one with the mistakes in the present one.

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use promptshelf_core::{CatalogPart, Definitions, PromptDefinition, Provenance};
+use promptshelf_core::{CatalogPart, Definitions, Provenance};
 use tokio::sync::Notify;
 
 use crate::error::SourceError;
@@ -96,43 +96,21 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 ///
 /// let prompts = vec![PromptDefinition::template("hello", "Say hello.")];
 /// let snapshot = Snapshot::new(Fingerprint::new(1), Definitions::from_iter(prompts));
-/// assert!(snapshot.edited_prompts().is_none());
-/// assert_eq!(snapshot.into_definitions().unwrap().prompts.len(), 1);
+/// assert_eq!(snapshot.into_definitions().prompts.len(), 1);
 /// ```
 pub struct Snapshot {
     fingerprint: Fingerprint,
-    edited: Option<Vec<Arc<PromptDefinition>>>,
     generation: Option<u64>,
     provenance: Option<(Arc<Provenance>, bool)>,
     parts: Option<Vec<CatalogPart>>,
-    all: Box<dyn FnOnce() -> Result<Definitions, SourceError> + Send>,
+    definitions: Definitions,
 }
 
 impl Snapshot {
     /// Creates a snapshot of everything that the source defines.
     #[must_use]
     pub fn new(fingerprint: Fingerprint, definitions: Definitions) -> Snapshot {
-        Snapshot {
-            fingerprint,
-            edited: None,
-            generation: None,
-            provenance: None,
-            parts: None,
-            all: Box::new(move || Ok(definitions)),
-        }
-    }
-
-    /// Creates a snapshot of the prompts that were edited since the known fingerprint, if nothing else has changed:
-    /// each prompt has the name and the file that it had. `all` is called if the loader needs all definitions.
-    ///
-    /// An optimisation for large libraries: the result is the same as that of a full snapshot.
-    #[must_use]
-    pub fn edited(
-        fingerprint: Fingerprint,
-        prompts: Vec<Arc<PromptDefinition>>,
-        all: impl FnOnce() -> Result<Definitions, SourceError> + Send + 'static,
-    ) -> Snapshot {
-        Snapshot { edited: Some(prompts), all: Box::new(all), ..Snapshot::new(fingerprint, Definitions::default()) }
+        Snapshot { fingerprint, generation: None, provenance: None, parts: None, definitions }
     }
 
     /// Sets the generation of the catalog, such as the revision of a channel: servers that read the same state from
@@ -170,23 +148,10 @@ impl Snapshot {
         self.fingerprint
     }
 
-    /// Returns the edited prompts if nothing else has changed; `None` for a full snapshot.
-    #[must_use]
-    pub fn edited_prompts(&self) -> Option<&[Arc<PromptDefinition>]> {
-        self.edited.as_deref()
-    }
-
-    pub(crate) fn take_edited_prompts(&mut self) -> Option<Vec<Arc<PromptDefinition>>> {
-        self.edited.take()
-    }
-
     /// Returns everything that the source defines.
-    ///
-    /// # Errors
-    ///
-    /// [`SourceError`] if the snapshot has only the edited prompts and the source cannot be read again.
-    pub fn into_definitions(self) -> Result<Definitions, SourceError> {
-        (self.all)()
+    #[must_use]
+    pub fn into_definitions(self) -> Definitions {
+        self.definitions
     }
 }
 
@@ -199,10 +164,7 @@ pub(crate) struct Identity {
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("fingerprint", &self.fingerprint)
-            .field("edited", &self.edited.as_ref().map(Vec::len))
-            .finish_non_exhaustive()
+        f.debug_struct("Snapshot").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
     }
 }
 

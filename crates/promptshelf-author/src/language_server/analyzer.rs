@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use gen_lsp_types::Position;
 use promptshelf_core::{Catalog, Definitions, Diagnostic, Location, Prompt, check};
-use promptshelf_source::{Directory, Fingerprint, MemoryFile, MemoryTree, Snapshot, Source, SourceError, TreeSource};
+use promptshelf_source::{Directory, Fingerprint, MemoryFile, MemoryTree, Source, SourceError, TreeSource};
 use serde_json::{Value, json};
 
 use super::{
@@ -130,7 +130,7 @@ impl Analyzer {
         let Some(snapshot) = source.read(None)? else { return Ok(()) };
         let fingerprint = snapshot.fingerprint();
         // A prompt with errors has no earlier version: that of an earlier tree would be another library's.
-        let definitions = Definitions { is_revision: true, ..Snapshot::into_definitions(snapshot)? };
+        let definitions = Definitions { is_revision: true, ..snapshot.into_definitions() };
         self.saved = (check(definitions, Some(&self.saved.0)).catalog, Some(fingerprint));
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Analyzer {
     fn read_saved(&mut self, directory: &Directory) -> Result<(), SourceError> {
         let Some(snapshot) = directory.read(self.saved.1)? else { return Ok(()) };
         let fingerprint = snapshot.fingerprint();
-        let definitions = Snapshot::into_definitions(snapshot)?;
+        let definitions = snapshot.into_definitions();
         self.saved = (check(definitions, Some(&self.saved.0)).catalog, Some(fingerprint));
         Ok(())
     }

@@ -142,9 +142,8 @@ impl Workspace {
 
     pub(super) fn diagnose(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
         // A read that does not name a known state always returns a snapshot.
-        let definitions =
-            self.source.read(None)?.map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions);
-        Ok(self.take(definitions?))
+        let definitions = self.source.read(None)?.map_or_else(Definitions::default, Snapshot::into_definitions);
+        Ok(self.take(definitions))
     }
 
     /// Returns the diagnostics of one file and of `files` others, by path, at most `of_each` of each.

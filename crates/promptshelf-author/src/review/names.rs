@@ -1,11 +1,11 @@
 //! Names that clients or people confuse with each other.
 
-use promptshelf_core::{Code, Diagnostic, Prompt, PromptList};
 use std::{collections::HashMap, sync::Arc};
 
+use promptshelf_core::{Code, Diagnostic, Prompt};
 use unicode_security::{MixedScript as _, confusable_detection::skeleton};
 
-pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(prompts: &[Arc<Prompt>], found: &mut Vec<Diagnostic>) {
     // Portable names remain distinct in every client, and look different, too.
     if prompts.iter().all(|prompt| prompt.name().is_portable()) {
         return;
@@ -39,7 +39,7 @@ pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
 }
 
 fn pairs(
-    prompts: &PromptList,
+    prompts: &[Arc<Prompt>],
     form: impl Fn(&str) -> String,
     found: &mut Vec<Diagnostic>,
     say: impl Fn(&Prompt, &Prompt) -> (Code, String, &'static str),

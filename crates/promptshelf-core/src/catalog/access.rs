@@ -13,7 +13,6 @@ use std::{
 
 use super::{
     content::{Content, Names},
-    list::PromptList,
     rule::CheckedRule,
 };
 use crate::{
@@ -53,7 +52,7 @@ type PromptFile = (usize, String);
 impl AccessTable {
     pub(crate) fn check(
         input: &AccessInput<'_>,
-        prompts: &PromptList,
+        prompts: &[Arc<Prompt>],
         resources: &Resources,
         files: &LibraryFiles,
         found: &mut Vec<Diagnostic>,
@@ -120,7 +119,7 @@ impl AccessTable {
     fn prompt_requirements(
         &self,
         input: &AccessInput<'_>,
-        prompts: &PromptList,
+        prompts: &[Arc<Prompt>],
         files: &LibraryFiles,
     ) -> HashMap<PromptFile, AccessSet> {
         let mut by_file: HashMap<PromptFile, AccessSet> = HashMap::new();
@@ -267,7 +266,7 @@ impl AccessTable {
     }
 }
 
-fn has_requirements(input: &AccessInput<'_>, prompts: &PromptList) -> bool {
+fn has_requirements(input: &AccessInput<'_>, prompts: &[Arc<Prompt>]) -> bool {
     let is_broken_closed = |file: &BrokenFile| file.requirements != Requirements::Known(None);
     !input.rules.is_empty()
         || prompts.iter().any(|prompt: &Arc<Prompt>| prompt.definition.access.is_some())
@@ -284,7 +283,7 @@ fn file_of(definition: &PromptDefinition, files: &LibraryFiles) -> Option<Prompt
 /// Returns the files that define a prompt of each name, if some of them are not served.
 fn rivals<'a>(
     input: &'a AccessInput<'_>,
-    prompts: &PromptList,
+    prompts: &[Arc<Prompt>],
     files: &LibraryFiles,
 ) -> HashMap<&'a str, Vec<PromptFile>> {
     let mut by_name: HashMap<&str, Vec<PromptFile>> = HashMap::new();

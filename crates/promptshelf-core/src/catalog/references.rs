@@ -12,7 +12,7 @@ use std::{
 
 use globset::GlobBuilder;
 
-use super::{Catalog, Content, list::PromptList};
+use super::{Catalog, Content};
 use crate::{
     definition::{CompletionSource, LibraryFile, PromptDefinition},
     library_files::{LibraryFiles, References},
@@ -20,7 +20,7 @@ use crate::{
     template::lint::NamePart,
 };
 
-pub(crate) fn references(prompts: &PromptList, files: &LibraryFiles) -> References {
+pub(crate) fn references(prompts: &[Arc<Prompt>], files: &LibraryFiles) -> References {
     let mut found = Collector { files, matches: HashMap::new() };
     let mut references: HashMap<String, Vec<u32>> = HashMap::new();
     for (index, prompt) in (0..).zip(prompts.iter()) {

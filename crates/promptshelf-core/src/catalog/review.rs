@@ -1,12 +1,11 @@
 //! Diagnostics of access rules: rules that match nothing, that close more than they name, and open prompts that contain
 //! restricted content.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     access::{AccessInput, AccessTable},
     content::DeclaredNames,
-    list::PromptList,
     pattern::{ANY, Pattern},
     rule::CheckedRule,
 };
@@ -25,7 +24,7 @@ pub(crate) fn review(
     table: &AccessTable,
     input: &AccessInput<'_>,
     root_files: &[String],
-    (prompts, resources, files): (&PromptList, &Resources, &LibraryFiles),
+    (prompts, resources, files): (&[Arc<Prompt>], &Resources, &LibraryFiles),
     found: &mut Vec<Diagnostic>,
 ) {
     if !table.restricts_contents() {
@@ -41,10 +40,10 @@ pub(crate) fn review(
     }
 }
 
-pub(crate) fn review_prompt(
+fn review_prompt(
     table: &AccessTable,
     index: usize,
-    (prompts, resources, files): (&PromptList, &Resources, &LibraryFiles),
+    (prompts, resources, files): (&[Arc<Prompt>], &Resources, &LibraryFiles),
     found: &mut Vec<Diagnostic>,
 ) {
     let Some(prompt) = prompts.get(index).filter(|_| table.restricts_contents()) else { return };
@@ -54,7 +53,7 @@ pub(crate) fn review_prompt(
     }
     let own = table.prompt_set(index);
     for called in uses.prompts.values() {
-        let set = prompts.position(called.name().as_str()).map_or(&[][..], |index| table.prompt_set(index));
+        let set = super::position(prompts, called.name().as_str()).map_or(&[][..], |index| table.prompt_set(index));
         if requires_more(set, own) {
             found.push(grant(prompt, called.name().as_str(), "calls the prompt"));
         }

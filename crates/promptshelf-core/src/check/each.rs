@@ -11,7 +11,7 @@ use super::{
     scope::{FindPrompt, Missing, Scope, Uris},
 };
 use crate::{
-    catalog::{Catalog, PromptList},
+    catalog::{Catalog, find},
     definition::{BrokenFile, PromptDefinition, Requirements},
     diagnostic::{Code, Diagnostic, nearest},
     interrupt::is_interrupted,
@@ -31,11 +31,9 @@ pub(super) struct Prompts<'a> {
     excluded: HashMap<(usize, String), &'a str>,
     broken: RefCell<HashMap<(usize, String), Vec<Requirements>>>,
     drafts: &'a [BrokenFile],
-    previous: &'a PromptList,
+    previous: &'a [Arc<Prompt>],
     /// Whether broken prompts keep their version in `previous`.
     keeps_previous: bool,
-    /// Whether all prompts of `previous` that are not defined here are unchanged.
-    is_rest_settled: bool,
     found: RefCell<Vec<Diagnostic>>,
 }
 
@@ -52,7 +50,7 @@ impl<'a> Prompts<'a> {
         definitions: &'a [Arc<PromptDefinition>],
         duplicates: HashSet<String>,
         drafts: &'a [BrokenFile],
-        previous: &'a PromptList,
+        previous: &'a [Arc<Prompt>],
     ) -> Prompts<'a> {
         let mut broken: HashMap<(usize, String), Vec<Requirements>> = HashMap::new();
         for file in drafts {
@@ -69,7 +67,6 @@ impl<'a> Prompts<'a> {
             drafts,
             previous,
             keeps_previous: true,
-            is_rest_settled: false,
             found: RefCell::default(),
         }
     }
@@ -87,11 +84,6 @@ impl<'a> Prompts<'a> {
 
     pub(super) fn without_previous(self) -> Prompts<'a> {
         Prompts { keeps_previous: false, ..self }
-    }
-
-    /// Creates a check in which these definitions replace those of `previous`, whose other prompts stay.
-    pub(super) fn among(definitions: &'a [Arc<PromptDefinition>], previous: &'a PromptList) -> Prompts<'a> {
-        Prompts { is_rest_settled: true, ..Prompts::new(definitions, HashSet::new(), &[], previous) }
     }
 
     pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
@@ -140,11 +132,10 @@ impl<'a> Prompts<'a> {
     }
 
     fn before(&self, definition: &PromptDefinition) -> Option<&'a Arc<Prompt>> {
-        let found = self.previous.position(&definition.name)?;
         fn key(it: &PromptDefinition) -> (usize, &str) {
             (it.origin.from, &it.origin.source.path)
         }
-        self.previous.get(found).filter(|before| key(&before.definition) == key(definition))
+        find(self.previous, &definition.name).filter(|before| key(&before.definition) == key(definition))
     }
 
     /// Checks a prompt, unless it was checked before.
@@ -207,9 +198,7 @@ impl FindPrompt for Prompts<'_> {
                 return Ok(Arc::clone(prompt));
             }
         }
-        let before = self.previous.position(name).and_then(|place| self.previous.get(place));
-        let stands = |prompt: &&Arc<Prompt>| self.keeps(prompt) || (self.is_rest_settled && index.is_none());
-        match before.filter(stands) {
+        match find(self.previous, name).filter(|prompt| self.keeps(prompt)) {
             Some(prompt) => Ok(Arc::clone(prompt)),
             None if index.is_some() || self.duplicates.contains(name) || self.is_draft(name) => Err(Missing::Broken),
             None => Err(Missing::Unknown(nearest(name, self.by_name.keys().copied()).map(str::to_owned))),

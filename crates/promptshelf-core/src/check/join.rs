@@ -7,7 +7,7 @@ use std::{
 
 use super::result::{Checked, arrange};
 use crate::{
-    catalog::{AccessTable, Catalog, CatalogPart, PromptList},
+    catalog::{AccessTable, Catalog, CatalogPart},
     cursor::ListKind,
     definition::{About, AccessSet},
     diagnostic::{Code, Diagnostic, Location, SourceText},
@@ -86,7 +86,7 @@ pub fn join(own: Checked, mut parts: Vec<CatalogPart>) -> Checked {
     let catalog = Catalog {
         about,
         policy,
-        prompts: PromptList::from_sorted(&prompts),
+        prompts: prompts.into(),
         resources: Resources { fixed: listed(fixed), templates: listed(templates) },
         access: Arc::new(table),
         skills: Arc::new(Skills(skills)),

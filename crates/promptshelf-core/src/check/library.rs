@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     catalog::{
-        AccessInput, AccessTable, Catalog, PromptList, close_server_icons, references, review, review_prompt_icons,
+        AccessInput, AccessTable, Catalog, close_server_icons, references, review, review_prompt_icons,
         review_resource_icons,
     },
     definition::{BrokenFile, Definitions, PromptDefinition},
@@ -63,9 +63,8 @@ fn check_bounded(definitions: Definitions, previous: Option<&Catalog>) -> Checke
 
     let selected =
         without_duplicates(definitions.clone(), &broken, previous.filter(|_| !is_revision), &mut diagnostics);
-    let none = PromptList::default();
     let previous_skills = previous.map(|previous| &*previous.skills);
-    let previous = previous.map_or(&none, |previous| &previous.prompts);
+    let previous = previous.map_or(&[][..], Catalog::prompts);
     let prompts = each::Prompts::new(&selected.prompts, selected.ambiguous, &broken, previous);
     let prompts = prompts.with_excluded(&selected.excluded);
     let prompts = if is_revision { prompts.without_previous() } else { prompts };
@@ -88,9 +87,7 @@ fn check_bounded(definitions: Definitions, previous: Option<&Catalog>) -> Checke
         checked.extend(unchanged);
         checked.sort_by(|a, b| a.name().cmp(b.name()));
     }
-    catalog.called_prompts =
-        Arc::new(checked.iter().flat_map(|prompt| prompt.uses().prompts.keys().cloned()).collect());
-    catalog.prompts = PromptList::from_sorted(&checked);
+    catalog.prompts = checked.into();
     catalog.references = Arc::new(references(&catalog.prompts, &catalog.files));
     let skills = skills::collect(&mut catalog, previous_skills, &mut diagnostics);
     let input = AccessInput { rules: &access, definitions: &definitions, broken: &broken, roots: &roots };

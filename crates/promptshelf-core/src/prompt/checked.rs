@@ -73,15 +73,6 @@ impl Uses {
         let has_parts = !partials.is_empty() || !attachments.is_empty() || !resources.is_empty() || !prompts.is_empty();
         warnings.is_empty() && !has_parts && globs.is_empty() && !computes_names && !depends_on_others
     }
-
-    pub(crate) fn refers_like(&self, other: &Uses) -> bool {
-        self.attachments.keys().eq(other.attachments.keys())
-            && self.globs == other.globs
-            && self.prompts.keys().eq(other.prompts.keys())
-            // Suggestions and choices may differ too.
-            && !self.computes_names
-            && !other.computes_names
-    }
 }
 
 impl Prompt {

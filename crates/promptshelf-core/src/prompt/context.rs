@@ -19,7 +19,6 @@ pub struct RenderContext<'c> {
     pub(crate) references: &'c References,
     pub(crate) resources: &'c Resources,
     pub(crate) interrupt: Option<&'c Interrupt>,
-    pub(crate) is_brief: bool,
     pub(crate) permission: Option<&'c dyn ReadPermission>,
 }
 
@@ -55,15 +54,7 @@ impl<'c> RenderContext<'c> {
         RenderContext { interrupt: Some(interrupt), ..self }
     }
 
-    /// Limits the processor time of a template to a few milliseconds, far below the library's budget. Most renderings
-    /// take much less; the others fail with [`RenderError::OverBudget`](crate::RenderError::OverBudget).
-    #[must_use]
-    pub fn brief(self) -> RenderContext<'c> {
-        RenderContext { is_brief: true, ..self }
-    }
-
     pub(crate) fn remaining(&self) -> Remaining {
-        let left = Remaining { interrupt: self.interrupt.cloned(), ..Remaining::of(&self.policy.budget) };
-        if self.is_brief { left.brief() } else { left }
+        Remaining { interrupt: self.interrupt.cloned(), ..Remaining::of(&self.policy.budget) }
     }
 }

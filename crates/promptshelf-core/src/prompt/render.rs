@@ -45,6 +45,23 @@ impl Prompt {
         }
     }
 
+    /// Returns whether a rendering takes a few milliseconds at most, judged by the template and the size of the values.
+    #[must_use]
+    pub fn is_quick(&self, bindings: &Bindings) -> bool {
+        self.is_quick_with(bindings.size())
+    }
+
+    fn is_quick_with(&self, value_bytes: usize) -> bool {
+        match &self.body {
+            CheckedBody::Template(template) => {
+                template.is_quick(value_bytes)
+                    && self.uses().prompts.values().all(|called| called.is_quick_with(value_bytes))
+            }
+            CheckedBody::Pieces(_) | CheckedBody::Function(_) => true,
+            CheckedBody::Served { prompt, .. } => prompt.is_quick_with(value_bytes),
+        }
+    }
+
     /// Renders the messages. Resources of the server are left as
     /// [`Part::Resource`]: the caller decides which of them may be read.
     ///

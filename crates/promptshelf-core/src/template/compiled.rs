@@ -6,21 +6,24 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use minijinja::{Environment, Value as JinjaValue};
+use minijinja::{
+    Environment, Value as JinjaValue,
+    machinery::{Token, tokenize},
+    syntax::SyntaxConfig,
+};
 
 use super::{
     compile_error::CompileError,
     environment::{self, to_jinja},
     metered,
     piece::{Piece, Remaining},
-    plain::{Plain, Printed},
     render::{self, MAIN},
 };
 use crate::{
     definition::Budget,
     diagnostic::SourceText,
     render_error::RenderError,
-    value::{Bindings, Value, Variables},
+    value::{Bindings, Variables},
 };
 
 /// The upper bound for nested includes, whatever the library's limit is: deeper nesting would overflow the stack of
@@ -39,9 +42,40 @@ pub(crate) struct Template {
 }
 
 struct Compiled {
-    plain: Option<Plain>,
-    engine: OnceLock<Environment<'static>>,
+    engine: Environment<'static>,
+    /// The number of tokens in tags; `None` if some of them may be run, or walk a value, any number of times.
+    steps: Option<usize>,
 }
+
+/// Words of tags and filters whose work is not proportional to the size of the values.
+const HEAVY: &[&str] = &[
+    "for",
+    "macro",
+    "call",
+    "block",
+    "import",
+    "from",
+    "extends",
+    "range",
+    "map",
+    "select",
+    "selectattr",
+    "reject",
+    "rejectattr",
+    "batch",
+    "slice",
+    "zip",
+    "chain",
+    "sort",
+    "dictsort",
+    "groupby",
+    "unique",
+    "sum",
+    "replace",
+];
+
+/// The work of a rendering on a thread that answers requests: tokens times bytes of values, a few milliseconds.
+const QUICK: usize = 16 << 20;
 
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,16 +98,25 @@ impl Template {
         self.source.text.get(self.range.clone()).unwrap_or_default()
     }
 
-    fn engine<'t>(&self, compiled: &'t Compiled) -> Result<&'t Environment<'static>, RenderError> {
-        if let Some(engine) = compiled.engine.get() {
-            return Ok(engine);
+    fn compiled(&self) -> Result<&Compiled, RenderError> {
+        if let Some(compiled) = self.compiled.get() {
+            return Ok(compiled);
         }
         let engine = self.compile().map_err(|error| RenderError::Failed(error.message))?;
+        let texts = self.partials.iter().map(|partial| &*partial.text).chain([self.text()]);
+        let steps = texts.map(steps).sum();
         // A concurrent compilation has the same result.
-        Ok(compiled.engine.get_or_init(|| engine))
+        Ok(self.compiled.get_or_init(|| Box::new(Compiled { engine, steps })))
     }
 
-    pub(super) fn compile(&self) -> Result<Environment<'static>, CompileError> {
+    /// Returns whether a rendering takes a few milliseconds at most: a template without loops, and values whose size is
+    /// proportionate.
+    pub(crate) fn is_quick(&self, value_bytes: usize) -> bool {
+        let steps = self.compiled().ok().and_then(|compiled| compiled.steps);
+        steps.is_some_and(|steps| steps.saturating_mul(value_bytes) <= QUICK)
+    }
+
+    fn compile(&self) -> Result<Environment<'static>, CompileError> {
         let mut environment = environment::base();
         environment.set_fuel(Some(self.budget.fuel));
         // One include uses ten levels of the engine's recursion limit; the rest is for loops and macros.
@@ -91,59 +134,29 @@ impl Template {
 
     /// Renders a template that makes no messages, such as a resource's text.
     pub(crate) fn render_text(&self, variables: &Variables, left: &mut Remaining) -> Result<String, RenderError> {
-        let find = |name: &str| Some(Printed::Text(variables.get(name).map_or("", String::as_str)));
-        match self.begin(find, left)? {
-            Begun::Done(text) => Ok(text),
-            Begun::For(engine) => {
-                let values = variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str())));
-                render::render_text(engine, values, left)
-            }
-        }
+        let values = variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str())));
+        render::render_text(&self.compiled()?.engine, values, left)
     }
 
     /// Renders a prompt into pieces: text, and directives between texts. Subtracts the used budget from `left`.
     pub(crate) fn render(&self, bindings: &Bindings, left: &mut Remaining) -> Result<Vec<Piece>, RenderError> {
-        match self.begin(|name| Printed::of(bindings.get(name)), left)? {
-            Begun::Done(text) => Ok(vec![Piece::Text(text)]),
-            Begun::For(engine) => self.run(engine, bindings, left),
-        }
-    }
-
-    /// Renders a plain template directly; for others, returns the engine to use.
-    fn begin<'v>(
-        &self,
-        find: impl Fn(&str) -> Option<Printed<'v>>,
-        left: &mut Remaining,
-    ) -> Result<Begun<'_>, RenderError> {
-        let compiled = self.compiled.get_or_init(|| {
-            let plain = Plain::of(self.text());
-            Box::new(Compiled { plain, engine: OnceLock::new() })
-        });
-        match compiled.plain.as_ref().and_then(|plain| plain.render(find, left)) {
-            Some(text) => Ok(Begun::Done(text)),
-            None => Ok(Begun::For(self.engine(compiled)?)),
-        }
-    }
-
-    pub(super) fn run(
-        &self,
-        engine: &Environment<'_>,
-        bindings: &Bindings,
-        left: &mut Remaining,
-    ) -> Result<Vec<Piece>, RenderError> {
-        let lengths = bindings.iter().map(|(_, value)| match value {
-            Value::Text(text) => text.len(),
-            _ => 0,
-        });
-        let expected = self.range.len() + lengths.sum::<usize>();
+        let expected = self.range.len() + bindings.size();
         let values = bindings.iter().map(|(name, value)| (name, to_jinja(value)));
-        render::render(engine, values, expected, left)
+        render::render(&self.compiled()?.engine, values, expected, left)
     }
 }
 
-enum Begun<'t> {
-    Done(String),
-    For(&'t Environment<'static>),
+fn steps(text: &str) -> Option<usize> {
+    let mut steps = 0;
+    for (token, _) in tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok) {
+        match token {
+            Token::TemplateData(_) => {}
+            Token::Mul | Token::Pow => return None,
+            Token::Ident(word) if HEAVY.contains(&word) => return None,
+            _ => steps += 1,
+        }
+    }
+    Some(steps)
 }
 
 /// Adds a template in the form that is run. Errors refer to the template as it was written.

@@ -8,10 +8,6 @@ use crate::{
     value::Variables,
 };
 
-/// The limits of a brief rendering: a few milliseconds at most.
-const BRIEF_STEPS: u64 = 20_000;
-const BRIEF_WORK_BYTES: u64 = 1 << 20;
-
 #[derive(Clone, Debug)]
 pub(crate) struct Remaining {
     pub(crate) fuel: u64,
@@ -29,11 +25,6 @@ impl Remaining {
             work_bytes: work_bytes(budget.fuel),
             interrupt: None,
         }
-    }
-
-    /// Limits the processor time to a few milliseconds.
-    pub(crate) fn brief(self) -> Remaining {
-        Remaining { fuel: self.fuel.min(BRIEF_STEPS), work_bytes: self.work_bytes.min(BRIEF_WORK_BYTES), ..self }
     }
 }
 

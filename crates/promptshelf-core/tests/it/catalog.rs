@@ -24,7 +24,7 @@ fn walk(before: &Catalog, after: &Catalog, pages_before: usize) -> Vec<String> {
     for number in 0.. {
         let catalog = if number < pages_before { before } else { after };
         let page = catalog.page(ListKind::Prompts, cursor.as_deref()).expect("a cursor of this list");
-        names.extend(catalog.prompts().range(page.range).map(|prompt| prompt.name().to_string()));
+        names.extend(catalog.prompts()[page.range].iter().map(|prompt| prompt.name().to_string()));
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;

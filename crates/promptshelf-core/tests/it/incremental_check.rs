@@ -1,10 +1,10 @@
-//! The check of a few edited prompts: the same result as a full check, or none.
+//! A check that takes unchanged prompts from the previous catalog: the same result as one without.
 
 use std::sync::Arc;
 
 use promptshelf_core::{
     Access, ArgumentDefinition, Body, CatalogHandle, Change, Checked, Definitions, LibraryFile, MimeType, Origin,
-    PromptDefinition, ResourceBody, SourceText, check, check_edited,
+    PromptDefinition, ResourceBody, SourceText, check,
 };
 
 fn prompt(path: &str, text: &str) -> PromptDefinition {
@@ -14,10 +14,9 @@ fn prompt(path: &str, text: &str) -> PromptDefinition {
     prompt
 }
 
-/// Many prompts, so that the list has several chunks, and some that depend on others.
 fn library() -> Definitions {
     let mut prompts: Vec<PromptDefinition> =
-        (0..600).map(|at| prompt(&format!("p{at:03}.md"), "Write a poem.")).collect();
+        (0..60).map(|at| prompt(&format!("p{at:03}.md"), "Write a poem.")).collect();
     prompts.push(prompt("inner.md", "I am within."));
     prompts.push(prompt("outer.md", "{{ prompt('inner') }}"));
     prompts.push(prompt("partly.md", "{% include '_p' %}"));
@@ -35,81 +34,52 @@ fn library() -> Definitions {
     }
 }
 
-fn shared(prompts: &[PromptDefinition]) -> Vec<Arc<PromptDefinition>> {
-    prompts.iter().cloned().map(Arc::new).collect()
-}
-
-/// Checks the edits alone and everything, and returns the first result if it equals the second.
-fn both(edits: &[PromptDefinition]) -> Option<Change> {
+/// Applies edits, and returns the change of the catalog and how many prompts were taken from the previous one.
+fn edited(edits: &[PromptDefinition]) -> (Change, usize) {
     let mut definitions = library();
     let before = check(definitions.clone(), None);
     for edit in edits {
         let place = definitions.prompts.iter().position(|it| it.name == edit.name).expect("it is there");
         definitions.prompts[place] = edit.clone().into();
     }
-    let all = check(definitions, Some(&before.catalog));
-    let alone = check_edited(&shared(edits), &before.catalog, &before.diagnostics)?;
+    let alone = check(definitions.clone(), Some(&before.catalog));
+    let all = check(definitions, None);
     assert_eq!(alone.diagnostics, all.diagnostics);
     let shown = |checked: &Checked| -> Vec<String> {
         let prompts = checked.catalog.prompts().iter();
         prompts.map(|it| format!("{} {:?} {}", it.name(), it.description(), it.source().text)).collect()
     };
     assert_eq!(shown(&alone), shown(&all));
+    let taken =
+        alone.catalog.prompts().iter().filter(|prompt| {
+            before.catalog.find(prompt.name().as_str()).is_some_and(|before| Arc::ptr_eq(before, prompt))
+        });
+    let taken = taken.count();
     let change = |checked: Checked| CatalogHandle::new(before.catalog.clone()).replace(checked.catalog);
     let (alone, all) = (change(alone), change(all));
     assert_eq!(alone, all);
-    Some(alone)
+    (alone, taken)
 }
 
 #[test]
-fn independent_edit_checks_one_prompt() {
-    let listed = |change: Option<Change>| change.map(|change| change.prompts);
-    let text = |path: &str, text: &str| both(&[prompt(path, text)]);
-    assert_eq!(listed(text("p000.md", "Write two poems.")), Some(false));
-    assert_eq!(listed(text("p255.md", "{{ attach('f.txt') }}")), Some(false));
-    assert_eq!(listed(text("p256.md", "{{ prompt('inner') }} {% include '_p' %}")), Some(false));
-    assert_eq!(listed(both(&[prompt("p599.md", "Poem.").description("Another one")])), Some(true));
-    let with = prompt("p300.md", "About {{ what }}.").argument(ArgumentDefinition::new("what"));
-    assert_eq!(listed(both(&[with])), Some(true));
-    assert_eq!(listed(text("outer.md", "Alone.")), Some(false));
-    assert_eq!(listed(text("partly.md", "Whole.")), Some(false));
-    assert_eq!(listed(text("silent.md", "It has a description now.")), Some(true), "its warning is gone");
+fn edit_checks_no_other_prompt() {
+    let all = library().prompts.len() - 1;
+    let listed = |edits: &[PromptDefinition], others: usize| {
+        let (change, taken) = edited(edits);
+        assert_eq!(taken, all - others, "{:?}", edits[0].name);
+        change.prompts
+    };
+    assert!(!listed(&[prompt("p000.md", "Write two poems.")], 1));
+    assert!(!listed(&[prompt("p025.md", "{{ attach('f.txt') }}")], 1));
+    assert!(!listed(&[prompt("p026.md", "{{ prompt('inner') }} {% include '_p' %}")], 1));
+    assert!(listed(&[prompt("p059.md", "Poem.").description("Another one")], 1));
+    let with = prompt("p030.md", "About {{ what }}.").argument(ArgumentDefinition::new("what"));
+    assert!(listed(&[with], 1));
+    assert!(!listed(&[prompt("inner.md", "Somebody calls it.")], 2), "the prompt that calls it is checked, too");
+    let several: Vec<PromptDefinition> = (0..40).map(|at| prompt(&format!("p{at:03}.md"), "Edited.")).collect();
+    assert!(!listed(&several, 40));
     let mut silent = prompt("p001.md", "Silent.");
     silent.description = None;
-    assert_eq!(listed(both(&[silent])), Some(true), "its warning is new");
-    let several: Vec<PromptDefinition> = (0..40).map(|at| prompt(&format!("p{:03}.md", at * 13), "Edited.")).collect();
-    assert_eq!(listed(both(&several)), Some(false));
-}
-
-#[test]
-fn edit_with_dependents_needs_full_check() {
-    let no = |edits: &[PromptDefinition]| assert!(both(edits).is_none(), "{:?}", edits[0].name);
-    no(&[prompt("inner.md", "Somebody brings it in.")]);
-    no(&[prompt("p000.md", "{{ undeclared }}")]);
-    no(&[prompt("p000.md", "{{ prompt('p000') }}")]);
-    no(&[prompt("p000.md", "{{ prompt('broken') }}")]);
-    no(&[prompt("p000.md", "{{ attach('gone.txt') }}")]);
-    no(&[prompt("broken.md", "It was broken, and is not served yet.")]);
-    no(&[prompt("p000.md", "Closed.").access(Access { roles: vec!["a".into()], ..Access::default() })]);
-    no(&[prompt("plain.md", "Open.")]);
-    let mut tagged = prompt("p000.md", "A rule may be about the tag.");
-    tagged.tags = vec!["secret".into()];
-    no(&[tagged]);
-    let mut moved = prompt("p000.md", "It comes from another file.");
-    moved.origin = Origin::new(SourceText::new("elsewhere.md", "It comes from another file."));
-    no(&[moved]);
-    no(&[prompt("p000.md", "One."), prompt("p000.md", "Two.")]);
-    let most: Vec<PromptDefinition> = (0..300).map(|at| prompt(&format!("p{at:03}.md"), "Edited.")).collect();
-    no(&most);
-}
-
-#[test]
-fn newly_called_prompt_is_tracked() {
-    let before = check(library(), None);
-    let calls =
-        check_edited(&shared(&[prompt("p000.md", "{{ prompt('p001') }}")]), &before.catalog, &before.diagnostics);
-    let calls = calls.expect("it concerns nobody else");
-    let inner = shared(&[prompt("p001.md", "{{ prompt('p000') }}")]);
-    assert!(check_edited(&inner, &before.catalog, &before.diagnostics).is_some());
-    assert!(check_edited(&inner, &calls.catalog, &calls.diagnostics).is_none(), "they would bring in each other");
+    assert!(listed(&[silent], 1), "its warning is new");
+    assert!(listed(&[prompt("p000.md", "Closed.").access(Access { roles: vec!["a".into()], ..Access::default() })], 1));
 }

@@ -1,8 +1,10 @@
 //! Requests in progress, by ID, so that `notifications/cancelled` can cancel them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
-use foldhash::HashMap;
 use tokio_util::sync::CancellationToken;
 
 use crate::{error_code::WireError, jsonrpc::RequestId};

@@ -56,7 +56,7 @@ impl LibraryChecker {
     fn definitions(&self, tree: &MemoryTree) -> Result<Definitions, SourceError> {
         let source = TreeSource::lenient(tree.clone());
         source.grant_roots(self.granted_roots.iter().cloned());
-        source.read(None)?.map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
+        Ok(source.read(None)?.map_or_else(Definitions::default, Snapshot::into_definitions))
     }
 }
 

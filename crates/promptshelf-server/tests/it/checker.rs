@@ -155,7 +155,7 @@ fn findings_equal_those_of_a_folder() {
             fs::write(path, text).expect("a file");
         }
         let read = Directory::lenient(folder.path()).read(None).expect("read").expect("a snapshot");
-        let checked = check(read.into_definitions().expect("definitions"), None);
+        let checked = check(read.into_definitions(), None);
         let mut expected: Vec<_> =
             checked.diagnostics.iter().cloned().chain(review(&checked.catalog, &checked.diagnostics)).collect();
         expected.retain(|it| it.severity >= Severity::Warning);

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    hash::{Hash, Hasher},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -20,38 +19,19 @@ const OTHER: &str = "other";
 const PREVIEW: &str = "promptshelf-preview";
 
 /// A client program and the revision of the protocol that it speaks. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientTag {
     name: Option<Arc<ClientName>>,
     protocol: &'static str,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct ClientName {
     name: String,
     version: String,
 }
 
-/// Pointers are compared: a name that was forgotten and declared again has two of them until the next drain.
-impl PartialEq for ClientTag {
-    fn eq(&self, other: &ClientTag) -> bool {
-        self.pointer() == other.pointer() && self.protocol == other.protocol
-    }
-}
-
-impl Eq for ClientTag {}
-
-impl Hash for ClientTag {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.pointer().hash(state);
-    }
-}
-
 impl ClientTag {
-    fn pointer(&self) -> *const ClientName {
-        self.name.as_ref().map_or(std::ptr::null(), Arc::as_ptr)
-    }
-
     pub(super) fn parts(&self) -> (&str, &str, &str) {
         let (name, version) = self.name.as_ref().map_or(("", ""), |name| (&name.name, &name.version));
         (name, version, self.protocol)
@@ -72,7 +52,7 @@ impl ClientTag {
 
 #[derive(Debug)]
 pub(super) struct ClientNames {
-    known: RwLock<HashMap<Box<str>, Arc<ClientName>, foldhash::fast::RandomState>>,
+    known: RwLock<HashMap<Box<str>, Arc<ClientName>>>,
     other: Arc<ClientName>,
 }
 

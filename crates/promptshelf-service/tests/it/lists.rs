@@ -16,7 +16,7 @@ fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Definitions {
 fn page(service: &Service, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
     let list = service.list(&Caller::local(), ListKind::Prompts, cursor).expect("a cursor of this list");
     let ListPage { page, .. } = list.value().clone();
-    let names = list.view().catalog().prompts().range(page.range).map(|prompt| prompt.name().to_string());
+    let names = list.view().catalog().prompts()[page.range].iter().map(|prompt| prompt.name().to_string());
     (names.collect(), page.next_cursor)
 }
 
@@ -51,7 +51,7 @@ fn page_keeps_its_catalog() {
     let service = Service::new(handle.clone());
     let list = service.list(&Caller::local(), ListKind::Prompts, None).expect("the first page");
     handle.replace(catalog(named([])));
-    assert_eq!(list.view().catalog().prompts().range(list.value().page.range.clone()).count(), 2);
+    assert_eq!(list.view().catalog().prompts()[list.value().page.range.clone()].len(), 2);
 }
 
 // req: F8

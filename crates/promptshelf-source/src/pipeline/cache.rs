@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use promptshelf_core::{Diagnostic, PromptDefinition};
+use promptshelf_core::Diagnostic;
 use smol_str::SmolStr;
 
 use super::{
@@ -60,14 +60,6 @@ fn number(path: &str, entry: &CachedFile) -> u64 {
     hasher.finish()
 }
 
-/// The effect of reading some files again.
-pub(super) enum PartialRead {
-    /// These prompts were edited, and no other definition depends on them. Empty if the files have the same content
-    /// as before.
-    Edited(Vec<Arc<PromptDefinition>>),
-    Structural,
-}
-
 impl ReadCache {
     pub(super) fn replace_all(&mut self, mut entries: Vec<(SmolStr, CachedFile)>) {
         entries.shrink_to_fit();
@@ -88,20 +80,15 @@ impl ReadCache {
         self.number.tree = number;
     }
 
-    pub(super) fn fingerprint(&self) -> Fingerprint {
-        self.number.fingerprint()
-    }
-
-    /// Reads the files with change events again, and no others; `None` if the whole folder has to be read.
-    pub(super) fn reread(
-        &mut self,
-        paths: &BTreeSet<String>,
-        context: &ReadContext<'_>,
-        max_bytes: u64,
-    ) -> Option<PartialRead> {
+    /// Reads the files with change events again, and no others. Returns whether that is enough: otherwise the whole
+    /// folder has to be read.
+    pub(super) fn reread(&mut self, paths: &BTreeSet<String>, context: &ReadContext<'_>, max_bytes: u64) -> bool {
         let mut indices = self.unstable.clone();
         for path in paths {
-            indices.push(self.entries.binary_search_by(|(known, _)| known.as_str().cmp(path)).ok()?);
+            match self.entries.binary_search_by(|(known, _)| known.as_str().cmp(path)) {
+                Ok(index) => indices.push(index),
+                Err(_) => return false,
+            }
         }
         indices.sort_unstable();
         indices.dedup();
@@ -110,9 +97,8 @@ impl ReadCache {
             entry.is_read() && context.root.is_plain_file(path)
         };
         if !self.is_plain || !indices.iter().all(is_as_before) {
-            return None;
+            return false;
         }
-        let mut edited = Some(Vec::new());
         self.unstable.clear();
         for index in indices {
             let (path, entry) = &mut self.entries[index];
@@ -126,12 +112,7 @@ impl ReadCache {
             self.bytes = self.bytes - before.content.len + entry.content.len;
             let sum = self.number.entries.wrapping_sub(number(path, &before));
             self.number.entries = sum.wrapping_add(number(path, entry));
-            match (&mut edited, before.content.independent_definition(), entry.content.independent_definition()) {
-                (Some(edited), Some(before), Some(now)) if before.name == now.name => edited.push(Arc::clone(now)),
-                _ => edited = None,
-            }
         }
-        let is_enough = self.bytes <= max_bytes;
-        is_enough.then(|| edited.map_or(PartialRead::Structural, PartialRead::Edited))
+        self.bytes <= max_bytes
     }
 }

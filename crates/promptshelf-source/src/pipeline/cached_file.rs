@@ -11,15 +11,13 @@ use std::{
     time::SystemTime,
 };
 
-use promptshelf_core::{
-    Code, Diagnostic, Icon, LibraryFile, Location, PromptDefinition, Requirements, ResourceBody, Severity, SourceText,
-};
+use promptshelf_core::{Code, Diagnostic, LibraryFile, Location, Requirements, ResourceBody, Severity, SourceText};
 use smol_str::SmolStr;
 
 use super::{
     found_files::{FoundFile, at, unread_file},
     homes::Homes,
-    icons, partial,
+    partial,
 };
 use crate::{
     file_access::{FileBytes, FileError},
@@ -187,14 +185,6 @@ impl ContentKind {
 }
 
 impl FileContent {
-    /// Returns the definition of a prompt that refers to no other files and has no diagnostics.
-    pub(super) fn independent_definition(&self) -> Option<&Arc<PromptDefinition>> {
-        let ContentKind::Prompt { draft: Some(draft), broken: None, .. } = &self.kind else { return None };
-        let is_whole = |icon: &Icon| icons::is_uri(&icon.src);
-        let is_alone = draft.globs.is_empty() && draft.definition.icons.iter().all(is_whole);
-        (is_alone && self.diagnostics.is_empty()).then_some(&draft.definition)
-    }
-
     /// Creates the content of an unreadable file. Its number depends on the diagnostics only, so a repeated failure
     /// does not count as a change.
     fn unreadable(kind: ContentKind, diagnostics: Vec<Diagnostic>) -> FileContent {

@@ -36,7 +36,7 @@ fn marked_files_are_never_prompts() {
     let folder = library.read();
     let tree: MemoryTree = files.iter().map(|(path, text)| (*path, &**text)).collect();
     let tree = TreeSource::new(tree);
-    let tree = tree.read(None).expect("a tree").expect("new").into_definitions().expect("definitions");
+    let tree = tree.read(None).expect("a tree").expect("new").into_definitions();
     for definitions in [folder, tree] {
         assert_eq!(names(&definitions), ["refunds", "review"]);
         let found = lines(&definitions.diagnostics);

@@ -340,9 +340,7 @@ async fn every_tree_refuses_an_invalid_manifest_at_first() {
     let on_disk = error(OnDisk::source(&library.root()).read(None));
     assert_eq!(error(InMemory::source(&library.root()).read(None)), on_disk);
     let lenient = |source: &dyn Source| {
-        lines(
-            &source.read(None).expect("read").expect("a snapshot").into_definitions().expect("definitions").diagnostics,
-        )
+        lines(&source.read(None).expect("read").expect("a snapshot").into_definitions().diagnostics)
     };
     let found = lenient(&Directory::lenient(library.root()));
     assert!(found[0].contains("file-bites"), "{found:?}");
@@ -352,9 +350,8 @@ async fn every_tree_refuses_an_invalid_manifest_at_first() {
 #[tokio::test]
 async fn every_tree_gives_the_same_example_library() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/library");
-    let definitions = |source: &dyn Source| {
-        shown(&source.read(None).expect("read").expect("a snapshot").into_definitions().expect("definitions"))
-    };
+    let definitions =
+        |source: &dyn Source| shown(&source.read(None).expect("read").expect("a snapshot").into_definitions());
     let on_disk = definitions(&OnDisk::source(&examples));
     assert!(on_disk["prompts"].len() > 5);
     assert_eq!(definitions(&InMemory::source(&examples)), on_disk);

@@ -14,7 +14,7 @@ fn file(text: &str) -> MemoryFile {
 }
 
 fn read(source: &TreeSource) -> Definitions {
-    source.read(None).expect("read").expect("a snapshot").into_definitions().expect("definitions")
+    source.read(None).expect("read").expect("a snapshot").into_definitions()
 }
 
 // req: S-89
@@ -130,7 +130,7 @@ fn only_changed_files_are_parsed_again() {
     };
     let first = source.read(None).expect("read").expect("a snapshot");
     let known = first.fingerprint();
-    let first = first.into_definitions().expect("definitions");
+    let first = first.into_definitions();
 
     // A tree with the same content in other files.
     let copy = tree.iter().map(|(path, file)| (path, MemoryFile::new(file.bytes()))).collect();
@@ -140,28 +140,9 @@ fn only_changed_files_are_parsed_again() {
     assert!(Arc::ptr_eq(&first.files["c.txt"], &second.files["c.txt"]));
 
     source.replace(tree.with([("b.md", Some(file(&prompt("edited"))))]));
-    let third = source.read(Some(known)).expect("read").expect("a change").into_definitions().expect("definitions");
+    let third = source.read(Some(known)).expect("read").expect("a change").into_definitions();
     assert!(Arc::ptr_eq(&text(&first, "a"), &text(&third, "a")));
     assert_eq!(&*text(&third, "b").text, prompt("edited"));
-}
-
-#[test]
-fn edited_prompt_is_returned_alone() {
-    let prompt = |text: &str| file(&format!("---\ndescription: d\n---\n{text}"));
-    let tree: MemoryTree = [("a.md", prompt("one")), ("b.md", prompt("two"))].into_iter().collect();
-    let source = TreeSource::new(tree.clone());
-    let known = source.read(None).expect("read").expect("a snapshot").fingerprint();
-    source.replace(tree.with([("b.md", Some(prompt("edited")))]));
-    let snapshot = source.read(Some(known)).expect("read").expect("a change");
-    let edited = snapshot.edited_prompts().expect("nothing else has changed");
-    assert_eq!(edited.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["b"]);
-    let known = snapshot.fingerprint();
-    assert_eq!(names(&snapshot.into_definitions().expect("definitions")), ["a", "b"]);
-    assert!(source.read(Some(known)).expect("read").is_none());
-
-    source.replace(tree.with([("c.md", Some(prompt("new")))]));
-    let snapshot = source.read(Some(known)).expect("read").expect("a change");
-    assert!(snapshot.edited_prompts().is_none());
 }
 
 // A replica that followed every revision and one that starts with the last serve the same.

@@ -135,8 +135,7 @@ fn without_manifest(
     directory.grant_roots(roots);
     let library = directory.read(None).map_err(OpenError::Source)?;
     let Some(library) = library else { return Ok((0, Vec::new())) };
-    let Checked { catalog, diagnostics } =
-        promptshelf_core::check(library.into_definitions().map_err(OpenError::Source)?, None);
+    let Checked { catalog, diagnostics } = promptshelf_core::check(library.into_definitions(), None);
     let mut findings = all_findings(&catalog, &diagnostics, clients);
     // The resource may be declared in the part of the manifest that is invalid.
     findings.retain(|finding| finding.code != Code::UnknownResource);
