@@ -164,7 +164,7 @@ async fn outcomes<K: Kind>(library: &Library, steps: &[Files<'_>]) -> Vec<Outcom
     let mut outcomes = Vec::new();
     let mut kept: Option<(K::Source, Loader)> = None;
     let read = |source: &K::Source| {
-        let snapshot = source.read(None).and_then(|found| found.expect("a snapshot").into_definitions());
+        let snapshot = source.read(None).map(|found| found.expect("a snapshot").into_definitions());
         snapshot.as_ref().map(shown).map_err(ToString::to_string)
     };
     for step in steps {
