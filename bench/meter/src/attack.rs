@@ -1,4 +1,5 @@
-//! Load of valid callers alone, and under attack, in turns of one run.
+//! Load of valid callers of every door alone, and under attack, in turns of one run: MCP, the API of a store, its editor,
+//! programs.
 //!
 //! Valid callers send at a fixed rate, each with a token and from its own address. Latency counts from the time at
 //! which a request was due, so queueing behind a late response is included. Hostile callers run in a thread of lower
@@ -16,12 +17,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::sleep_until};
 
 use self::hostile::Attackers;
 use crate::{
-    Plan, library,
+    Plan, channels, library,
     load::{Connection, Seen},
     message::{Era, ROWS},
     server::{self, Kind, Server},
@@ -29,9 +30,28 @@ use crate::{
 
 pub(crate) use self::hostile::Done;
 
-/// Number of valid callers, and the period of their requests: less than the 600 a minute that a server admits by default.
-const CALLERS: u8 = 40;
-const PERIOD: Duration = Duration::from_millis(125);
+/// A way into the server, with the number of its valid callers and the period of their requests: less than the 600 a
+/// minute that a server admits by default.
+pub(crate) struct Door {
+    pub(crate) name: &'static str,
+    callers: u8,
+    period: Duration,
+    request: fn(u16, &str) -> Result<Vec<u8>>,
+}
+
+const DOORS: [Door; 4] = [
+    Door { name: "MCP", callers: 40, period: Duration::from_millis(125), request: question },
+    Door { name: "programs", callers: 8, period: Duration::from_millis(250), request: |port, token| {
+        Ok(http(port, "GET", "/api/public/v2/prompts/one", token, ""))
+    } },
+    Door { name: "API", callers: 4, period: Duration::from_millis(500), request: |port, token| {
+        Ok(http(port, "POST", "/api/v1/check", token, &check_of("valid.md", "Hello.")))
+    } },
+    Door { name: "editor", callers: 4, period: Duration::from_millis(500), request: |port, token| {
+        let body = json!({ "path": "one.md", "changes": [], "arguments": { "change": "x" } });
+        Ok(http(port, "POST", "/api/v1/channels/production/analysis", token, &body.to_string()))
+    } },
+];
 
 /// The longest turn without an attack.
 const MAX_ALONE: Duration = Duration::from_secs(60);
@@ -40,14 +60,16 @@ const MAX_ALONE: Duration = Duration::from_secs(60);
 const FILES: u64 = 1_024;
 
 /// The memory that clients can occupy, as `serve --help` states it: 128 KiB for each connection that these files permit,
-/// twice the default of `request-bytes`, and the default of `response-bytes`.
-pub(crate) const BOUND: u64 = (FILES - FILES / 8) * (128 << 10) + 2 * (64 << 20) + (128 << 20);
+/// twice the default of `request-bytes`, the default of `response-bytes`, and 256 MiB for contents that requests of the API
+/// name by digest.
+pub(crate) const BOUND: u64 = (FILES - FILES / 8) * (128 << 10) + 2 * (64 << 20) + (128 << 20) + (256 << 20);
 
 /// Results of the measurement.
 #[derive(Debug)]
 pub(crate) struct Attack {
-    pub(crate) alone: Served,
-    pub(crate) attacked: Served,
+    /// By door.
+    pub(crate) alone: Vec<(&'static str, Served)>,
+    pub(crate) attacked: Vec<(&'static str, Served)>,
     /// Totals of hostile callers by kind.
     pub(crate) done: Vec<Done>,
     /// Duration of the attack.
@@ -76,11 +98,28 @@ impl Served {
     }
 }
 
+impl Attack {
+    /// What each door has answered, alone and under attack.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = (&'static str, &(&'static str, Served))> {
+        let pairs = self.alone.iter().zip(&self.attacked);
+        pairs.flat_map(|(alone, attacked)| [("alone", alone), ("under attack", attacked)])
+    }
+}
+
 /// Token and source address of a caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) token: String,
     pub(crate) address: Ipv4Addr,
+}
+
+/// A valid caller of a door.
+#[derive(Clone)]
+struct Valid {
+    door: usize,
+    /// Its number among those of the door.
+    number: u8,
+    caller: Caller,
 }
 
 /// Runs the measurement if selected.
@@ -98,46 +137,54 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
         store += &format!("{line}\n");
         Ok(Caller { token, address })
     };
-    let valid: Vec<Caller> =
-        (1..=CALLERS).map(|at| caller(&format!("valid-{at}"), Ipv4Addr::new(127, 0, 1, at))).collect::<Result<_>>()?;
+    let mut valid = Vec::new();
+    for (door, Door { callers, .. }) in DOORS.iter().enumerate() {
+        for number in 0..*callers {
+            let third = u8::try_from(10 + door)?;
+            let caller = caller(&format!("valid-{door}-{number}"), Ipv4Addr::new(127, 0, third, number + 1))?;
+            valid.push(Valid { door, number, caller });
+        }
+    }
     let hostile: Vec<Caller> = (1..=hostile::KINDS)
         .map(|at| caller(&format!("hostile-{at}"), Ipv4Addr::new(127, 0, 2, at)))
         .collect::<Result<_>>()?;
     let tokens = plan.scratch.join("tokens");
     fs::write(&tokens, store)?;
 
+    channels::init(plan, &server::store(&folder), &folder)?;
     let port = server::free_port()?;
-    let mut command = plan.programs.command(Kind::Promptshelf, port, (0, 0), &folder);
+    let mut command = plan.programs.command(Kind::Channel, port, (0, 0), &folder);
     command.arg("--tokens").arg(&tokens).arg("--audit").arg(plan.scratch.join("audit.jsonl"));
     let log = plan.scratch.join("attacked.log");
     // The server has all cores: those who attack a server do not run on it, and give way here.
     let server = Server::start(with_few_files(&command), port, None, &log)?;
-    check(port, &valid[0]).await?;
+    check(port, &valid).await?;
 
     let seconds = plan.attack_seconds.map(Duration::from_secs);
     let time = seconds.unwrap_or(Duration::from_millis(if plan.quick { 1_500 } else { 4_000 }));
-    let (mut alone, mut attacked, mut done) = (Served::default(), Served::default(), Vec::new());
+    let empty = || DOORS.iter().map(|door| (door.name, Served::default())).collect::<Vec<_>>();
+    let (mut alone, mut attacked, mut done) = (empty(), empty(), Vec::new());
     let mut attacked_for = Duration::ZERO;
     for _ in 0..plan.turns() {
-        alone.add(ask_all(port, &valid, time.min(MAX_ALONE)).await?);
+        ask_all(port, &valid, time.min(MAX_ALONE), &mut alone).await?;
         let attackers = Attackers::start(port, &hostile, plan.cores.map(|cores| cores.1))?;
         attackers.at_work().await?;
         let begun = Instant::now();
-        attacked.add(ask_all(port, &valid, time).await?);
+        ask_all(port, &valid, time, &mut attacked).await?;
         hostile::add(&mut done, attackers.stop()?);
         attacked_for += begun.elapsed();
     }
     let (_, memory) = server::memory(server.child.id())?;
     let found = Attack { alone, attacked, done, time: attacked_for, memory };
-    for (name, served) in [("alone", &found.alone), ("under attack", &found.attacked)] {
+    for (name, (door, served)) in found.turns() {
         let [median, p99, worst] = [50, 99, 100].map(|percent| served.seen.percentile(percent));
         println!(
-            "attack: valid callers {name:<12} {} of {} answered, median {median:.1?} p99 {p99:.1?} worst {worst:.1?}",
+            "attack: {door:<8} {name:<12} {} of {} answered, median {median:.1?} p99 {p99:.1?} worst {worst:.1?}",
             served.seen.latencies.len(),
             served.asked,
         );
         for (reason, number) in &served.failed {
-            println!("attack: {number} requests of valid callers {name} failed: {reason}");
+            println!("attack: {number} requests of valid callers of {door} {name} failed: {reason}");
         }
     }
     for done in &found.done {
@@ -156,7 +203,8 @@ fn with_few_files(command: &Command) -> Command {
 }
 
 fn new_token(promptshelf: &Path, name: &str) -> Result<(String, String)> {
-    let output = Command::new(promptshelf).args(["token", "new", name, "--json"]).output()?;
+    let scopes = ["--scope", "library:read", "--scope", "library:propose"];
+    let output = Command::new(promptshelf).args(["token", "new", name, "--json"]).args(scopes).output()?;
     ensure!(output.status.success(), "`token new` failed: {}", String::from_utf8_lossy(&output.stderr));
     let made: Value = serde_json::from_slice(&output.stdout)?;
     let text = |key: &str| made[key].as_str().map(str::to_owned).context("`token new` printed no token");
@@ -175,29 +223,61 @@ pub(crate) fn with_token(request: &[u8], token: &str) -> Vec<u8> {
     [&request[..end], format!("authorization: Bearer {token}\r\n").as_bytes(), &request[end..]].concat()
 }
 
-/// Sends one request and validates its result.
-async fn check(port: u16, caller: &Caller) -> Result<()> {
-    let mut connection = Connection::from(caller.address, port).await?;
-    ROWS[0].check(&connection.ask(&question(port, &caller.token)?).await?)
+/// A request with a token and a body.
+pub(crate) fn http(port: u16, method: &str, path: &str, token: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
 }
 
-async fn ask_all(port: u16, callers: &[Caller], time: Duration) -> Result<Served> {
+/// The body of a check of one new file.
+pub(crate) fn check_of(path: &str, text: &str) -> String {
+    let change = json!({ "path": path, "before": null, "content": { "text": text } });
+    json!({ "channel": "production", "changes": [change] }).to_string()
+}
+
+/// Sends one request to each door, and validates its result.
+async fn check(port: u16, valid: &[Valid]) -> Result<()> {
+    for Valid { door, caller, .. } in valid.iter().filter(|valid| valid.number == 0) {
+        let Door { name, request, .. } = &DOORS[*door];
+        let mut connection = Connection::from(caller.address, port).await?;
+        let answer = connection.ask(&request(port, &caller.token)?).await?;
+        match name {
+            &"MCP" => ROWS[0].check(&answer)?,
+            _ => ensure!(answer["status"].is_null(), "{name}: {answer}"),
+        }
+    }
+    Ok(())
+}
+
+async fn ask_all(
+    port: u16,
+    valid: &[Valid],
+    time: Duration,
+    all: &mut [(&'static str, Served)],
+) -> Result<()> {
     let mut asking = JoinSet::new();
-    let begin = Instant::now() + PERIOD;
-    for (at, caller) in (0_u32..).zip(callers) {
+    let begin = Instant::now() + Duration::from_millis(100);
+    for valid in valid.iter().cloned() {
+        let Door { callers, period, .. } = DOORS[valid.door];
         // Spreads the callers over one period.
-        let first = begin + PERIOD * at / u32::from(CALLERS);
-        asking.spawn(ask(port, caller.clone(), first, begin + time));
+        let first = begin + period * u32::from(valid.number) / u32::from(callers);
+        asking.spawn(async move { anyhow::Ok((valid.door, ask(port, valid, first, begin + time).await?)) });
     }
-    let mut served = Served::default();
     while let Some(one) = asking.join_next().await {
-        served.add(one??);
+        let (door, served) = one??;
+        all[door].1.add(served);
     }
-    Ok(served)
+    Ok(())
 }
 
-async fn ask(port: u16, caller: Caller, first: Instant, until: Instant) -> Result<Served> {
-    let request = question(port, &caller.token)?;
+async fn ask(port: u16, valid: Valid, first: Instant, until: Instant) -> Result<Served> {
+    let Valid { door, caller, .. } = valid;
+    let Door { period, request, .. } = &DOORS[door];
+    let request = request(port, &caller.token)?;
     // A connection is opened when its first request is due: one that stays idle gives way to newer ones.
     let mut connection = None;
     let mut served = Served::default();
@@ -222,7 +302,7 @@ async fn ask(port: u16, caller: Caller, first: Instant, until: Instant) -> Resul
                 connection = None;
             }
         }
-        due += PERIOD;
+        due += *period;
     }
     Ok(served)
 }

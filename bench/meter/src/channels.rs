@@ -196,7 +196,7 @@ async fn publish(store: &Store, file: usize, edit: usize) -> Result<()> {
         proposal: None,
         expected: None,
         emergency: None,
-        changes: vec![Change { path, before, after: Some(after) }],
+        changes: vec![Change { path, before, after: Some(after.into()) }],
         dry_run: false,
     };
     let author = Actor { name: "meter".to_owned(), may_publish: true, may_administer: true };

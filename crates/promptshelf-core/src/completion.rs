@@ -12,6 +12,7 @@ use crate::{
     catalog::Catalog,
     content::ResourceBody,
     definition::{ArgumentType, CompletionSource},
+    interrupt::spend_work,
     prompt::ContentName,
     resource::Resource,
     uri_template::expand_uri_template,
@@ -30,6 +31,12 @@ const MAX_WORDS: usize = 8;
 /// The longest word whose letters may be spread over a value, in characters. The search takes time in proportion to
 /// the product of both lengths; a longer word has to occur as it is, which takes linear time.
 const MAX_FUZZY_CHARS: usize = 32;
+
+/// The work for each value and letter that is searched for, without the characters of the value.
+const VALUE: u64 = 16;
+
+/// The work of asking whether a caller may read what a value names, for each name.
+const PERMISSION: u64 = 512;
 
 /// Completions of an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +133,8 @@ fn suggested(variable: &Argument) -> Vec<&str> {
     if found.is_empty() { vec!["_"] } else { found }
 }
 
-/// Like [`complete`], without values that name a content that must not be read.
+/// Like [`complete`], without values that name a content that must not be read, and without those for which the
+/// [`Interrupt`](crate::Interrupt) of the thread leaves no work.
 #[must_use]
 pub fn complete_from(
     argument: &Argument,
@@ -140,7 +148,8 @@ pub fn complete_from(
     }
     let mut found = candidates(argument, catalog, typed, known, restriction);
     if let Some(restriction) = restriction {
-        found.retain(|value| restriction.shows(value, argument, known, catalog));
+        let names = if restriction.template.is_some() { MAX_URIS as u64 } else { 1 };
+        found.retain(|value| spend_work(names * PERMISSION) && restriction.shows(value, argument, known, catalog));
     }
     rank(&found, typed)
 }
@@ -221,10 +230,14 @@ fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
         };
     }
     let pattern = pattern(typed);
+    let letters = letters(&pattern);
     let mut buffer = Vec::new();
     let mut ranked: Vec<(u8, u32, usize)> = Vec::new();
     MATCHER.with_borrow_mut(|matcher| {
         for (index, candidate) in candidates.iter().enumerate() {
+            if !spend_work(letters * (VALUE + candidate.len() as u64)) {
+                break;
+            }
             if let Some(score) = pattern.score(Utf32Str::new(candidate, &mut buffer), matcher) {
                 ranked.push((closeness(candidate, typed), score, index));
             }
@@ -254,6 +267,15 @@ fn pattern(typed: &str) -> Pattern {
     pattern
 }
 
+/// Upper bound for the work on one character of a value: the letters to search for, by word.
+fn letters(pattern: &Pattern) -> u64 {
+    let of_word = |word: &nucleo_matcher::pattern::Atom| match word.kind {
+        AtomKind::Fuzzy => word.needle_text().len() as u64,
+        _ => 1,
+    };
+    pattern.atoms.iter().map(of_word).sum()
+}
+
 thread_local! {
     /// Creating a matcher costs more than matching a few values.
     static MATCHER: RefCell<Matcher> = RefCell::new(Matcher::new(Config::DEFAULT));
@@ -270,13 +292,19 @@ fn closeness(candidate: &str, typed: &str) -> u8 {
 mod tests {
     use super::*;
 
-    /// Upper bound for the work on one character of a value: the letters to search for, by word.
-    fn work(typed: &str) -> usize {
-        let letters = |word: &nucleo_matcher::pattern::Atom| match word.kind {
-            AtomKind::Fuzzy => word.needle_text().len(),
-            _ => 1,
-        };
-        pattern(typed).atoms.iter().map(letters).sum()
+    fn work(typed: &str) -> u64 {
+        letters(&pattern(typed))
+    }
+
+    // req: S-275
+    #[test]
+    fn ranking_ends_with_the_work_that_is_left() {
+        let values: Vec<String> = (0..200_000).map(|n| format!("value {n:06}")).collect();
+        let candidates: Vec<Cow<'_, str>> = values.iter().map(|value| Cow::Borrowed(value.as_str())).collect();
+        let brief = crate::Interrupt::brief();
+        let found = brief.scope(|| rank(&candidates, "value"));
+        assert!(brief.has_refused_work() && found.total < 100_000, "{}", found.total);
+        assert_eq!(rank(&candidates, "value").total, values.len());
     }
 
     // req: S-57

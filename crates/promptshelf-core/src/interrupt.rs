@@ -4,9 +4,12 @@
 //! thread, instead of being passed through all of them.
 
 use std::{
+    any::Any,
     cell::RefCell,
+    collections::{HashMap, HashSet},
+    fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -39,11 +42,23 @@ pub struct Interrupt(Arc<Bounds>);
 
 #[derive(Debug)]
 struct Bounds {
-    is_set: AtomicBool,
+    is_set: Arc<AtomicBool>,
+    compiled: Arc<Compiled>,
     work: AtomicU64,
     has_refused_work: AtomicBool,
+    counted_patterns: Mutex<HashSet<Box<str>>>,
     pattern_bytes: AtomicU64,
     comparisons: AtomicU64,
+}
+
+/// Compiled patterns by their text.
+#[derive(Default)]
+struct Compiled(Mutex<HashMap<Box<str>, Arc<dyn Any + Send + Sync>>>);
+
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Compiled")
+    }
 }
 
 thread_local! {
@@ -52,7 +67,7 @@ thread_local! {
 
 impl Default for Interrupt {
     fn default() -> Interrupt {
-        Interrupt::with(WORK)
+        Interrupt::with(WORK, Arc::default(), Arc::default())
     }
 }
 
@@ -67,14 +82,24 @@ impl Interrupt {
     /// needs more, in another thread.
     #[must_use]
     pub fn brief() -> Interrupt {
-        Interrupt::with(BRIEF_WORK)
+        Interrupt::with(BRIEF_WORK, Arc::default(), Arc::default())
     }
 
-    fn with(work: u64) -> Interrupt {
+    /// Creates bounds for one of several checks in one piece of work: it has counters of its own, is stopped with the work
+    /// on this thread, and compiles no pattern that the others have compiled.
+    #[must_use]
+    pub fn of_part() -> Interrupt {
+        let whole = Interrupt::current().unwrap_or_default();
+        Interrupt::with(WORK, Arc::clone(&whole.0.is_set), Arc::clone(&whole.0.compiled))
+    }
+
+    fn with(work: u64, is_set: Arc<AtomicBool>, compiled: Arc<Compiled>) -> Interrupt {
         Interrupt(Arc::new(Bounds {
-            is_set: AtomicBool::new(false),
+            is_set,
+            compiled,
             work: AtomicU64::new(work),
             has_refused_work: AtomicBool::new(false),
+            counted_patterns: Mutex::default(),
             pattern_bytes: AtomicU64::new(PATTERN_BYTES),
             comparisons: AtomicU64::new(COMPARISONS),
         }))
@@ -148,9 +173,35 @@ pub(crate) fn spend_work(units: u64) -> bool {
     })
 }
 
-/// Counts the bytes of a compiled pattern, and returns whether it may be kept.
-pub(crate) fn spend_pattern(bytes: usize) -> bool {
-    CURRENT.with_borrow(|current| current.as_ref().is_none_or(|it| take(&it.0.pattern_bytes, bytes as u64)))
+/// Compiles a pattern, unless an equal one was compiled before, and counts its bytes, unless an equal one was counted.
+/// `None` if patterns may take no more. Without a rest nothing is compiled: that takes time, too.
+pub(crate) fn compiled_once<T: Send + Sync + 'static>(
+    text: &str,
+    compile: impl FnOnce() -> T,
+    bytes: impl FnOnce(&T) -> usize,
+) -> Option<Arc<T>> {
+    let Some(Interrupt(bounds)) = Interrupt::current() else { return Some(Arc::new(compile())) };
+    let is_counted = bounds.counted_patterns.lock().unwrap_or_else(PoisonError::into_inner).contains(text);
+    if !is_counted && !take(&bounds.pattern_bytes, text.len() as u64) {
+        return None;
+    }
+    let known = bounds.compiled.0.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
+    let pattern = match known.and_then(|known| known.downcast().ok()) {
+        Some(known) => known,
+        None => {
+            let made = Arc::new(compile());
+            let mut all = bounds.compiled.0.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(text.into(), Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+            made
+        }
+    };
+    if !is_counted {
+        if !take(&bounds.pattern_bytes, bytes(&pattern) as u64) {
+            return None;
+        }
+        bounds.counted_patterns.lock().unwrap_or_else(PoisonError::into_inner).insert(text.into());
+    }
+    Some(pattern)
 }
 
 /// Counts a comparison of names, and returns whether it may be made.

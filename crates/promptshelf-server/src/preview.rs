@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use promptshelf_author::{add_samples, testing::transcript};
-use promptshelf_core::{Catalog, RawArguments, Variables};
+use promptshelf_core::{Catalog, Interrupt, RawArguments, Variables};
 use promptshelf_service::{Caller, Rejection, Service};
 use promptshelf_source::{MemoryTree, TreeSource};
 
@@ -32,7 +32,8 @@ impl TreePreview {
     ///
     /// [`OpenError::Source`] if the tree cannot be read at all.
     pub fn open(tree: MemoryTree) -> Result<TreePreview, OpenError> {
-        Ok(TreePreview(Library::builder().source(TreeSource::lenient(tree)).build()?))
+        let open = || Library::builder().source(TreeSource::lenient(tree)).build();
+        Ok(TreePreview(Interrupt::of_part().scope(open)?))
     }
 
     /// Renders a prompt with sample values for its required arguments: the messages as golden files store them.

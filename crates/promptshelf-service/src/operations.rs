@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Argument, Content, ContentBlock, ContentName, EmbeddedResource, Message, Part, Prompt, PromptName,
-    PromptProvenance, RawArguments, ReadError, RemoteInput, RemoteQuestion, RenderError, ResourceContents, Variables,
-    completion::{self, Completions, Restriction},
+    Argument, Content, ContentBlock, EmbeddedResource, Message, Part, Prompt, PromptName, PromptProvenance,
+    RawArguments, ReadError, RemoteInput, RemoteQuestion, RenderError, ResourceContents, Variables,
+    completion::{self, Completions},
     cursor::ListKind,
 };
 
@@ -150,18 +150,14 @@ pub(crate) async fn complete(
         }
         Reference::Resource(uri) => {
             let template = access::find_declared(catalog, caller, uri)?;
-            (find_argument(template.variables())?, Some(&**template), view.of_declaration(uri))
+            (find_argument(template.variables())?, Some(Arc::clone(template)), view.of_declaration(uri))
         }
     };
     if let Some(completions) = completion::complete_remotely(&argument, typed, known).await {
         return Ok(completions);
     }
-    let view = source.as_ref().unwrap_or(view);
-    let catalog = view.catalog();
-    let may_read = |name: ContentName<'_>| view.permit_content(name).is_ok();
-    let restriction = Restriction { may_read: &may_read, template };
-    let restriction = view.hides_contents().then_some(&restriction);
-    Ok(completion::complete_from(&argument, catalog, typed, known, restriction))
+    let view = source.unwrap_or_else(|| view.clone());
+    Ok(renderers::complete(view, argument, template, typed, known).await)
 }
 
 /// Reads a resource or a file of the library: the single way from a URI to content.

@@ -1,4 +1,4 @@
-//! Binding of arguments and rendering of templates: at once if that takes little time, otherwise in the pool.
+//! Binding of arguments, rendering of templates and completion: at once if that takes little time, otherwise in the pool.
 //!
 //! Most renderings take a fraction of a millisecond, less than a change of threads and its wake-ups. Those whose template
 //! and values show it are done at once; the others are done in the pool, where they keep no other request waiting.
@@ -6,14 +6,16 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Bindings, Interrupt, Part, Problem, Prompt, RawArguments, ReadError, RemoteInput, RemoteQuestion, RenderError,
-    Resource, ResourceContents, Variables,
+    Argument, Bindings, ContentName, Interrupt, Part, Problem, Prompt, RawArguments, ReadError, RemoteInput,
+    RemoteQuestion, RenderError, Resource, ResourceContents, Variables,
+    completion::{Completions, Restriction, complete_from},
 };
 
 use crate::{
     caller::Caller,
     permission::CallerPermission,
     pool::{self, Amount},
+    view::View,
 };
 
 /// Validates the arguments of a call.
@@ -82,4 +84,28 @@ pub(crate) async fn read(
         resource.render_interruptible(&uri, &variables, interrupt).unwrap_or(Err(ReadError::NotFound))
     };
     pool::run(caller, Amount::Small, rendering).await.unwrap_or_else(|error| Err(ReadError::Failed(error.to_string())))
+}
+
+/// Returns the values of an argument that the caller may see.
+pub(crate) async fn complete(
+    view: View,
+    argument: Argument,
+    template: Option<Arc<Resource>>,
+    typed: &str,
+    known: &Variables,
+) -> Completions {
+    let caller = view.caller().clone();
+    let completed = move |typed: &str, known: &Variables| {
+        let may_read = |name: ContentName<'_>| view.permit_content(name).is_ok();
+        let restriction = Restriction { may_read: &may_read, template: template.as_deref() };
+        let restriction = view.hides_contents().then_some(&restriction);
+        complete_from(&argument, view.catalog(), typed, known, restriction)
+    };
+    let brief = Interrupt::brief();
+    let first = brief.scope(|| completed(typed, known));
+    if !brief.has_refused_work() {
+        return first;
+    }
+    let (typed, known) = (typed.to_owned(), known.clone());
+    pool::run(&caller, Amount::Small, move |_: &Interrupt| completed(&typed, &known)).await.unwrap_or(first)
 }

@@ -71,7 +71,7 @@ impl ConfinedDir {
     }
 
     /// Reads a regular file of at most `limit` bytes.
-    pub(crate) fn read(&self, path: &str, limit: u64) -> Result<FileBytes, FileError> {
+    pub(crate) fn read(&self, path: &str, limit: u64) -> Result<FileBytes<Vec<u8>>, FileError> {
         let mut options = OpenOptions::new();
         // Without this, opening a FIFO blocks until a writer opens it.
         options.read(true).nonblock(true);

@@ -298,7 +298,7 @@ impl EditableFolder {
         ConfinedDir::open(&self.folder).map_err(EditError::Io)
     }
 
-    fn read_with_state(&self, path: &str) -> Result<FileBytes, EditError> {
+    fn read_with_state(&self, path: &str) -> Result<FileBytes<Vec<u8>>, EditError> {
         self.canonical(path)?;
         Ok(self.root()?.read(path, MAX_FILE_BYTES)?)
     }
@@ -351,7 +351,7 @@ impl EditableFolder {
         path: &str,
         place: &Place<'_>,
         is_expected: impl Fn(&[u8]) -> bool,
-    ) -> Result<FileBytes, EditError> {
+    ) -> Result<FileBytes<Vec<u8>>, EditError> {
         if place.folder.symlink_metadata(place.name)?.is_symlink() {
             return Err(EditError::Link);
         }

@@ -71,7 +71,7 @@ pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
                     ));
                     break;
                 }
-                let file = MemoryFile::new(read.bytes);
+                let file = MemoryFile::new(read.bytes.into_vec());
                 let modified = read.state.modified();
                 files.push((path, modified.map_or(file.clone(), |time| file.modified_at(time))));
             }
@@ -86,7 +86,7 @@ pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
 /// Returns the limits in the library's manifest, also in one with mistakes: the check reports those.
 fn limits(root: &Tree) -> crate::manifest::Limits {
     const MANIFEST_BYTES: u64 = 4 << 20;
-    let text = root.read(MANIFEST, MANIFEST_BYTES).ok().and_then(|file| String::from_utf8(file.bytes).ok());
+    let text = root.read(MANIFEST, MANIFEST_BYTES).ok().and_then(|file| String::from_utf8(file.bytes.into_vec()).ok());
     text.map_or_else(Manifest::none, |text| Manifest::understood(SourceText::new(MANIFEST, text))).limits
 }
 

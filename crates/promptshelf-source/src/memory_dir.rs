@@ -5,7 +5,7 @@ use std::io;
 use smol_str::SmolStr;
 
 use crate::{
-    file_access::{FileBytes, FileError},
+    file_access::{FileBytes, FileData, FileError},
     file_state::FileState,
     memory_tree::{FileFault, MemoryFile, MemoryTree},
 };
@@ -102,7 +102,7 @@ impl MemoryDir {
         if len > limit {
             return Err(FileError::TooLarge(len));
         }
-        Ok(FileBytes { bytes: file.bytes().to_vec(), state: FileState::in_memory(file) })
+        Ok(FileBytes { bytes: FileData::Shared(file.shared()), state: FileState::in_memory(file) })
     }
 
     /// Returns the paths below this folder and their files, by path. The paths are not checked.

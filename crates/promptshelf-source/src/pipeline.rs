@@ -33,7 +33,7 @@ use promptshelf_core::{Code, Diagnostic, Location, Severity, SourceText};
 
 use self::{
     cache::ReadCache,
-    cached_file::ReadContext,
+    cached_file::{ReadContext, SharedBodies},
     context::LibraryContext,
     found_files::{FoundFile, add_unsaved, at, unread_file},
     globs::GlobIndex,
@@ -105,7 +105,9 @@ impl Pipeline {
             last.homes = Arc::new(Homes::new(home));
         }
         let homes = Arc::clone(&last.homes);
-        let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved, homes: &homes };
+        let shared = SharedBodies::default();
+        let limit = limits.file_bytes;
+        let reading = ReadContext { root: &root, limit, now, unsaved, homes: &homes, shared: &shared };
         let is_enough = match new.scope {
             ChangeScope::Paths(paths) if is_same_manifest && unsaved.is_empty() && !last.holds_tree => {
                 last.reread(paths, &reading, limits.library_bytes)
@@ -136,7 +138,7 @@ impl Pipeline {
         let rejected = |code, message: String| vec![at(MANIFEST, code, true, message)];
         let read = match unsaved {
             Some(text) => Ok(text.as_bytes().to_vec()),
-            None => root.read(MANIFEST, MANIFEST_BYTES).map(|file| file.bytes),
+            None => root.read(MANIFEST, MANIFEST_BYTES).map(|file| file.bytes.into_vec()),
         };
         let parsed = match read {
             Ok(bytes) => match String::from_utf8(bytes) {

@@ -66,7 +66,7 @@ impl FileReader {
             Some(mime_type) => mime_type.clone(),
             None => media_type::of(&path, &file.bytes),
         };
-        Ok(ReadBody { body: media_type::body(&mime_type, file.bytes), mime_type: Some(mime_type), modified })
+        Ok(ReadBody { body: media_type::body(&mime_type, file.bytes.into_vec()), mime_type: Some(mime_type), modified })
     }
 
     fn version_now(&self, variables: &Variables) -> Option<u64> {

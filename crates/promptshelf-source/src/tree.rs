@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::{
     confined_dir::ConfinedDir,
-    file_access::{FileBytes, FileError},
+    file_access::{FileBytes, FileData, FileError},
     file_state::FileState,
     memory_dir::MemoryDir,
 };
@@ -36,7 +36,10 @@ impl Tree {
     /// Reads a file of at most `limit` bytes.
     pub(crate) fn read(&self, path: &str, limit: u64) -> Result<FileBytes, FileError> {
         match self {
-            Tree::Folder(folder) => folder.read(path, limit),
+            Tree::Folder(folder) => folder.read(path, limit).map(|FileBytes { bytes, state }| {
+                let bytes = FileData::Read(bytes);
+                FileBytes { bytes, state }
+            }),
             Tree::Memory(memory) => memory.read(path, limit),
         }
     }

@@ -15,27 +15,38 @@ pub trait Checker: Send + Sync + 'static {
     /// Checks a tree. May block for seconds.
     fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport;
 
-    /// Returns what a tree breaks and opens for the callers of the one that it replaces, the openings first. May block like
-    /// [`check`](Checker::check).
-    fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect>;
+    /// Checks a tree like [`check`](Checker::check), and returns what it breaks and opens for the callers of the one that
+    /// it replaces, the openings first.
+    fn check_replacement(&self, before: &MemoryTree, after: &MemoryTree, run_tests: bool)
+    -> (CheckReport, Vec<Effect>);
 
-    /// Checks a tree in another thread. A server bounds the checks of its callers here, and stops a check whose future is
-    /// dropped.
-    fn start(self: Arc<Self>, tree: MemoryTree, run_tests: bool) -> Checking<CheckReport> {
-        in_background(move || self.check(&tree, run_tests))
-    }
-
-    /// Returns the [`effects`](Checker::effects) from another thread, like [`start`](Checker::start).
-    fn start_effects(self: Arc<Self>, before: MemoryTree, after: MemoryTree) -> Checking<Vec<Effect>> {
-        in_background(move || self.effects(&before, &after))
+    /// Checks a tree, which replaces another one, in another thread. A server bounds the checks of its callers here, and
+    /// stops a check whose future is dropped.
+    fn start(
+        self: Arc<Self>,
+        before: Option<MemoryTree>,
+        after: MemoryTree,
+        run_tests: bool,
+    ) -> Checking<(CheckReport, Vec<Effect>)> {
+        Box::pin(async move {
+            let work = move || check_now(&*self, before.as_ref(), &after, run_tests);
+            let done = tokio::task::spawn_blocking(work).await;
+            done.map_err(|error| StoreError::state(format!("the check of the files has failed: {error}")))
+        })
     }
 }
 
-fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Checking<T> {
-    Box::pin(async move {
-        let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|error| StoreError::state(format!("the check of the files has failed: {error}")))
-    })
+/// Checks a tree in this thread.
+pub fn check_now(
+    checker: &(impl Checker + ?Sized),
+    before: Option<&MemoryTree>,
+    after: &MemoryTree,
+    run_tests: bool,
+) -> (CheckReport, Vec<Effect>) {
+    match before {
+        Some(before) => checker.check_replacement(before, after, run_tests),
+        None => (checker.check(after, run_tests), Vec::new()),
+    }
 }
 
 /// The result of a [`Checker`].

@@ -81,6 +81,13 @@ pub enum StoreError {
         /// Which content.
         what: String,
     },
+    /// A caller has stored too much in a day that is not published.
+    Quota {
+        /// The bytes that the caller may store.
+        limit: u64,
+        /// The bytes with those of this request.
+        used: u64,
+    },
     /// The disk of the database is full.
     Full {
         /// What happened.
@@ -135,6 +142,11 @@ impl fmt::Display for StoreError {
             }
             StoreError::Changed { what } => write!(f, "{what} has changed since it was read: read it again"),
             StoreError::Policy { lacks, .. } => write!(f, "the policy of the channel is not met: {}", lacks.join("; ")),
+            StoreError::Quota { limit, used } => write!(
+                f,
+                "uploads and proposals of a day that are not published may have {limit} bytes for each caller, and with these \
+                 you have {used}: publish or wait, or ask an operator to raise `unpublished-bytes`"
+            ),
             StoreError::Unreachable { reason, .. } => write!(f, "the store cannot be reached: {reason}"),
             StoreError::NewerSchema { found, known } => {
                 write!(f, "the store has schema {found}, and this release knows {known} at most: use a newer release")

@@ -52,7 +52,7 @@ mod webhook;
 mod webhook_body;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
-pub use check::{CheckReport, CheckSummary, Checker, Checking, PromptFile};
+pub use check::{CheckReport, CheckSummary, Checker, Checking, PromptFile, check_now};
 pub use comment::{Comment, CommentLine, CommentSide, NewComment};
 pub use effect::{BrokenCalls, Effect, EffectImpact};
 pub use error::StoreError;

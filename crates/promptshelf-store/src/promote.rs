@@ -376,7 +376,7 @@ async fn chosen(
 
 async fn report(side: &Side, checker: &Arc<dyn Checker>) -> Result<CheckReport, StoreError> {
     let tree = side.tree.clone().unwrap_or_default();
-    run_check(&tree, false, checker).await
+    run_check(&tree, checker).await
 }
 
 /// A prompt with an error is not among those of a check, so the first finding is a part of the message.

@@ -30,7 +30,9 @@ use crate::{
         prompt::{self, Live, Numbers, PromptDifference},
         proposal::{self, NewProposal},
         revision::{self, NewRevision},
+        upload,
     },
+    upload::within,
 };
 
 /// The number of checks without the lock before one is made with it.
@@ -178,7 +180,7 @@ impl Store {
                 None => turn.lock().await,
             };
             let mut transaction = self.database().begin(Mode::Write).await?;
-            let result = store_unless_moved(&mut transaction, draft, &basis, &checked).await;
+            let result = self.store_unless_moved(&mut transaction, draft, &basis, &checked).await;
             let stored = transaction.finish(result).await.inspect_err(|_| self.snapshots().forget())?;
             if let Some((channel, published, digest)) = stored {
                 if let Some(revision) = published.proposal.revision {
@@ -214,7 +216,7 @@ impl Store {
         }
         .await;
         let (draft, basis) = transaction.finish(result).await?;
-        let report = run_check(&basis.tree, false, checker).await?;
+        let report = run_check(&basis.tree, checker).await?;
         let evaluated = checked(&basis, report, Vec::new()).evaluated(&basis.snapshot.live);
         let mut transaction = self.database().begin(Mode::Write).await?;
         let result = async {
@@ -238,7 +240,66 @@ impl Store {
         let channel = channel::lock(transaction, &draft.channel).await?;
         let basis = self.basis(transaction, draft, Some(channel.clone())).await?;
         let checked = check(&basis, checker).await?;
-        Ok(store(transaction, &channel, draft, &basis, &checked).await?.0)
+        Ok(self.store(transaction, &channel, draft, &basis, &checked).await?.0)
+    }
+
+    /// Stores a checked draft, unless the channel has moved since the check.
+    async fn store_unless_moved(
+        &self,
+        transaction: &mut Transaction,
+        draft: &Draft,
+        basis: &Basis,
+        checked: &Checked,
+    ) -> Result<Option<(i64, Published, Option<Digest>)>, StoreError> {
+        let channel = channel::lock(transaction, &draft.channel).await?;
+        let has_moved = channel.head(channel::epoch(transaction).await?) != basis.head;
+        // The tests run only if the policy wants them.
+        if has_moved || (channel.policy.tests && checked.report.summary.tests.is_none()) {
+            return Ok(None);
+        }
+        let (published, digest) = self.store(transaction, &channel, draft, basis, checked).await?;
+        Ok(Some((channel.id, published, digest)))
+    }
+
+    /// Stores a checked draft, and publishes it if the policy permits. The channel's row is locked, and has the revision of
+    /// the basis. Returns the digest of the new revision too.
+    async fn store(
+        &self,
+        transaction: &mut Transaction,
+        channel: &Channel,
+        draft: &Draft,
+        basis: &Basis,
+        checked: &Checked,
+    ) -> Result<(Published, Option<Digest>), StoreError> {
+        blob::write(transaction, &draft.contents).await?;
+        let mut proposal = write_proposal(transaction, channel, draft, basis, checked).await?;
+        let act = act(draft);
+        let decision = policy::decide(&channel.policy, &proposal, &act, &checked.report)?;
+        let is_published = decision != Decision::Wait;
+        let digest = match &decision {
+            Decision::Publish { approved_by, emergency } => {
+                let (proposal, emergency) = (&mut proposal, *emergency);
+                Some(write_revision(transaction, channel, proposal, basis, checked, approved_by, emergency).await?)
+            }
+            Decision::Wait => {
+                if self.quota().is_some() && !matches!(draft.target, Target::Existing(_)) {
+                    upload::add(transaction, &draft.author, &draft.contents).await?;
+                    within(transaction, &draft.author, self.quota()).await?;
+                }
+                None
+            }
+        };
+        let numbers = if is_published { Numbers::Assigned } else { shown_numbers(draft, channel.id) };
+        let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, numbers).await?;
+        if let Decision::Publish { approved_by, emergency } = &decision {
+            prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
+            transaction.notify(channel.name.as_str()).await?;
+            announce::published(transaction, &proposal, &prompts, approved_by, *emergency, &checked.report).await?;
+        } else if !matches!(draft.target, Target::Existing(_)) {
+            announce::proposed(transaction, &proposal, &prompts).await?;
+        }
+        let published = Published { proposal, prompts, findings: checked.report.findings.clone(), kept: Vec::new() };
+        Ok((published, digest))
     }
 
     async fn dry_run(&self, draft: &Draft, checker: &Arc<dyn Checker>) -> Result<Published, StoreError> {
@@ -363,12 +424,9 @@ fn proposed(draft: &Draft, changes: &[Replacement], checked: &Checked) -> Propos
 }
 
 async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, StoreError> {
-    let report = run_check(&basis.tree, basis.policy.tests, checker).await?;
     // Nobody calls an empty channel.
-    let effects = match basis.head.revision {
-        0 => Vec::new(),
-        _ => Arc::clone(checker).start_effects(basis.snapshot.tree.clone(), basis.tree.clone()).await?,
-    };
+    let before = (basis.head.revision > 0).then(|| basis.snapshot.tree.clone());
+    let (report, effects) = Arc::clone(checker).start(before, basis.tree.clone(), basis.policy.tests).await?;
     Ok(checked(basis, report, effects))
 }
 
@@ -378,68 +436,13 @@ fn checked(basis: &Basis, report: CheckReport, effects: Vec<Effect>) -> Checked 
     Checked { report, prompts, effects }
 }
 
-pub(crate) async fn run_check(
-    tree: &MemoryTree,
-    run_tests: bool,
-    checker: &Arc<dyn Checker>,
-) -> Result<CheckReport, StoreError> {
-    Arc::clone(checker).start(tree.clone(), run_tests).await
+pub(crate) async fn run_check(tree: &MemoryTree, checker: &Arc<dyn Checker>) -> Result<CheckReport, StoreError> {
+    Ok(Arc::clone(checker).start(None, tree.clone(), false).await?.0)
 }
 
 fn act(draft: &Draft) -> Act<'_> {
     let Draft { may_publish, may_administer, .. } = *draft;
     Act { may_publish, may_administer, emergency: draft.emergency.as_deref() }
-}
-
-/// Stores a checked draft, unless the channel has moved since the check.
-async fn store_unless_moved(
-    transaction: &mut Transaction,
-    draft: &Draft,
-    basis: &Basis,
-    checked: &Checked,
-) -> Result<Option<(i64, Published, Option<Digest>)>, StoreError> {
-    let channel = channel::lock(transaction, &draft.channel).await?;
-    let has_moved = channel.head(channel::epoch(transaction).await?) != basis.head;
-    // The tests run only if the policy wants them.
-    if has_moved || (channel.policy.tests && checked.report.summary.tests.is_none()) {
-        return Ok(None);
-    }
-    let (published, digest) = store(transaction, &channel, draft, basis, checked).await?;
-    Ok(Some((channel.id, published, digest)))
-}
-
-/// Stores a checked draft, and publishes it if the policy permits. The channel's row is locked, and has the revision of
-/// the basis. Returns the digest of the new revision too.
-async fn store(
-    transaction: &mut Transaction,
-    channel: &Channel,
-    draft: &Draft,
-    basis: &Basis,
-    checked: &Checked,
-) -> Result<(Published, Option<Digest>), StoreError> {
-    blob::write(transaction, &draft.contents).await?;
-    let mut proposal = write_proposal(transaction, channel, draft, basis, checked).await?;
-    let act = act(draft);
-    let decision = policy::decide(&channel.policy, &proposal, &act, &checked.report)?;
-    let is_published = decision != Decision::Wait;
-    let digest = match &decision {
-        Decision::Publish { approved_by, emergency } => {
-            let (proposal, emergency) = (&mut proposal, *emergency);
-            Some(write_revision(transaction, channel, proposal, basis, checked, approved_by, emergency).await?)
-        }
-        Decision::Wait => None,
-    };
-    let numbers = if is_published { Numbers::Assigned } else { shown_numbers(draft, channel.id) };
-    let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, numbers).await?;
-    if let Decision::Publish { approved_by, emergency } = &decision {
-        prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
-        transaction.notify(channel.name.as_str()).await?;
-        announce::published(transaction, &proposal, &prompts, approved_by, *emergency, &checked.report).await?;
-    } else if !matches!(draft.target, Target::Existing(_)) {
-        announce::proposed(transaction, &proposal, &prompts).await?;
-    }
-    let published = Published { proposal, prompts, findings: checked.report.findings.clone(), kept: Vec::new() };
-    Ok((published, digest))
 }
 
 /// Writes the proposal of a draft, and returns it with the conditions that it lacks.

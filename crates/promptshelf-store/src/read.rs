@@ -166,6 +166,26 @@ impl Store {
         })
     }
 
+    /// Returns those of some files that a revision has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::files`], and [`StoreError::Corrupt`].
+    pub async fn tree_of(
+        &self,
+        channel: &ChannelName,
+        revision: u64,
+        paths: impl IntoIterator<Item = &str> + Send,
+    ) -> Result<MemoryTree, StoreError> {
+        let paths: Vec<String> = paths.into_iter().map(str::to_owned).collect();
+        reading!(self, |transaction| {
+            let channel = channel::get(transaction, channel).await?;
+            must_exist(&channel, revision)?;
+            let files = entry::some_at(transaction, channel.id, revision, &paths).await?;
+            snapshot::tree(transaction, &files).await
+        })
+    }
+
     /// Returns revisions, the newest first.
     ///
     /// # Errors

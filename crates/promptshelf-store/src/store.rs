@@ -9,7 +9,7 @@ use std::{
 use crate::{
     StoreError,
     address::{ChannelName, StoreUrl},
-    database::{Database, Migrated, NEWEST, migrate, version},
+    database::{Database, Migrated, Mode, NEWEST, migrate, version},
     snapshot::Snapshots,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 /// answer gives [`StoreError::Unreachable`] within about 12 seconds. If the connection breaks during a commit, the error
 /// mentions it, and the operation may have happened: repeating a publish is safe, because the files are compared again.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Arc<Inner>, Option<u64>);
 
 struct Inner {
     url: StoreUrl,
@@ -100,7 +100,32 @@ impl Store {
 
     fn of(url: &StoreUrl, database: Database, migrated_from: Option<u64>) -> Store {
         let (snapshots, turns) = (Snapshots::default(), Mutex::default());
-        Store(Arc::new(Inner { url: url.clone(), database, migrated_from, snapshots, turns }))
+        Store(Arc::new(Inner { url: url.clone(), database, migrated_from, snapshots, turns }), None)
+    }
+
+    /// Bounds what each caller may store through this store without publishing it: the bytes of a day, in uploads and open
+    /// proposals, that no revision has. Without it, nothing is bounded.
+    #[must_use]
+    pub fn with_quota(self, bytes: u64) -> Store {
+        Store(self.0, Some(bytes))
+    }
+
+    /// Bounds the size of an SQLite file, so that a test can fill its disk.
+    #[doc(hidden)]
+    pub async fn limit_pages(&self, pages: u32) -> Result<(), StoreError> {
+        let mut transaction = self.0.database.begin(Mode::Write).await?;
+        let result = transaction.script(format!("PRAGMA max_page_count = {pages}")).await;
+        transaction.finish(result).await
+    }
+
+    pub(crate) fn quota(&self) -> Option<u64> {
+        self.1
+    }
+
+    /// Returns whether the last change failed because the disk of the store is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.database.is_full()
     }
 
     /// Returns the place of the store.

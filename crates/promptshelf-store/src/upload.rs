@@ -1,6 +1,6 @@
 //! Contents that are stored before the proposal that refers to them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     StoreError,
@@ -16,12 +16,13 @@ use crate::{
 };
 
 impl Store {
-    /// Stores contents for later proposals of a caller, and returns the digest of each, in their order. [`Store::gc`]
-    /// removes those that no proposal refers to.
+    /// Stores contents for later proposals of a caller, and returns the digest of each, in their order.
+    /// [`Store::remove_uploads`] and [`Store::gc`] remove those that no proposal refers to.
     ///
     /// # Errors
     ///
-    /// [`StoreError::InvalidInput`] for a content that is too large for a file, and errors of the database.
+    /// [`StoreError::InvalidInput`] for a content that is too large for a file, [`StoreError::Quota`], and errors of the
+    /// database. Nothing is stored then.
     pub async fn add_contents(&self, contents: Vec<Vec<u8>>, caller: &str) -> Result<Vec<Digest>, StoreError> {
         contents.iter().try_for_each(|content| input::content(content))?;
         let digests: Vec<Digest> = contents.iter().map(|content| Digest::of(content)).collect();
@@ -29,12 +30,37 @@ impl Store {
         let mut transaction = self.database().begin(Mode::Write).await?;
         let result = async {
             blob::write(&mut transaction, &contents).await?;
-            let sizes = contents.iter().map(|(digest, bytes)| (*digest, bytes.len() as u64));
-            upload::add(&mut transaction, caller, sizes).await
+            upload::add(&mut transaction, caller, &contents).await?;
+            within(&mut transaction, caller, self.quota()).await
         }
         .await;
         transaction.finish(result).await?;
         Ok(digests)
+    }
+
+    /// Forgets uploads of so long ago, and removes their contents if no revision, proposal or other upload has them. Returns
+    /// the number of contents and their bytes.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn remove_uploads(&self, older_than: Duration) -> Result<(u64, u64), StoreError> {
+        let seconds = older_than.as_secs();
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = upload::has_older(&mut transaction, seconds).await;
+        if !transaction.finish(result).await? {
+            return Ok((0, 0));
+        }
+        // Nobody publishes one of them meanwhile.
+        let mut transaction = self.database().begin(Mode::Exclusive).await?;
+        let result = async {
+            let unused = upload::remove_older(&mut transaction, seconds).await?;
+            let sizes = blob::sizes(&mut transaction, &unused).await?;
+            blob::delete(&mut transaction, &unused).await?;
+            Ok((sizes.len() as u64, sizes.values().sum()))
+        }
+        .await;
+        transaction.finish(result).await
     }
 
     /// Returns the sizes of contents that a caller may refer to by digest: those that the caller has uploaded, and those of the channels
@@ -54,6 +80,13 @@ impl Store {
         let result = sizes(&mut transaction, caller, digests, is_shown).await;
         transaction.finish(result).await
     }
+}
+
+/// Fails if a caller has stored more than a quota.
+pub(crate) async fn within(transaction: &mut Transaction, caller: &str, quota: Option<u64>) -> Result<(), StoreError> {
+    let Some(limit) = quota else { return Ok(()) };
+    let used = upload::unpublished(transaction, caller).await?;
+    if used > limit { Err(StoreError::Quota { limit, used }) } else { Ok(()) }
 }
 
 async fn sizes(

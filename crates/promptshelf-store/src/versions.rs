@@ -4,7 +4,7 @@ use crate::{
     StoreError,
     address::ChannelName,
     database::Mode,
-    model::Head,
+    model::{Head, Served},
     read::head_at,
     store::Store,
     tables::{channel, prompt},
@@ -22,17 +22,19 @@ impl Store {
         channel: &ChannelName,
         prompt: &str,
         version: u64,
-    ) -> Result<Option<Head>, StoreError> {
+    ) -> Result<Option<(Head, Served)>, StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
         let result = async {
             let epoch = channel::epoch(&mut transaction).await?;
             let channel = channel::get(&mut transaction, channel).await?;
-            let last = prompt::last_with(&mut transaction, channel.id, prompt, version).await?;
-            let revision = last.map(|until| until.map_or(channel.revision, |until| until.saturating_sub(1)));
-            match revision.filter(|revision| *revision >= channel.oldest) {
-                Some(revision) => head_at(&mut transaction, &channel, epoch, revision).await.map(Some),
-                None => Ok(None),
+            let Some(served) = prompt::last_with(&mut transaction, channel.id, prompt, version).await? else {
+                return Ok(None);
+            };
+            let revision = served.until.map_or(channel.revision, |until| until.saturating_sub(1));
+            if revision < channel.oldest {
+                return Ok(None);
             }
+            Ok(Some((head_at(&mut transaction, &channel, epoch, revision).await?, served)))
         }
         .await;
         transaction.finish(result).await

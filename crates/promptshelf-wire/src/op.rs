@@ -110,8 +110,11 @@ operation! {
 
 operation! {
     /// Stores contents for the changes of later proposals, which refer to them by digest; those that no proposal refers to
-    /// are removed by the operator's next `store gc`
-    Upload { channel: ChannelName } = POST "/channels/{channel}/uploads", "files", Some("api/upload"), [[Propose]], body UploadBody => Uploaded
+    /// are removed after a day
+    Upload { channel: ChannelName } = POST "/channels/{channel}/uploads", "files", Some("api/upload"), [[Propose]], body UploadBody => Uploaded, [
+        problem(429, "`quota`: the caller has stored too much in a day that is not published"),
+        problem(507, "`store-full`: the disk of the store is full"),
+    ]
 }
 
 operation! {

@@ -14,13 +14,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     sync::oneshot,
     time::sleep,
 };
 
-use super::{Caller, with_token};
+use super::{Caller, check_of, http, with_token};
 use crate::{
     load::{Connection, send},
     message::{Era, Message, ROWS},
@@ -28,7 +29,7 @@ use crate::{
 };
 
 /// Kinds of attack, with the number of connections of each.
-const ALL: [(&str, usize); 10] = [
+const ALL: [(&str, usize); 20] = [
     ("a flood with a token", 16),
     ("a flood without a token", 16),
     ("values of 2 MiB", 4),
@@ -39,6 +40,16 @@ const ALL: [(&str, usize); 10] = [
     ("large responses, not read", 32),
     ("bodies of 4 MiB without the last byte", 32),
     ("20,000 argument names", 4),
+    ("checks of 2,500 patterns", 4),
+    ("renderings with a large pattern", 4),
+    ("proposals with slow tests", 4),
+    ("proposals with 9,000 unknown names", 4),
+    ("proposals of 30,000 digests", 4),
+    ("uploads of 3 MB", 4),
+    ("analyses of a slow template", 4),
+    ("earlier versions", 4),
+    ("event streams, not read", 64),
+    ("webhooks of 1 MiB without a signature", 4),
 ];
 
 /// The number of addresses of the idle crowd.
@@ -178,6 +189,11 @@ fn sent(kind: usize, port: u16, token: &str) -> Vec<u8> {
     let get = |prompt: &'static str, arguments: &str| {
         with_token(&Message { body: get(prompt, arguments), name: Some(prompt), ..message() }.http(port))
     };
+    let post = |path: &str, body: String| http(port, "POST", path, token, &body);
+    let propose = |changes: &Value| {
+        let body = json!({ "base": 1, "message": "x", "dryRun": true, "changes": changes });
+        post("/api/v1/channels/production/proposals", body.to_string())
+    };
     match kind {
         0 => with_token(&plain()),
         1 => plain(),
@@ -192,10 +208,49 @@ fn sent(kind: usize, port: u16, token: &str) -> Vec<u8> {
             request.resize(request.len() + (4 << 20) - 1, b' ');
             request
         }
-        _ => {
+        9 => {
             let names: Vec<String> = (0..20_000).map(|name| format!("\"n{name}\":\"\"")).collect();
             get("one", &format!("{{{}}}", names.join(",")))
         }
+        10 => {
+            let patterns = lines(2_500, |n| format!("  - {{ name: a{n}, pattern: '\\w{{50}}{n}' }}\n"));
+            post("/api/v1/check", check_of("p.md", &prompt(&format!("arguments:\n{patterns}"), "x")))
+        }
+        11 => {
+            let text = prompt("arguments:\n  - { name: a, pattern: \"[ab]*a[ab]{3000}c\" }\n", "{{ a }}");
+            let after: Value = serde_json::from_str(&check_of("p.md", &text)).unwrap_or_default();
+            let (after, values) = (json!({ "changes": after }), json!({ "a": "ab".repeat(50_000) }));
+            let body = json!({ "after": after, "prompt": "p", "arguments": values });
+            post("/api/v1/compare/renderings", body.to_string())
+        }
+        12 => {
+            let tests = "  - { contains: [\"x\"] }\n".repeat(200);
+            let body = "{% for i in range(1000) %}{{ i }}{% endfor %}".repeat(20);
+            propose(&json!([file("p.md", &prompt(&format!("tests:\n{tests}"), &body))]))
+        }
+        13 => {
+            let known = lines(9_000, |n| format!("  - {{ name: argument_{n:05} }}\n"));
+            let unknown = lines(9_000, |n| format!("{{{{ unknown_{n:05} }}}} "));
+            propose(&json!([file("p.md", &prompt(&format!("arguments:\n{known}"), &unknown))]))
+        }
+        14 => {
+            let digest = json!({ "digest": "0".repeat(64) });
+            let change = |n| json!({ "path": format!("f/{n}.txt"), "before": null, "content": digest });
+            propose(&(0..30_000).map(change).collect())
+        }
+        15 => {
+            let text = json!({ "contents": [{ "text": "x".repeat(3_000_000) }] });
+            post("/api/v1/channels/production/uploads", text.to_string())
+        }
+        16 => {
+            let slow = "{% for i in range(1000) %}{% for j in range(1000) %}{{ i }}{% endfor %}{% endfor %}";
+            let unsaved = json!([{ "path": "p.md", "content": { "text": prompt("", slow) } }]);
+            let body = json!({ "path": "p.md", "changes": unsaved, "arguments": {}, "tests": true });
+            post("/api/v1/channels/production/analysis", body.to_string())
+        }
+        17 => http(port, "GET", "/api/public/v2/prompts/one?version=1", token, ""),
+        18 => http(port, "GET", "/api/v1/channels/production/events", token, ""),
+        _ => http(port, "POST", "/api/v1/hooks/forge", "none", &"x".repeat(1 << 20)),
     }
 }
 
@@ -211,7 +266,7 @@ async fn attack(kind: usize, port: u16, address: Ipv4Addr, request: Arc<[u8]>, c
             3 | 4 => drip(connection, &request, &count).await,
             5 => pour(connection, &request, &count).await,
             6 | 8 => wait(connection, &request, &count).await,
-            7 => ignore(connection, &request, &count).await,
+            7 | 18 => ignore(connection, &request, &count).await,
             _ => flood(connection, &request, &count).await,
         };
         if ended.is_err() {
@@ -221,6 +276,18 @@ async fn attack(kind: usize, port: u16, address: Ipv4Addr, request: Arc<[u8]>, c
             sleep(SLOW).await;
         }
     }
+}
+
+fn prompt(front: &str, body: &str) -> String {
+    format!("---\ndescription: Crafted\n{front}---\n{body}\n")
+}
+
+fn file(path: &str, text: &str) -> Value {
+    json!({ "path": path, "before": null, "content": { "text": text } })
+}
+
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect()
 }
 
 fn message() -> Message {

@@ -1,6 +1,7 @@
 //! Arguments without a description, and conditions that are never true.
 
 use promptshelf_core::{Argument, ArgumentType, Body, Code, Diagnostic, Prompt, RawArguments, bind};
+
 const MAX_COMBINATIONS: usize = 1_000;
 
 pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {

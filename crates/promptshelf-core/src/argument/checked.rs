@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Argument {
     declared: Declared,
-    pattern: Option<Box<Pattern>>,
+    pattern: Option<Arc<Pattern>>,
     pub(super) default: Option<Box<Value>>,
     pub(crate) condition: Option<Arc<Condition>>,
     pub(crate) invisible: InvisiblePolicy,
@@ -59,7 +59,7 @@ impl Argument {
         let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
 
         let pattern = definition.constraints().pattern.as_deref().and_then(|pattern| match Pattern::compile(pattern) {
-            Ok(pattern) => Some(Box::new(pattern)),
+            Ok(pattern) => Some(pattern),
             Err((message, help)) => {
                 fault("pattern", Code::InvalidPattern, message, help);
                 None

@@ -4,7 +4,7 @@
 //! chooses one and a caller the other. A lazy automaton takes a step for each byte of the value, and builds each state
 //! once: both are counted here.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use regex_automata::{
     Input,
@@ -16,7 +16,7 @@ use regex_automata::{
     util::syntax,
 };
 
-use crate::interrupt::{spend_pattern, spend_work};
+use crate::interrupt::{compiled_once, spend_work};
 
 /// The largest size of a compiled pattern in bytes. A Unicode class such as `\w` takes 17 KiB.
 const MAX_COMPILED: usize = 1 << 20;
@@ -30,7 +30,7 @@ const BUILT_BYTE: u64 = 64;
 /// The work of one visit of a state when states are visited one after the other.
 const VISIT: u64 = 8;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Pattern {
     dfa: DFA,
 }
@@ -53,28 +53,26 @@ impl fmt::Display for Pattern {
 }
 
 impl Pattern {
-    pub(super) fn compile(text: &str) -> Result<Pattern, PatternFault> {
-        // Without a rest nothing is compiled: that takes time, too.
-        let too_many = || {
-            let message = "the patterns of the library are too large together";
-            (message.to_owned(), Some(SMALLER.to_owned()))
+    /// Compiles a pattern. Equal patterns of one check, and of those that belong together, are compiled once.
+    pub(super) fn compile(text: &str) -> Result<Arc<Pattern>, PatternFault> {
+        let bytes = |made: &Result<Arc<Pattern>, PatternFault>| match made {
+            Ok(pattern) => pattern.nfa().memory_usage(),
+            // Also what does not fit takes the time of compiling it.
+            Err(fault) if *fault == too_large() => MAX_COMPILED,
+            Err(_) => 0,
         };
-        if !spend_pattern(text.len()) {
-            return Err(too_many());
+        match compiled_once(text, || Pattern::new(text).map(Arc::new), bytes) {
+            Some(made) => (*made).clone(),
+            None => Err(("the patterns of the library are too large together".to_owned(), Some(SMALLER.to_owned()))),
         }
+    }
+
+    fn new(text: &str) -> Result<Pattern, PatternFault> {
         let hir = syntax::parse(text).map_err(|error| syntax_fault(&error.to_string()))?;
         let config = thompson::Config::new().nfa_size_limit(Some(MAX_COMPILED)).which_captures(WhichCaptures::None);
-        let nfa = thompson::Compiler::new().configure(config).build_from_hir(&hir);
-        let nfa = match nfa {
-            Err(error) if error.size_limit().is_some() => {
-                spend_pattern(MAX_COMPILED);
-                return Err(too_large());
-            }
-            nfa => nfa.map_err(|error| syntax_fault(&error.to_string()))?,
-        };
-        if !spend_pattern(nfa.memory_usage()) {
-            return Err(too_many());
-        }
+        let nfa = thompson::Compiler::new().configure(config).build_from_hir(&hir).map_err(|error| {
+            if error.size_limit().is_some() { too_large() } else { syntax_fault(&error.to_string()) }
+        })?;
         let config = Config::new().unicode_word_boundary(true).skip_cache_capacity_check(true);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa);
         Ok(Pattern { dfa: dfa.map_err(|error| syntax_fault(&error.to_string()))? })
@@ -192,6 +190,25 @@ mod tests {
         }
         let compile_many = || (0..1_000).filter(|n| Pattern::compile(&format!(r"\w{{40}}{n}")).is_ok()).count();
         assert!((10..100).contains(&Interrupt::new().scope(compile_many)), "all patterns of a check together");
+    }
+
+    // req: S-275
+    #[test]
+    fn equal_patterns_are_compiled_and_counted_once() {
+        let same = |_| Pattern::compile(r"\w{40}").ok();
+        let whole = Interrupt::new();
+        whole.scope(|| {
+            let all: Vec<Arc<Pattern>> = (0..1_000).filter_map(same).collect();
+            assert!(all.len() == 1_000 && all.iter().all(|one| Arc::ptr_eq(one, &all[0])));
+            let compile_many = || (0..1_000).filter(|n| Pattern::compile(&format!(r"\w{{40}}{n}")).is_ok()).count();
+            let (first, second) = (compile_many(), Interrupt::of_part().scope(compile_many));
+            assert_eq!(first + 1, second, "the second part has counters of its own");
+            let of_part = Interrupt::of_part().scope(|| same(0).expect("a pattern"));
+            assert!(Arc::ptr_eq(&of_part, &all[0]), "what another part has compiled is used");
+        });
+        let part = whole.scope(Interrupt::of_part);
+        whole.set();
+        assert!(part.is_set());
     }
 
     /// The work does not depend on the pattern, and a search can be stopped.

@@ -77,12 +77,17 @@ pub struct Api {
     pub(crate) checker: Arc<dyn Checker>,
     /// The evaluations that policies can require; any if they are unknown.
     evaluations: Option<Vec<String>>,
+    unpublished_bytes: u64,
     referred: Arc<content::Referred>,
     opened: Arc<opened::OpenedTrees>,
     edited: Arc<analyzers::EditedChannels>,
 }
 
 impl Api {
+    /// What a caller may store in a day without publishing it, unless [`unpublished_bytes`](Api::unpublished_bytes) is
+    /// called.
+    pub const UNPUBLISHED_BYTES: u64 = 256 << 20;
+
     /// Creates the API of a store, which may be away for a while. `checker` checks trees before a publish.
     #[must_use]
     pub fn new(store: StoreHandle, checker: Arc<dyn Checker>) -> Api {
@@ -90,6 +95,7 @@ impl Api {
             store,
             checker,
             evaluations: None,
+            unpublished_bytes: Api::UNPUBLISHED_BYTES,
             referred: Arc::default(),
             opened: Arc::default(),
             edited: Arc::default(),
@@ -100,6 +106,13 @@ impl Api {
     #[must_use]
     pub fn evaluations(mut self, names: impl IntoIterator<Item = String>) -> Api {
         self.evaluations = Some(names.into_iter().collect());
+        self
+    }
+
+    /// Sets the bytes that a caller may store in a day, in uploads and open proposals, without publishing them.
+    #[must_use]
+    pub fn unpublished_bytes(mut self, bytes: u64) -> Api {
+        self.unpublished_bytes = bytes;
         self
     }
 }
@@ -127,7 +140,7 @@ impl Part for ApiState {
 impl Context<ApiState> {
     /// Returns the store, and connects if it was away.
     async fn store(&self) -> Result<Store, Problem> {
-        Ok(self.state.api.store.get().await?)
+        Ok(self.state.api.store.get().await?.with_quota(self.state.api.unpublished_bytes))
     }
 
     fn checker(&self) -> Arc<dyn Checker> {

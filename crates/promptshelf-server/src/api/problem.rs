@@ -184,6 +184,10 @@ impl From<StoreError> for Problem {
                 problem.0.extra.retry_after = Some(5);
                 problem
             }
+            // Not 507: that is for an operator, and this is for the caller.
+            StoreError::Quota { .. } => {
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, "quota", "Too much is not published", detail)
+            }
             StoreError::Full { .. } => failed(
                 StatusCode::INSUFFICIENT_STORAGE,
                 "store-full",

@@ -12,7 +12,7 @@ use promptshelf_service::{
     pool::{self, Amount},
 };
 use promptshelf_source::{MemoryTree, Snapshot, Source as _, SourceError, TreeSource};
-use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, StoreError};
+use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, StoreError, check_now};
 
 use super::{effects::effects, prompt_files::prompt_files};
 use crate::test_target::ServiceTarget;
@@ -53,21 +53,26 @@ impl LibraryChecker {
         self
     }
 
-    fn definitions(&self, tree: &MemoryTree) -> Result<Definitions, SourceError> {
-        let source = TreeSource::lenient(tree.clone());
-        source.grant_roots(self.granted_roots.iter().cloned());
-        Ok(source.read(None)?.map_or_else(Definitions::default, Snapshot::into_definitions))
+    /// Reads and checks a tree. It has bounds of its own: what a tree may cost does not depend on the one before it.
+    fn open(&self, tree: &MemoryTree) -> Result<Opened, SourceError> {
+        Interrupt::of_part().scope(|| {
+            let source = TreeSource::lenient(tree.clone());
+            source.grant_roots(self.granted_roots.iter().cloned());
+            let definitions = source.read(None)?.map_or_else(Definitions::default, Snapshot::into_definitions);
+            let has_invalid_manifest = definitions.diagnostics.iter().any(is_of_manifest);
+            Ok(Opened { checked: check(definitions, None), has_invalid_manifest })
+        })
     }
 }
 
-impl Checker for LibraryChecker {
-    fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
-        let definitions = match self.definitions(tree) {
-            Ok(definitions) => definitions,
-            Err(error) => return unreadable(&error),
-        };
-        let has_invalid_manifest = definitions.diagnostics.iter().any(is_of_manifest);
-        let Checked { catalog, diagnostics } = check(definitions, None);
+struct Opened {
+    checked: Checked,
+    has_invalid_manifest: bool,
+}
+
+impl Opened {
+    fn report(self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
+        let Opened { checked: Checked { catalog, diagnostics }, has_invalid_manifest } = self;
         let mut found = findings(&catalog, &diagnostics);
         if has_invalid_manifest {
             // The resource may be declared in the part of the manifest that is invalid.
@@ -78,8 +83,9 @@ impl Checker for LibraryChecker {
         let prompts = prompt_files(&catalog, tree);
         let count = |severity| found.iter().filter(|finding| finding.severity == severity).count() as u64;
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-        let first_warning = usize::try_from(errors).unwrap_or(usize::MAX);
-        let mut sentences: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let first_warning = usize::try_from(errors).unwrap_or(usize::MAX).min(MAX_FINDINGS);
+        // A sentence needs the line of its finding, which takes time in proportion to the file.
+        let mut sentences: Vec<String> = found.iter().take(MAX_FINDINGS).map(ToString::to_string).collect();
         let tests = run_tests.then(|| {
             let outcomes = outcomes(catalog, tree);
             let failed: Vec<String> = outcomes.iter().filter(|outcome| !outcome.is_passed()).map(failure).collect();
@@ -91,14 +97,31 @@ impl Checker for LibraryChecker {
         let is_unloadable = has_invalid_manifest && TreeSource::new(tree.clone()).read(None).is_err();
         CheckReport { summary: CheckSummary { errors, warnings, tests }, findings: sentences, prompts, is_unloadable }
     }
+}
 
-    fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect> {
-        let catalog = |tree| self.definitions(tree).map(|definitions| check(definitions, None).catalog);
-        match (catalog(before), catalog(after)) {
-            (Ok(old), Ok(new)) => effects((before, &old), (after, &new)),
-            // A tree that cannot be read is never served.
-            _ => Vec::new(),
+impl Checker for LibraryChecker {
+    fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
+        match self.open(tree) {
+            Ok(opened) => opened.report(tree, run_tests),
+            Err(error) => unreadable(&error),
         }
+    }
+
+    fn check_replacement(
+        &self,
+        before: &MemoryTree,
+        after: &MemoryTree,
+        run_tests: bool,
+    ) -> (CheckReport, Vec<Effect>) {
+        let opened = match self.open(after) {
+            Ok(opened) => opened,
+            // A tree that cannot be read is never served.
+            Err(error) => return (unreadable(&error), Vec::new()),
+        };
+        let old = self.open(before).ok();
+        let of = |old: Opened| effects((before, &old.checked.catalog), (after, &opened.checked.catalog));
+        let effects = old.map(of).unwrap_or_default();
+        (opened.report(after, run_tests), effects)
     }
 }
 
@@ -108,32 +131,32 @@ pub(crate) struct CallerChecker {
     pub(crate) caller: Caller,
 }
 
-impl CallerChecker {
-    fn in_pool<T: Send + 'static>(self: Arc<Self>, work: impl FnOnce() -> T + Send + 'static) -> Checking<T> {
-        Box::pin(async move {
-            let done = pool::run(&self.caller, Amount::Large, move |_: &Interrupt| work()).await;
-            done.map_err(|error| StoreError::State { reason: format!("the check of the files has failed: {error}") })
-        })
-    }
-}
-
 impl Checker for CallerChecker {
     fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
         self.checker.check(tree, run_tests)
     }
 
-    fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect> {
-        self.checker.effects(before, after)
+    fn check_replacement(
+        &self,
+        before: &MemoryTree,
+        after: &MemoryTree,
+        run_tests: bool,
+    ) -> (CheckReport, Vec<Effect>) {
+        self.checker.check_replacement(before, after, run_tests)
     }
 
-    fn start(self: Arc<Self>, tree: MemoryTree, run_tests: bool) -> Checking<CheckReport> {
-        let checker = Arc::clone(&self.checker);
-        self.in_pool(move || checker.check(&tree, run_tests))
-    }
-
-    fn start_effects(self: Arc<Self>, before: MemoryTree, after: MemoryTree) -> Checking<Vec<Effect>> {
-        let checker = Arc::clone(&self.checker);
-        self.in_pool(move || checker.effects(&before, &after))
+    fn start(
+        self: Arc<Self>,
+        before: Option<MemoryTree>,
+        after: MemoryTree,
+        run_tests: bool,
+    ) -> Checking<(CheckReport, Vec<Effect>)> {
+        Box::pin(async move {
+            let checker = Arc::clone(&self.checker);
+            let work = move |_: &Interrupt| check_now(&*checker, before.as_ref(), &after, run_tests);
+            let done = pool::run(&self.caller, Amount::Large, work).await;
+            done.map_err(|error| StoreError::State { reason: format!("the check of the files has failed: {error}") })
+        })
     }
 }
 

@@ -14,7 +14,7 @@ mod store_handle;
 mod token_follower;
 mod versions;
 
-pub(crate) use self::{checker::CallerChecker, versions::provenance_at};
+pub(crate) use self::{checker::CallerChecker, prompt_files::prompt_files, versions::provenance_of};
 pub use self::{
     checker::LibraryChecker,
     follower::{FollowError, FollowOptions, Follower},

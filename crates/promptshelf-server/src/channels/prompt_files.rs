@@ -10,7 +10,7 @@ use promptshelf_store::{Digest, PromptFile};
 const SKILL: &str = "SKILL.md";
 
 /// Returns all prompts of a catalog with the files of the tree that each is made from.
-pub(super) fn prompt_files(catalog: &Catalog, tree: &MemoryTree) -> Vec<PromptFile> {
+pub(crate) fn prompt_files(catalog: &Catalog, tree: &MemoryTree) -> Vec<PromptFile> {
     let mut digests: HashMap<String, Digest> = HashMap::new();
     let mut digest_of = |path: &str| {
         if let Some(known) = digests.get(path) {

@@ -1,9 +1,13 @@
 //! The connection to a store that may be away.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use promptshelf_store::{Store, StoreError, StoreUrl};
 use tokio::sync::Mutex;
+
+/// The time after which an upload that nothing refers to is removed, and the time between two looks.
+const UPLOADS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+const UPLOADS_LOOKED_AT: Duration = Duration::from_secs(60 * 60);
 
 /// A store that is opened at the first use, and again after [`reset`](StoreHandle::reset). Clones share the store.
 #[derive(Clone)]
@@ -65,6 +69,29 @@ impl StoreHandle {
             tracing::info!("the schema of the store {url} was version {before}, and is version {now} now");
         }
         Ok(store.insert(opened).clone())
+    }
+
+    /// Returns whether the last change of the store failed because its disk is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        // While it is being opened it changes nothing.
+        self.0.store.try_lock().is_ok_and(|store| store.as_ref().is_some_and(Store::is_full))
+    }
+
+    /// Removes contents that callers have uploaded and that nothing refers to, a day later. Never returns.
+    pub async fn remove_uploads(self) {
+        let mut interval = tokio::time::interval(UPLOADS_LOOKED_AT);
+        loop {
+            interval.tick().await;
+            let removed = async { self.get().await?.remove_uploads(UPLOADS_KEPT).await };
+            match removed.await {
+                Ok((0, _)) => {}
+                Ok((number, bytes)) => {
+                    tracing::info!("{number} uploads that nothing refers to, {bytes} bytes, are removed")
+                }
+                Err(error) => tracing::warn!("old uploads are not removed: {error}"),
+            }
+        }
     }
 
     /// Drops the store, so that the next call of [`get`](StoreHandle::get) connects anew: a connection that was cut

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use promptshelf_core::{PromptProvenance, Provenance};
-use promptshelf_store::{ChannelName, Digest, Head, HistoryQuery, Store, StoreError};
+use promptshelf_store::{ChannelName, Digest, Head, HistoryQuery, Served, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 const PAGE: usize = 1_000;
@@ -29,7 +29,15 @@ pub(super) async fn read(
     if head.revision == 0 {
         return Ok(Vec::new());
     }
-    let served = store.served(channel, head.revision).await?;
+    approved(store, channel, store.served(channel, head.revision).await?, known).await
+}
+
+async fn approved(
+    store: &Store,
+    channel: &ChannelName,
+    served: Vec<Served>,
+    known: &[PromptVersion],
+) -> Result<Vec<PromptVersion>, StoreError> {
     let mut approvers: HashMap<u64, Vec<String>> =
         known.iter().map(|version| (version.since, version.approved_by.clone())).collect();
     let mut missing: BTreeSet<u64> =
@@ -47,7 +55,7 @@ pub(super) async fn read(
         }
         missing.retain(|number| *number < oldest);
     }
-    let version = |served: promptshelf_store::Served| PromptVersion {
+    let version = |served: Served| PromptVersion {
         approved_by: approvers.get(&served.since).cloned().unwrap_or_default(),
         name: served.name,
         version: served.version,
@@ -57,8 +65,14 @@ pub(super) async fn read(
     Ok(served.into_iter().map(version).collect())
 }
 
-pub(crate) async fn provenance_at(store: &Store, channel: &ChannelName, head: &Head) -> Result<Provenance, StoreError> {
-    Ok(provenance(channel, head, &read(store, channel, head, &[]).await?))
+/// Returns the provenance of one prompt of a revision.
+pub(crate) async fn provenance_of(
+    store: &Store,
+    channel: &ChannelName,
+    head: &Head,
+    served: Served,
+) -> Result<Provenance, StoreError> {
+    Ok(provenance(channel, head, &approved(store, channel, vec![served], &[]).await?))
 }
 
 pub(super) fn provenance(channel: &ChannelName, head: &Head, versions: &[PromptVersion]) -> Provenance {

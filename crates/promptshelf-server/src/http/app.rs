@@ -22,7 +22,7 @@ use super::{
     around::around,
     budget::{Budget, Connection, Exchange, RequestBody, ResponseBody, Usage},
     options::Options,
-    routes::{SignInReadiness, readiness, routes},
+    routes::{Needed, readiness, routes},
     site::{Channel, Site},
 };
 use crate::library::Library;
@@ -95,8 +95,8 @@ impl App {
     /// channels, and the reason why callers cannot sign in.
     #[must_use]
     pub fn readiness(&self) -> (StatusCode, String) {
-        let missing = SignInReadiness::of(&self.0.current.load().options).missing();
-        readiness(self.0.site.library.server(), &self.0.site.monitors(), missing)
+        let needed = Needed::of(&self.0.current.load().options);
+        readiness(self.0.site.library.server(), &self.0.site.monitors(), needed.missing(), needed.is_full())
     }
 
     /// Returns the open connections, and the refusals by [`Options::limits`].

@@ -29,8 +29,8 @@ where
     let asks_for_tls = options.strict_transport_security && !is_for_localhost(request.headers());
     // The panic hook logs the message and the location.
     let path = if cfg!(debug_assertions) { request.uri().path().to_owned() } else { String::new() };
-    let answering = AssertUnwindSafe(async { next(request).await }).catch_unwind();
-    let mut response = match timeout(options.request_timeout, watched(&path, answering)).await {
+    let answering = AssertUnwindSafe(watched(&path, async { next(request).await })).catch_unwind();
+    let mut response = match timeout(options.request_timeout, answering).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),

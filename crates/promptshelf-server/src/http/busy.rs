@@ -1,22 +1,13 @@
-//! A watchdog for tests: the processor time of single polls.
+//! A watchdog in all tests: the processor time of single polls.
 //!
 //! A poll occupies a thread of the runtime, which answers nobody else meanwhile. Processor time and not wall time is
-//! measured, so that a busy machine changes nothing. Only builds with debug assertions measure.
+//! measured, so that a busy machine changes nothing. Only builds with debug assertions measure; in these a longer poll
+//! is a panic, and its request is answered with status 500.
 
-use std::{
-    pin::pin,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{pin::pin, time::Duration};
 
-static LONGEST: Mutex<(Duration, String)> = Mutex::new((Duration::ZERO, String::new()));
-
-/// Returns the processor time of the longest poll of a request since the start of the process, and the path of that request.
-#[doc(hidden)]
-#[must_use]
-pub fn longest_poll() -> (Duration, String) {
-    LONGEST.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
+/// 50 ms of an optimized build; code without optimizations is about twenty times slower.
+const MAX_POLL: Duration = Duration::from_millis(50 * 20);
 
 pub(super) async fn watched<F: Future>(path: &str, request: F) -> F::Output {
     if !cfg!(debug_assertions) {
@@ -27,10 +18,10 @@ pub(super) async fn watched<F: Future>(path: &str, request: F) -> F::Output {
         let before = processor_time();
         let polled = request.as_mut().poll(context);
         let took = processor_time().saturating_sub(before);
-        let mut longest = LONGEST.lock().unwrap_or_else(PoisonError::into_inner);
-        if took > longest.0 {
-            *longest = (took, path.to_owned());
-        }
+        assert!(
+            took <= MAX_POLL,
+            "one poll of {path} took {took:?} of processor time: such work belongs into the pool"
+        );
         polled
     })
     .await
@@ -45,4 +36,20 @@ fn processor_time() -> Duration {
 #[cfg(not(unix))]
 fn processor_time() -> Duration {
     Duration::ZERO
+}
+
+#[cfg(all(test, unix, debug_assertions))]
+mod tests {
+    use super::*;
+
+    // req: S-275
+    #[tokio::test]
+    #[should_panic(expected = "one poll of /slow took 1")]
+    async fn poll_that_keeps_a_thread_busy_is_a_failure() {
+        let work = async {
+            let before = processor_time();
+            while processor_time() - before < MAX_POLL {}
+        };
+        watched("/slow", work).await;
+    }
 }

@@ -38,7 +38,6 @@ pub use self::webhooks::{Webhook, Webhooks};
 pub use self::{
     app::App,
     budget::{ConnectionLimits, Usage, is_out_of_files, raise_open_files},
-    busy::longest_poll,
     connections::serve_routes,
     discovery::Discovery,
     options::Options,

@@ -24,10 +24,11 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let server = library.server().clone();
     // Anyone can read it, so it has the default channel only.
     let monitors: Vec<_> = site.monitors().into_iter().take(1).collect();
-    let sign_in = SignInReadiness::of(options);
+    let needed = Needed::of(options);
     // Details can name internal hosts: they are for the log and the operator's listener.
     let missing =
-        move || sign_in.missing().map(|_| "the keys of the sign-in are missing; the log has the reason".to_owned());
+        move || needed.missing().map(|_| "the keys of the sign-in are missing; the log has the reason".to_owned());
+    let disk = Needed::of(options);
     let authentication = Authentication::new(library.service(), options);
     let mcp = |endpoint| site::message_service(&authentication, site.access(options), endpoint);
     let endpoints = Router::new().route_service("/mcp", mcp(endpoint.clone()));
@@ -51,7 +52,7 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let routes = Router::new()
         .merge(documents)
         .route("/healthz", get(healthy))
-        .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors, missing()))))
+        .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors, missing(), disk.is_full()))))
         .fallback(not_found)
         .merge(endpoints)
         .merge(authentication.around(protected));
@@ -117,23 +118,34 @@ pub async fn healthy() -> &'static str {
     "ok\n"
 }
 
-/// Why the sign-in cannot verify tokens.
+/// What a server needs in order to serve everything: the keys of the sign-in, and room in the store.
 #[derive(Clone)]
-pub(super) struct SignInReadiness {
+pub(super) struct Needed {
     #[cfg(feature = "sign-in")]
     sign_in: Option<super::auth::SignIn>,
+    #[cfg(feature = "channels")]
+    store: Option<crate::channels::StoreHandle>,
 }
 
-impl SignInReadiness {
-    pub(super) fn of(options: &Options) -> SignInReadiness {
-        #[cfg(not(feature = "sign-in"))]
+impl Needed {
+    pub(super) fn of(options: &Options) -> Needed {
         let _ = options;
-        SignInReadiness {
+        Needed {
             #[cfg(feature = "sign-in")]
             sign_in: options.sign_in.clone(),
+            #[cfg(feature = "channels")]
+            store: options.api.as_ref().map(|api| api.store.clone()),
         }
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        #[cfg(feature = "channels")]
+        return self.store.as_ref().is_some_and(crate::channels::StoreHandle::is_full);
+        #[cfg(not(feature = "channels"))]
+        false
+    }
+
+    /// Returns why the sign-in cannot verify tokens.
     pub(super) fn missing(&self) -> Option<String> {
         #[cfg(feature = "sign-in")]
         return self.sign_in.as_ref().and_then(super::auth::SignIn::missing_keys);
@@ -147,8 +159,13 @@ impl SignInReadiness {
 /// `missing`, the reason why callers cannot sign in.
 ///
 /// The state of replicas follows, a line for each. A replica that cannot read its store still serves the last good
-/// revision: the status is 200, and the first line begins with `degraded`.
-pub(super) fn readiness(server: &Server, replicas: &[ReplicaMonitor], missing: Option<String>) -> (StatusCode, String) {
+/// revision, and so does one whose disk is full: the status is 200, and the first line begins with `degraded`.
+pub(super) fn readiness(
+    server: &Server,
+    replicas: &[ReplicaMonitor],
+    missing: Option<String>,
+    is_full: bool,
+) -> (StatusCode, String) {
     let replicas: Vec<_> = replicas.iter().map(ReplicaMonitor::status).collect();
     let degraded_since = replicas.iter().filter_map(|replica| replica.degraded_since).min();
     let problem = match missing {
@@ -159,8 +176,12 @@ pub(super) fn readiness(server: &Server, replicas: &[ReplicaMonitor], missing: O
     let (status, mut body) = match (problem, degraded_since) {
         (Some(problem), _) => (StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")),
         (None, Some(since)) => (StatusCode::OK, format!("degraded since {since}\n")),
+        (None, None) if is_full => (StatusCode::OK, String::new()),
         (None, None) => (StatusCode::OK, "ready\n".to_owned()),
     };
+    if is_full {
+        body.push_str("degraded: the disk of the store is full, and nothing can be published\n");
+    }
     for replica in replicas {
         let (Some(epoch), Some(revision)) = (replica.epoch, replica.revision) else { continue };
         let state = replica.degraded_since.map(|since| format!(", degraded since {since}")).unwrap_or_default();

@@ -1,17 +1,19 @@
 //! One file of the library: read, parsed, and reused by the next read while it is unchanged.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     string::FromUtf8Error,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::SystemTime,
 };
 
-use promptshelf_core::{Code, Diagnostic, LibraryFile, Location, Requirements, ResourceBody, Severity, SourceText};
+use promptshelf_core::{
+    Code, Diagnostic, LibraryFile, Location, MimeType, Requirements, ResourceBody, Severity, SourceText,
+};
 use smol_str::SmolStr;
 
 use super::{
@@ -20,7 +22,7 @@ use super::{
     partial,
 };
 use crate::{
-    file_access::{FileBytes, FileError},
+    file_access::{FileBytes, FileData, FileError},
     file_role::FileRole,
     file_state::{FileState, FileStateHash},
     format::{BrokenDraft, Draft, Format, requirements},
@@ -73,6 +75,29 @@ pub(super) struct ReadContext<'a> {
     pub(super) now: SystemTime,
     pub(super) unsaved: &'a BTreeMap<String, Arc<str>>,
     pub(super) homes: &'a Homes,
+    pub(super) shared: &'a SharedBodies,
+}
+
+/// The bodies of files that share their bytes, for the time of one read: a change may name one content many times.
+#[derive(Debug, Default)]
+pub(super) struct SharedBodies(Mutex<HashMap<BytesKey, ResourceBody>>);
+
+/// The address and length of bytes that the tree holds, and whether they are read as text.
+type BytesKey = (usize, usize, bool);
+
+impl SharedBodies {
+    /// The size from which bodies are shared: for smaller ones the search would cost more than a copy.
+    const MIN: usize = 64 << 10;
+
+    fn body(&self, mime_type: &MimeType, bytes: FileData) -> ResourceBody {
+        let FileData::Shared(shared) = &bytes else { return media_type::body(mime_type, bytes.into_vec()) };
+        if shared.len() < SharedBodies::MIN {
+            return media_type::body(mime_type, bytes.into_vec());
+        }
+        let key = (shared.as_ptr().addr(), shared.len(), media_type::is_text(mime_type));
+        let mut bodies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        bodies.entry(key).or_insert_with(|| media_type::body(mime_type, shared.to_vec())).clone()
+    }
 }
 
 impl ReadContext<'_> {
@@ -87,7 +112,7 @@ impl ReadContext<'_> {
             let state = FileState::unsaved(text.len() as u64);
             let content = match before.filter(|before| before.content.is_unchanged(text.as_bytes(), &state)) {
                 Some(before) => Arc::clone(&before.content),
-                None => Arc::new(FileContent::of(path, &self.homes.path(path), role, text.as_bytes().to_vec(), &state)),
+                None => Arc::new(self.content(path, role, FileData::Read(text.as_bytes().to_vec()), &state)),
             };
             return CachedFile { state: None, is_stable: false, content };
         }
@@ -103,7 +128,7 @@ impl ReadContext<'_> {
             Ok(FileBytes { bytes, state }) => {
                 let content = match before.filter(|before| before.content.is_unchanged(&bytes, &state)) {
                     Some(before) => Arc::clone(&before.content),
-                    None => Arc::new(FileContent::of(path, &self.homes.path(path), role, bytes, &state)),
+                    None => Arc::new(self.content(path, role, bytes, &state)),
                 };
                 CachedFile { state: Some(state.hash64()), is_stable: state.is_stable(self.now), content }
             }
@@ -133,6 +158,13 @@ impl ReadContext<'_> {
 }
 
 impl ReadContext<'_> {
+    fn content(&self, path: &SmolStr, role: FileRole, bytes: FileData, state: &FileState) -> FileContent {
+        match role {
+            FileRole::Prompt(format) => FileContent::prompt(path, &self.homes.path(path), format, bytes, state),
+            FileRole::Asset => FileContent::file(path, bytes, self.shared, state),
+        }
+    }
+
     /// Reads a file again whose role is known from the last read.
     pub(super) fn reread(&self, path: &SmolStr, before: &CachedFile) -> CachedFile {
         let role = match &before.content.kind {
@@ -195,45 +227,42 @@ impl FileContent {
         FileContent { kind, diagnostics, len: 0, number: hasher.finish() }
     }
 
-    fn of(path: &SmolStr, place: &str, role: FileRole, bytes: Vec<u8>, state: &FileState) -> FileContent {
+    fn prompt(path: &SmolStr, place: &str, format: &'static Format, bytes: FileData, state: &FileState) -> FileContent {
         let len = state.len();
-        match role {
-            FileRole::Prompt(format) => match String::from_utf8(bytes) {
-                // All such files have one number: a change of them changes nothing here.
-                Ok(text) if Mark::find(&text).is_some() => {
-                    FileContent { kind: ContentKind::Generated, diagnostics: Vec::new(), len, number: 0 }
+        match String::from_utf8(bytes.into_vec()) {
+            // All such files have one number: a change of them changes nothing here.
+            Ok(text) if Mark::find(&text).is_some() => {
+                FileContent { kind: ContentKind::Generated, diagnostics: Vec::new(), len, number: 0 }
+            }
+            Ok(text) => {
+                let source = SourceText::new(path.clone(), text);
+                let parsed = format.read_at(place, &source);
+                let draft = parsed.draft.map(|mut draft| {
+                    let definition = draft.edit();
+                    definition.origin.modified = state.modified();
+                    definition.arguments.shrink_to_fit();
+                    draft
+                });
+                FileContent {
+                    kind: ContentKind::Prompt { source, draft, broken: parsed.broken.map(Box::new) },
+                    diagnostics: parsed.diagnostics,
+                    len,
+                    number: next_number(),
                 }
-                Ok(text) => {
-                    let source = SourceText::new(path.clone(), text);
-                    let parsed = format.read_at(place, &source);
-                    let draft = parsed.draft.map(|mut draft| {
-                        let definition = draft.edit();
-                        definition.origin.modified = state.modified();
-                        definition.arguments.shrink_to_fit();
-                        draft
-                    });
-                    FileContent {
-                        kind: ContentKind::Prompt { source, draft, broken: parsed.broken.map(Box::new) },
-                        diagnostics: parsed.diagnostics,
-                        len,
-                        number: next_number(),
-                    }
-                }
-                Err(error) => {
-                    let (source, diagnostic) = not_utf8(path, &error);
-                    let requirements = match Format::is_native(place) {
-                        true => requirements(&source),
-                        false => Requirements::Known(None),
-                    };
-                    let kind = ContentKind::UnreadablePrompt(Box::new(requirements));
-                    FileContent { kind, diagnostics: vec![diagnostic], len, number: next_number() }
-                }
-            },
-            FileRole::Asset => FileContent::file(path, bytes, state),
+            }
+            Err(error) => {
+                let (source, diagnostic) = not_utf8(path, &error);
+                let requirements = match Format::is_native(place) {
+                    true => requirements(&source),
+                    false => Requirements::Known(None),
+                };
+                let kind = ContentKind::UnreadablePrompt(Box::new(requirements));
+                FileContent { kind, diagnostics: vec![diagnostic], len, number: next_number() }
+            }
         }
     }
 
-    fn file(path: &SmolStr, bytes: Vec<u8>, state: &FileState) -> FileContent {
+    fn file(path: &SmolStr, bytes: FileData, shared: &SharedBodies, state: &FileState) -> FileContent {
         let len = state.len();
         let mut mime_type = media_type::of(path, &bytes);
         let mut diagnostics = Vec::new();
@@ -247,7 +276,7 @@ impl FileContent {
             diagnostics.push(at(path, code, false, message).help("rename the file, or save it in the other format"));
             mime_type = found;
         }
-        let body = media_type::body(&mime_type, bytes);
+        let body = shared.body(&mime_type, bytes);
         let mut partial = None;
         match &body {
             ResourceBody::Text(text) => {

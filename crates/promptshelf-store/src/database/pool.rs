@@ -1,6 +1,15 @@
 //! Pools of connections.
 
-use std::{fs::OpenOptions, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::OpenOptions,
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use sqlx::{
     ConnectOptions, Connection as _, PgPool, SqlitePool,
@@ -43,7 +52,7 @@ pub(crate) enum Mode {
 
 #[derive(Clone)]
 pub(crate) enum Database {
-    Postgres(PgPool, Option<Arc<OlderSchema>>),
+    Postgres(PgPool, Option<Arc<OlderSchema>>, DiskState),
     /// SQLite. The writing connection is one of its own, so that writers wait in line instead of competing for the lock.
     Sqlite {
         /// Connections that read.
@@ -53,7 +62,18 @@ pub(crate) enum Database {
         /// The file of both.
         file: Arc<OpenFile>,
         older: Option<Arc<OlderSchema>>,
+        disk: DiskState,
     },
+}
+
+/// Whether the last change failed because the disk of the store is full.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DiskState(Arc<AtomicBool>);
+
+impl DiskState {
+    pub(super) fn set_full(&self, is_full: bool) {
+        self.0.store(is_full, Ordering::Relaxed);
+    }
 }
 
 impl Database {
@@ -71,7 +91,8 @@ impl Database {
                 let file = Arc::new(OpenFile::new(path));
                 if let Some(options) = read_only(path) {
                     let pool = || SqlitePoolOptions::new().max_connections(READERS).connect_lazy_with(options.clone());
-                    return Ok(Database::Sqlite { readers: pool(), writer: pool(), file, older: None });
+                    let (readers, writer) = (pool(), pool());
+                    return Ok(Database::Sqlite { readers, writer, file, older: None, disk: DiskState::default() });
                 }
                 let options = SqliteConnectOptions::new()
                     .filename(path)
@@ -85,7 +106,7 @@ impl Database {
                 let pool = || SqlitePoolOptions::new().idle_timeout(None).max_lifetime(None);
                 let writer = pool().max_connections(1).acquire_timeout(WRITER).connect_lazy_with(write);
                 let readers = pool().max_connections(READERS).acquire_timeout(WRITER).connect_lazy_with(options);
-                Ok(Database::Sqlite { readers, writer, file, older: None })
+                Ok(Database::Sqlite { readers, writer, file, older: None, disk: DiskState::default() })
             }
             Place::Postgres(url) => {
                 let options = postgres_options(url)?;
@@ -94,7 +115,7 @@ impl Database {
                 let connection = tokio::time::timeout(limit, PgConnection::connect_with(&options)).await;
                 connection.map_err(|_| timed_out())?.map_err(failure)?.close().await.ok();
                 let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(limit);
-                Ok(Database::Postgres(pool.connect_lazy_with(options), None))
+                Ok(Database::Postgres(pool.connect_lazy_with(options), None, DiskState::default()))
             }
         }
     }
@@ -102,7 +123,7 @@ impl Database {
     /// Closes all connections. SQLite then writes its log into the file.
     pub(crate) async fn close(&self) {
         match self {
-            Database::Postgres(pool, _) => pool.close().await,
+            Database::Postgres(pool, ..) => pool.close().await,
             Database::Sqlite { readers, writer, .. } => {
                 readers.close().await;
                 writer.close().await;
@@ -127,17 +148,29 @@ impl Database {
 
     /// Only reads from now on, from a store whose newest migration is `present`.
     pub(crate) fn read_older(&mut self, present: u64) {
-        let (Database::Postgres(_, older) | Database::Sqlite { older, .. }) = self;
+        let (Database::Postgres(_, older, _) | Database::Sqlite { older, .. }) = self;
         *older = Some(Arc::new(OlderSchema::new(present)));
     }
 
+    /// Returns whether the last change failed because the disk is full.
+    pub(crate) fn is_full(&self) -> bool {
+        let (Database::Postgres(.., disk) | Database::Sqlite { disk, .. }) = self;
+        disk.0.load(Ordering::Relaxed)
+    }
+
     pub(crate) async fn begin(&self, mode: Mode) -> Result<Transaction, StoreError> {
-        let (Database::Postgres(_, older) | Database::Sqlite { older, .. }) = self;
+        let (Database::Postgres(.., disk) | Database::Sqlite { disk, .. }) = self;
+        let transaction = self.begin_in(mode).await?;
+        Ok(if mode == Mode::Read { transaction } else { transaction.on(disk.clone()) })
+    }
+
+    async fn begin_in(&self, mode: Mode) -> Result<Transaction, StoreError> {
+        let (Database::Postgres(_, older, _) | Database::Sqlite { older, .. }) = self;
         if let (Some(older), true) = (older, mode != Mode::Read) {
             return Err(older.refuse_changes());
         }
         match self {
-            Database::Postgres(pool, older) => {
+            Database::Postgres(pool, older, _) => {
                 let connection = Connection::Postgres(pool.acquire().await.map_err(failure)?);
                 match older {
                     Some(older) => older.begin(connection, POSTGRES_READ_OLDER).await,

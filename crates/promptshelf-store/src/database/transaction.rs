@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, Postgres, Sqlite, pool::PoolConnection};
 
 use super::{
     failure::{failure, timed_out},
+    pool::DiskState,
     value::{Row, Value},
 };
 use crate::StoreError;
@@ -26,6 +27,8 @@ pub(crate) struct Transaction {
     is_finished: bool,
     /// Whether nothing that it does is kept.
     is_discarded: bool,
+    /// The disk that it changes.
+    disk: Option<DiskState>,
 }
 
 pub(super) enum Connection {
@@ -55,9 +58,16 @@ macro_rules! fetch {
 impl Transaction {
     /// Begins a transaction with statements that take no parameters.
     pub(super) async fn begin(connection: Connection, statements: &'static str) -> Result<Transaction, StoreError> {
-        let mut transaction = Transaction { connection, is_finished: false, is_discarded: false };
+        let mut transaction = Transaction { connection, is_finished: false, is_discarded: false, disk: None };
         transaction.script(statements).await?;
         Ok(transaction)
+    }
+
+    /// Tells the state of a disk when the transaction ends.
+    pub(super) fn on(self, disk: DiskState) -> Transaction {
+        let mut transaction = self;
+        transaction.disk = Some(disk);
+        transaction
     }
 
     pub(super) fn discarded(self) -> Transaction {
@@ -113,6 +123,17 @@ impl Transaction {
 
     /// Commits if the result is a success, and rolls back otherwise.
     pub(crate) async fn finish<T>(mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        let disk = self.disk.take();
+        let finished = self.end(result).await;
+        match (disk, &finished) {
+            (Some(disk), Ok(_)) => disk.set_full(false),
+            (Some(disk), Err(StoreError::Full { .. })) => disk.set_full(true),
+            _ => {}
+        }
+        finished
+    }
+
+    async fn end<T>(mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         match result {
             Ok(value) if self.is_discarded => {
                 self.script("ROLLBACK").await?;

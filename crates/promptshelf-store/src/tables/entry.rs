@@ -44,6 +44,26 @@ pub(crate) async fn at(transaction: &mut Transaction, channel: i64, revision: u6
     files(&transaction.rows(sql, vec![channel.into(), revision.into()]).await?)
 }
 
+pub(crate) async fn some_at(
+    transaction: &mut Transaction,
+    channel: i64,
+    revision: u64,
+    paths: &[String],
+) -> Result<Files, StoreError> {
+    let mut found = Files::new();
+    for chunk in paths.chunks(500) {
+        let sql = format!(
+            "SELECT path, digest, size FROM ps_entry WHERE channel = $1 AND since <= $2 \
+             AND (until IS NULL OR until > $2) AND path IN {}",
+            list(2, chunk.len())
+        );
+        let mut values: Vec<Value> = vec![channel.into(), revision.into()];
+        values.extend(chunk.iter().map(|path| Value::from(path.as_str())));
+        found.extend(files(&transaction.rows(sql, values).await?)?);
+    }
+    Ok(found)
+}
+
 pub(crate) async fn file(
     transaction: &mut Transaction,
     channel: i64,

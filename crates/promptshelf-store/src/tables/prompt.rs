@@ -159,20 +159,19 @@ pub(crate) async fn served(
 ) -> Result<Vec<Served>, StoreError> {
     let sql = format!("{LIVE} AND l.since <= $2 AND (l.until IS NULL OR l.until > $2)");
     let rows = transaction.rows(sql, vec![channel.into(), revision.into()]).await?;
-    let mut served = rows
-        .iter()
-        .map(|row| {
-            Ok(Served {
-                name: row.text(0)?,
-                version: row.number(1)?,
-                digest: row.digest(2)?,
-                since: row.number(3)?,
-                until: row.optional_number(4)?,
-            })
-        })
-        .collect::<Result<Vec<_>, StoreError>>()?;
+    let mut served = rows.iter().map(served_row).collect::<Result<Vec<_>, StoreError>>()?;
     served.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(served)
+}
+
+fn served_row(row: &Row) -> Result<Served, StoreError> {
+    Ok(Served {
+        name: row.text(0)?,
+        version: row.number(1)?,
+        digest: row.digest(2)?,
+        since: row.number(3)?,
+        until: row.optional_number(4)?,
+    })
 }
 
 /// Returns the newest versions of a page of prompts, by name: version number and the revision that it came with. Only
@@ -281,9 +280,8 @@ pub(crate) async fn last_with(
     channel: i64,
     prompt: &str,
     version: u64,
-) -> Result<Option<Option<u64>>, StoreError> {
-    let sql =
-        "SELECT until FROM ps_live WHERE channel = $1 AND prompt = $2 AND number = $3 ORDER BY since DESC LIMIT 1";
+) -> Result<Option<Served>, StoreError> {
+    let sql = format!("{LIVE} AND l.prompt = $2 AND l.number = $3 ORDER BY l.since DESC LIMIT 1");
     let row = transaction.row(sql, vec![channel.into(), prompt.into(), version.into()]).await?;
-    row.map(|row| row.optional_number(0)).transpose()
+    row.as_ref().map(served_row).transpose()
 }

@@ -1,7 +1,8 @@
 //! The contents that each caller has uploaded.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
+use super::blob::Contents;
 use crate::{
     StoreError,
     database::{Transaction, Value, insert, list},
@@ -10,15 +11,17 @@ use crate::{
 
 const CHUNK: usize = 500;
 
-/// Records uploads of a caller: digest and size.
-pub(crate) async fn add(
-    transaction: &mut Transaction,
-    caller: &str,
-    contents: impl Iterator<Item = (Digest, u64)> + Send,
-) -> Result<(), StoreError> {
+/// The time for which what a caller has stored counts, in microseconds.
+const DAY: u64 = 24 * 60 * 60 * 1_000_000;
+
+/// Records contents that a caller has stored.
+pub(crate) async fn add(transaction: &mut Transaction, caller: &str, contents: &Contents) -> Result<(), StoreError> {
     let now = transaction.row(format!("SELECT {}", transaction.now()), vec![]).await?;
     let now = now.map_or(Ok(0), |row| row.int(0))?;
-    let rows = contents.map(|(digest, size)| vec![caller.into(), digest.into(), size.into(), now.into()]);
+    let row = |(digest, bytes): (&Digest, &Arc<[u8]>)| {
+        vec![caller.into(), (*digest).into(), (bytes.len() as u64).into(), now.into()]
+    };
+    let rows = contents.iter().map(row);
     let tail = "ON CONFLICT (caller, digest) DO UPDATE SET at = excluded.at";
     insert(transaction, "INSERT INTO ps_upload (caller, digest, size, at)", Box::new(rows), tail).await
 }
@@ -56,6 +59,46 @@ pub(crate) async fn known(
         }
     }
     Ok(known)
+}
+
+/// Returns the bytes that a caller has stored in the last day, and that no revision has.
+pub(crate) async fn unpublished(transaction: &mut Transaction, caller: &str) -> Result<u64, StoreError> {
+    let now = transaction.now();
+    let sql = format!(
+        "SELECT CAST(COALESCE(SUM(u.size), 0) AS BIGINT) FROM ps_upload u WHERE u.caller = $1 AND u.at > {now} - $2 \
+         AND NOT EXISTS (SELECT 1 FROM ps_entry e WHERE e.digest = u.digest)"
+    );
+    let row = transaction.row(sql, vec![caller.into(), DAY.into()]).await?;
+    row.map_or(Ok(0), |row| row.number(0))
+}
+
+pub(crate) async fn has_older(transaction: &mut Transaction, seconds: u64) -> Result<bool, StoreError> {
+    let now = transaction.now();
+    let sql = format!("SELECT 1 FROM ps_upload WHERE at <= {now} - $1 LIMIT 1");
+    Ok(transaction.row(sql, vec![seconds.saturating_mul(1_000_000).into()]).await?.is_some())
+}
+
+/// Forgets uploads of so long ago, and returns those of their contents that nothing else has.
+pub(crate) async fn remove_older(transaction: &mut Transaction, seconds: u64) -> Result<Vec<Digest>, StoreError> {
+    let now = transaction.now();
+    let sql = format!("DELETE FROM ps_upload WHERE at <= {now} - $1 RETURNING digest");
+    let rows = transaction.rows(sql, vec![seconds.saturating_mul(1_000_000).into()]).await?;
+    let removed = rows.iter().map(|row| row.digest(0)).collect::<Result<BTreeSet<Digest>, StoreError>>()?;
+    let mut unused: Vec<Digest> = Vec::new();
+    for chunk in removed.into_iter().collect::<Vec<Digest>>().chunks(CHUNK) {
+        let mut used = BTreeSet::new();
+        for column in ["digest FROM ps_entry", "digest FROM ps_upload", "before FROM ps_change", "after FROM ps_change"]
+        {
+            let name = column.split(' ').next().unwrap_or_default();
+            let sql = format!("SELECT DISTINCT {column} WHERE {name} IN {}", list(0, chunk.len()));
+            let values = chunk.iter().map(|digest| (*digest).into()).collect();
+            for row in transaction.rows(sql, values).await? {
+                used.insert(row.digest(0)?);
+            }
+        }
+        unused.extend(chunk.iter().filter(|digest| !used.contains(digest)));
+    }
+    Ok(unused)
 }
 
 pub(crate) async fn prune(transaction: &mut Transaction) -> Result<(), StoreError> {

@@ -9,6 +9,7 @@ pub(crate) mod reviewing;
 pub(crate) mod rollouts;
 pub(crate) mod source_signals;
 pub(crate) mod tokens;
+pub(crate) mod uploading;
 pub(crate) mod usage;
 pub(crate) mod webhooks;
 

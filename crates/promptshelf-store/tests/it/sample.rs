@@ -75,7 +75,12 @@ impl Checker for SampleChecker {
     }
 
     /// A line `closed` that is gone opens a file; a file that is gone breaks calls.
-    fn effects(&self, before: &MemoryTree, after: &MemoryTree) -> Vec<Effect> {
+    fn check_replacement(
+        &self,
+        before: &MemoryTree,
+        after: &MemoryTree,
+        run_tests: bool,
+    ) -> (CheckReport, Vec<Effect>) {
         let closed = |file: &MemoryFile| String::from_utf8_lossy(file.bytes()).lines().any(|line| line == "closed");
         let effect = |impact, code: &str, path: &str| Effect {
             impact,
@@ -87,7 +92,8 @@ impl Checker for SampleChecker {
         let opened = before.iter().filter(|(path, file)| closed(file) && after.get(path).is_some_and(|it| !closed(it)));
         let gone = before.iter().filter(|(path, _)| after.get(path).is_none());
         let opened = opened.map(|(path, _)| effect(EffectImpact::Opening, "access-opened", path));
-        opened.chain(gone.map(|(path, _)| effect(EffectImpact::Breaking, "prompt-gone", path))).collect()
+        let effects = opened.chain(gone.map(|(path, _)| effect(EffectImpact::Breaking, "prompt-gone", path))).collect();
+        (self.check(after, run_tests), effects)
     }
 }
 

@@ -111,3 +111,19 @@ async fn creators_of_a_token_cannot_approve_its_proposals() {
     contract::tokens::creators_of_a_token_cannot_approve_its_proposals(place.store.clone()).await;
     contract::tokens::creators_of_a_token_cannot_approve_its_proposals(on_postgres().await).await;
 }
+
+// req: S-351
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_published_has_a_quota() {
+    let place = sqlite::store().await;
+    contract::uploading::what_is_not_published_has_a_quota(place.store.clone()).await;
+    contract::uploading::what_is_not_published_has_a_quota(on_postgres().await).await;
+}
+
+// req: S-351
+#[tokio::test(flavor = "multi_thread")]
+async fn old_uploads_that_nothing_refers_to_are_removed() {
+    let place = sqlite::store().await;
+    contract::uploading::old_uploads_that_nothing_refers_to_are_removed(place.store.clone()).await;
+    contract::uploading::old_uploads_that_nothing_refers_to_are_removed(on_postgres().await).await;
+}

@@ -29,11 +29,14 @@ use std::{
 
 use promptshelf_core::{AccessRule, Diagnostic};
 use promptshelf_mcp::{StateKey, ToolMode};
-use promptshelf_server::http::{
-    self,
-    auth::SignInOptions,
-    proxy::{IpNet, Proxies},
-    tls::TlsFiles,
+use promptshelf_server::{
+    api::Api,
+    http::{
+        self,
+        auth::SignInOptions,
+        proxy::{IpNet, Proxies},
+        tls::TlsFiles,
+    },
 };
 use promptshelf_service::{AuditFileOptions, Limits, OnLoss};
 
@@ -106,6 +109,8 @@ pub(crate) struct HttpSettings {
     /// The certificate, if the server uses TLS.
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) has_api: bool,
+    /// The bytes that a caller of the API may store in a day without publishing them.
+    pub(crate) unpublished_bytes: u64,
     /// Limits for callers, if they are configured.
     pub(crate) limits: Option<Limits>,
 }
@@ -275,6 +280,7 @@ impl HttpSettings {
             has_store_tokens,
             tls,
             has_api,
+            unpublished_bytes: written.api.unpublished_bytes.map_or(Api::UNPUBLISHED_BYTES, |bytes| bytes.0),
             limits: written.limits.to_limits(),
         })
     }

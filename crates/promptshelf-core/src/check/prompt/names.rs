@@ -1,5 +1,7 @@
 //! Undeclared names in a prompt's texts, and declared but unused arguments.
 
+use std::collections::HashSet;
+
 use super::{Name, Named};
 use crate::{
     check::arguments::name_fault,
@@ -10,9 +12,9 @@ use crate::{
 
 pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec<Diagnostic>) {
     let declared = || definition.arguments.iter().map(|argument| argument.name.as_str());
+    let all: HashSet<&str> = declared().collect();
     let is_known = |used_name: &Name| {
-        declared().any(|known| known == used_name.name)
-            || (used_name.in_partial && used.bound.contains(&used_name.name))
+        all.contains(used_name.name.as_str()) || (used_name.in_partial && used.bound.contains(&used_name.name))
     };
     for variable in used.variables.iter().filter(|variable| !is_known(variable)) {
         let name = &variable.name;
@@ -30,16 +32,18 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
         found.push(Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help));
     }
     for called in &used.called {
-        found.extend(unknown_function(called, declared().any(|known| known == called.name), used));
+        found.extend(unknown_function(called, all.contains(called.name.as_str()), used));
     }
+    let conditions = definition.arguments.iter().filter_map(|argument| argument.when.as_deref());
+    let mut in_use: HashSet<String> = conditions.flat_map(condition_names).collect();
+    in_use.extend(definition.arguments.iter().filter_map(|argument| match &argument.completion {
+        Some(CompletionSource::By { argument: by, .. }) => Some(by.clone()),
+        _ => None,
+    }));
+    in_use.extend(used.variables.iter().chain(&used.called).map(|used| used.name.clone()));
     for (index, argument) in definition.arguments.iter().enumerate() {
-        let steers = definition.arguments.iter().any(|other| {
-            matches!(&other.completion, Some(CompletionSource::By { argument: by, .. }) if *by == argument.name)
-                || other.when.as_deref().is_some_and(|when| condition_names(when).contains(&argument.name))
-        });
-        let is_used = used.variables.iter().chain(&used.called).any(|used| used.name == argument.name);
         // A name that cannot be used is reported as such.
-        if !steers && !is_used && !used.is_unread && name_fault(&argument.name).is_none() {
+        if !in_use.contains(&argument.name) && !used.is_unread && name_fault(&argument.name).is_none() {
             let message = format!("the argument `{}` is declared but never used", argument.name);
             let location = definition.origin.locate(&format!("arguments.{index}.name"));
             found.push(

@@ -152,7 +152,7 @@ impl ProgramState {
         let Some(versions) = &self.inner.versions else {
             return Err(versions::unknown(channel_name, name, version));
         };
-        let library = versions.library(&channel.library, channel_name, name, version).await?;
+        let library = versions.library(caller, &channel.library, channel_name, name, version).await?;
         let unknown = |_| versions::unknown(channel_name, name, version);
         library.service().view(caller).find_earlier(name).map_err(unknown)?;
         Ok(library)

@@ -2,39 +2,47 @@
 
 use std::{collections::VecDeque, fmt, path::PathBuf, sync::Arc};
 
+use promptshelf_core::Interrupt;
+use promptshelf_service::{
+    Caller,
+    pool::{self, Amount, Panicked},
+};
 use promptshelf_source::{MemoryTree, TreeSource};
-use promptshelf_store::{ChannelName, Head, HistoryQuery, Revision};
-use tokio::{sync::Mutex, task::spawn_blocking};
+use promptshelf_store::{ChannelName, Digest, Head, HistoryQuery, Revision};
+use tokio::sync::Mutex;
 
 use super::super::problem::Problem;
 use crate::{
-    channels::{StoreHandle, provenance_at},
-    library::Library,
+    channels::{StoreHandle, prompt_files, provenance_of},
+    library::{Library, OpenError},
 };
 
-const LOADED: usize = 4;
+const LOADED: usize = 16;
+
+const MANIFEST: &str = "promptshelf.toml";
 
 const RECENT: usize = 100;
 
-/// The reader of versions that are not served at present. Clones share the loaded revisions.
+/// The reader of versions that are not served at present. Clones share what is loaded.
 ///
-/// A version is a whole revision of its channel, with the partials and attachments of that time. The access rules of that
-/// time and those of today hold, for the prompt and each of its files.
+/// A version is its prompt with the partials and attachments of that time, and the settings of the library. The access
+/// rules of that time and those of today hold, for the prompt and each of its files.
 #[derive(Clone)]
 pub struct Versions(Arc<Inner>);
 
 struct Inner {
     store: StoreHandle,
     granted_roots: Vec<PathBuf>,
-    /// The newest use first. The lock is kept while a revision is loaded, so that there is one load at a time.
+    /// The newest use first.
     loaded: Mutex<VecDeque<(Key, Library)>>,
 }
 
-/// The identity of a loaded revision. The serial number of the present catalog changes with every change of the rules.
-#[derive(Debug, PartialEq, Eq)]
+/// The identity of a loaded version. The serial number of the present catalog changes with every change of the rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Key {
     channel: String,
     head: Head,
+    prompt: String,
     serial: u64,
 }
 
@@ -54,6 +62,7 @@ impl Versions {
     /// Returns a library with a version of a prompt, as it was last served in a channel.
     pub(super) async fn library(
         &self,
+        caller: &Caller,
         present: &Library,
         channel: &str,
         prompt: &str,
@@ -62,34 +71,58 @@ impl Versions {
         let unknown = || unknown(channel, prompt, version);
         let name: ChannelName = channel.parse()?;
         let store = self.0.store.get().await?;
-        let head = store.last_with_version(&name, prompt, version).await?.ok_or_else(unknown)?;
-        let rules = present.catalog();
-        let key = Key { channel: channel.to_owned(), head, serial: rules.serial() };
-        let mut loaded = self.0.loaded.lock().await;
-        let found = loaded.iter().position(|(known, _)| *known == key);
-        let (key, library) = match found.and_then(|place| loaded.remove(place)) {
-            Some(known) => known,
-            None => {
-                let (_, tree) = store.tree(&name, Some(key.head.revision)).await?;
-                let provenance = provenance_at(&store, &name, &key.head).await?;
-                let source = TreeSource::new(MemoryTree::default());
-                source.grant_roots(self.0.granted_roots.iter().cloned());
-                source.replace_revision(tree, provenance);
-                let builder = Library::builder().source(source).earlier_than(rules).records_of(present);
-                let built = spawn_blocking(move || builder.build()).await;
-                let library = built.map_err(|_| Problem::internal())?.map_err(|error| {
-                    tracing::error!("revision {} of channel {channel} cannot be loaded: {error}", key.head.revision);
-                    Problem::internal()
-                })?;
-                (key, library)
+        let (head, served) = store.last_with_version(&name, prompt, version).await?.ok_or_else(unknown)?;
+        let (rules, digest) = (present.catalog(), served.digest);
+        let key = Key { channel: channel.to_owned(), head, prompt: prompt.to_owned(), serial: rules.serial() };
+        {
+            let mut loaded = self.0.loaded.lock().await;
+            if let Some(place) = loaded.iter().position(|(known, _)| *known == key)
+                && let Some(known) = loaded.remove(place)
+            {
+                loaded.push_front(known.clone());
+                return Ok(known.1);
             }
+        }
+        let provenance = provenance_of(&store, &name, &key.head, served).await?;
+        let load = |tree: MemoryTree, digest: Option<Digest>| {
+            let source = TreeSource::new(MemoryTree::default());
+            source.grant_roots(self.0.granted_roots.iter().cloned());
+            source.replace_revision(tree.clone(), provenance.clone());
+            let builder = Library::builder().source(source).earlier_than(Arc::clone(&rules)).records_of(present);
+            let prompt = prompt.to_owned();
+            pool::run(caller, Amount::Large, move |_: &Interrupt| {
+                let library = builder.build()?;
+                let catalog = library.catalog();
+                let is_found = match digest {
+                    // The digest is that of all files of the prompt: none is missing.
+                    Some(digest) => prompt_files(&catalog, &tree)
+                        .into_iter()
+                        .any(|found| found.name == prompt && found.digest == digest),
+                    None => catalog.find(&prompt).is_some(),
+                };
+                Ok::<_, OpenError>(is_found.then_some(library))
+            })
         };
-        let catalog = library.catalog();
-        let found = catalog.find(prompt).and_then(|prompt| catalog.provenance()?.prompt(prompt));
-        let is_found = found.is_some_and(|found| found.version() == version);
-        loaded.push_front((key, library.clone()));
-        loaded.truncate(LOADED);
-        if is_found { Ok(library) } else { Err(unknown()) }
+        let revision = key.head.revision;
+        let loaded = |loaded: Result<Result<Option<Library>, OpenError>, Panicked>| {
+            loaded.map_err(|_| Problem::internal())?.map_err(|error| {
+                tracing::error!("revision {revision} of channel {channel} cannot be loaded: {error}");
+                Problem::internal()
+            })
+        };
+        // Most versions have files of the same names as the present one.
+        let parts = rules.find(prompt).map(|prompt| rules.parts_of(prompt).0).unwrap_or_default();
+        let few = store.tree_of(&name, revision, parts.iter().map(String::as_str).chain([MANIFEST])).await?;
+        let mut library = loaded(load(few, Some(digest)).await)?;
+        if library.is_none() {
+            let (_, all) = store.tree(&name, Some(revision)).await?;
+            library = loaded(load(all, None).await)?;
+        }
+        let library = library.ok_or_else(unknown)?;
+        let mut all = self.0.loaded.lock().await;
+        all.push_front((key, library.clone()));
+        all.truncate(LOADED);
+        Ok(library)
     }
 
     /// Returns the revisions up to `newest`, the newest first; `None` if the store cannot be read.

@@ -1,9 +1,20 @@
 //! Proposals, reviews, publishing, promotion and rollback.
 
-use axum::http::Method;
-use serde_json::json;
+use std::sync::{Arc, Mutex, mpsc};
 
-use super::{BYE, HELLO, Server, at, changes, digest, policy_of, proposal, refused};
+use axum::http::Method;
+use promptshelf_server::{
+    api::Api,
+    channels::{LibraryChecker, StoreHandle},
+    http::Options,
+};
+use promptshelf_source::MemoryTree;
+use promptshelf_store::{CheckReport, Checker, Effect, Store, StoreUrl};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use super::{BYE, HELLO, Server, at, changes, digest, policy_of, proposal, refused, sign_in};
 
 #[tokio::test]
 async fn proposal_is_reviewed_published_promoted_and_rolled_back() {
@@ -252,4 +263,126 @@ async fn contents_of_a_proposal_are_text_or_base64() {
     assert_eq!((&first["next"], &first["digest"]), (&json!("hello.md"), &proposed["proposal"]["digest"]));
     let last = server.get("reader", &format!("{path}?limit=2&after=hello.md")).await.expect(200).json();
     assert_eq!((&last["files"][0]["path"], &last["next"]), (&json!("x.txt"), &json!(null)));
+}
+
+/// Waits in the check of a tree with `slow.md`, until it is released.
+struct SlowChecker {
+    started: Mutex<Option<oneshot::Sender<()>>>,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl SlowChecker {
+    fn wait(&self, tree: &MemoryTree) {
+        if tree.get("slow.md").is_some() {
+            if let Some(started) = self.started.lock().expect("not poisoned").take() {
+                started.send(()).expect("the test waits");
+            }
+            // An error, too, is a release.
+            self.released.lock().expect("not poisoned").recv().ok();
+        }
+    }
+}
+
+impl Checker for SlowChecker {
+    fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
+        self.wait(tree);
+        LibraryChecker::new().check(tree, run_tests)
+    }
+
+    fn check_replacement(
+        &self,
+        before: &MemoryTree,
+        after: &MemoryTree,
+        run_tests: bool,
+    ) -> (CheckReport, Vec<Effect>) {
+        self.wait(after);
+        LibraryChecker::new().check_replacement(before, after, run_tests)
+    }
+}
+
+/// A proposal whose check took 20 seconds kept everybody else's publish to the channel waiting.
+// req: S-276
+#[tokio::test]
+async fn authors_do_not_wait_for_the_checks_of_others() {
+    let folder = TempDir::new().expect("a folder");
+    let url: StoreUrl = format!("sqlite:{}", folder.path().join("team.db").display()).parse().expect("a URL");
+    Store::create(&url).await.expect("a store");
+    let ((started, is_started), (release, released)) = (oneshot::channel(), mpsc::channel());
+    let checker = Arc::new(SlowChecker { started: Mutex::new(Some(started)), released: Mutex::new(released) });
+    let of = url.clone();
+    let options = move |options: &mut Options| {
+        options.sign_in = Some(sign_in());
+        options.api = Some(Api::new(StoreHandle::new(of.clone()), Arc::clone(&checker) as Arc<dyn Checker>));
+    };
+    let server = Arc::new(Server::on(url, folder, |builder| builder, options).await);
+    server.prepare(&policy_of(0)).await;
+    let slow = {
+        let (server, body) = (Arc::clone(&server), proposal(1, &[("slow.md", None, Some(BYE))]));
+        tokio::spawn(async move { server.post("ada", "/channels/production/proposals", &body).await })
+    };
+    is_started.await.expect("the check has started");
+    let change = [("hello.md", Some(HELLO), Some(BYE))];
+    let check = json!({ "channel": "production", "changes": changes(&change) });
+    server.post("bob", "/check", &check).await.expect(200);
+    server
+        .post("bob", "/channels/production/analysis", &json!({ "path": "hello.md", "changes": [] }))
+        .await
+        .expect(200);
+    let published = server.post("paul", "/channels/production/proposals", &proposal(1, &change)).await.expect(201);
+    assert_eq!(published.json()["proposal"]["state"], "published");
+    assert_eq!(server.revision().await, 2);
+    assert!(!slow.is_finished());
+    drop(release);
+    let slow = slow.await.expect("no panic").expect(201).json();
+    assert_eq!(slow["proposal"]["state"], "open", "ada may not publish: {slow}");
+}
+
+// req: S-351
+#[tokio::test]
+async fn what_is_not_published_has_a_quota() {
+    let change = |options: &mut Options| {
+        options.sign_in = Some(sign_in());
+        options.api = options.api.take().map(|api| api.unpublished_bytes(1_000));
+    };
+    let server = Server::with(|builder| builder, change).await;
+    server.prepare(&policy_of(1)).await;
+    let upload = async |letter: &str| {
+        let body = json!({ "contents": [{ "text": letter.repeat(600) }] });
+        server.post("ada", "/channels/production/uploads", &body).await
+    };
+    upload("a").await.expect(200);
+    let refused_upload = upload("b").await;
+    assert_eq!(refused_upload.problem(), refused(429, "quota"));
+    assert!(refused_upload.text().contains("may have 1000 bytes for each caller, and with these you have 1200"));
+    let large = proposal(1, &[("b.md", None, Some(&"b".repeat(600)))]);
+    assert_eq!(server.post("ada", "/channels/production/proposals", &large).await.problem(), refused(429, "quota"));
+    server.post("bob", "/channels/production/proposals", &large).await.expect(201);
+    upload("a").await.expect(200);
+}
+
+// req: S-351
+#[tokio::test]
+async fn full_disk_is_507_and_readiness_says_so() {
+    let folder = TempDir::new().expect("a folder");
+    let url: StoreUrl = format!("sqlite:{}", folder.path().join("team.db").display()).parse().expect("a URL");
+    Store::create(&url).await.expect("a store");
+    let handle = StoreHandle::new(url.clone());
+    let of = handle.clone();
+    let options = move |options: &mut Options| {
+        options.api = Some(Api::new(of.clone(), Arc::new(LibraryChecker::new())));
+    };
+    let server = Server::on(url, folder, |builder| builder, options).await;
+    server.prepare(&policy_of(0)).await;
+    let store = handle.get().await.expect("a store");
+    let ready = async || server.send(&Method::GET, "/readyz", "", &[], b"").await.expect(200).text().to_owned();
+    let upload = json!({ "contents": [{ "text": "x".repeat(2_000_000) }] });
+    let upload = async || server.post("", "/channels/production/uploads", &upload).await;
+    assert_eq!(ready().await, "ready\n");
+    store.limit_pages(300).await.expect("a limit");
+    assert_eq!(upload().await.problem(), refused(507, "store-full"));
+    assert_eq!(ready().await, "degraded: the disk of the store is full, and nothing can be published\n");
+    assert_eq!(server.get("", "/channels/production/files/hello.md").await.expect(200).text(), HELLO);
+    store.limit_pages(1_000_000).await.expect("a limit");
+    upload().await.expect(200);
+    assert_eq!(ready().await, "ready\n");
 }

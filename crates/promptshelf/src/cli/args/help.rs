@@ -62,6 +62,7 @@ Sign-in (without it, only this machine can connect unless allow-remote is set):
 The API of a store, /api/v1 (on with sign-in, off without):
                                 [api]
   PROMPTSHELF_API               enabled = true
+                                unpublished-bytes = 268435456
 
 Other ways to clients (all off by default):
                                 [tools]

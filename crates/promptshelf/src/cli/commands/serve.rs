@@ -278,7 +278,9 @@ fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
             .help("configure [auth], or turn the API off: it would let everyone publish"));
     }
     let checker = LibraryChecker::new().grant_roots(settings.granted_roots.clone());
-    let api = Api::new(StoreHandle::new(channels.default.store.clone()), Arc::new(checker));
+    let store = StoreHandle::new(channels.default.store.clone());
+    tokio::spawn(store.clone().remove_uploads());
+    let api = Api::new(store, Arc::new(checker)).unpublished_bytes(settings.http.unpublished_bytes);
     Ok(Some(api.evaluations(settings.evaluations.iter().cloned())))
 }
 

@@ -409,6 +409,9 @@ pub(super) struct Api {
     /// Serve `/api/v1` for a store. Default: true with sign-in, false without, where every caller could change the
     /// store.
     pub(super) enabled: Option<bool>,
+    /// The bytes that each caller may store in a day, in uploads and open proposals, without publishing them.
+    #[schemars(extend("default" = promptshelf_server::api::Api::UNPUBLISHED_BYTES))]
+    pub(super) unpublished_bytes: Option<PoolBytes>,
 }
 
 /// The provenance of prompts, if the library is a channel.

@@ -16,8 +16,8 @@ impl Checker for Unchecked {
         CheckReport::default()
     }
 
-    fn effects(&self, _: &MemoryTree, _: &MemoryTree) -> Vec<Effect> {
-        Vec::new()
+    fn check_replacement(&self, _: &MemoryTree, _: &MemoryTree, _: bool) -> (CheckReport, Vec<Effect>) {
+        Default::default()
     }
 }
 

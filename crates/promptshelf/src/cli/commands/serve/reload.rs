@@ -273,7 +273,8 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         self.served.library.service().set_limits(settings.http.effective_limits().as_ref());
         let mut options = settings.http.options.clone();
         let before = self.app.options();
-        (options.api, options.versions, options.folder) = (before.api, before.versions, before.folder);
+        options.api = before.api.map(|api| api.unpublished_bytes(settings.http.unpublished_bytes));
+        (options.versions, options.folder) = (before.versions, before.folder);
         (options.usage, options.sources, options.webhooks) = (before.usage, before.sources, before.webhooks);
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
         options.sign_in = match (before.sign_in, sign_in_options(&settings, self.shared_tokens.as_ref())) {
