@@ -42,7 +42,7 @@ pub(crate) struct Door {
 const DOORS: [Door; 4] = [
     Door { name: "MCP", callers: 40, period: Duration::from_millis(125), request: question },
     Door { name: "programs", callers: 8, period: Duration::from_millis(250), request: |port, token| {
-        Ok(http(port, "GET", "/api/public/v2/prompts/one", token, ""))
+        Ok(http(port, "GET", "/api/v1/prompts/one", token, ""))
     } },
     Door { name: "API", callers: 4, period: Duration::from_millis(500), request: |port, token| {
         Ok(http(port, "POST", "/api/v1/check", token, &check_of("valid.md", "Hello.")))

@@ -248,7 +248,7 @@ fn sent(kind: usize, port: u16, token: &str) -> Vec<u8> {
             let body = json!({ "path": "p.md", "changes": unsaved, "arguments": {}, "tests": true });
             post("/api/v1/channels/production/analysis", body.to_string())
         }
-        17 => http(port, "GET", "/api/public/v2/prompts/one?version=1", token, ""),
+        17 => http(port, "GET", "/api/v1/prompts/one?version=1", token, ""),
         18 => http(port, "GET", "/api/v1/channels/production/events", token, ""),
         _ => http(port, "POST", "/api/v1/hooks/forge", "none", &"x".repeat(1 << 20)),
     }
