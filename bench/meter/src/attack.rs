@@ -41,16 +41,27 @@ pub(crate) struct Door {
 
 const DOORS: [Door; 4] = [
     Door { name: "MCP", callers: 40, period: Duration::from_millis(125), request: question },
-    Door { name: "programs", callers: 8, period: Duration::from_millis(250), request: |port, token| {
-        Ok(http(port, "GET", "/api/v1/prompts/one", token, ""))
-    } },
-    Door { name: "API", callers: 4, period: Duration::from_millis(500), request: |port, token| {
-        Ok(http(port, "POST", "/api/v1/check", token, &check_of("valid.md", "Hello.")))
-    } },
-    Door { name: "editor", callers: 4, period: Duration::from_millis(500), request: |port, token| {
-        let body = json!({ "path": "one.md", "changes": [], "arguments": { "change": "x" } });
-        Ok(http(port, "POST", "/api/v1/channels/production/analysis", token, &body.to_string()))
-    } },
+    Door {
+        name: "programs",
+        callers: 8,
+        period: Duration::from_millis(250),
+        request: |port, token| Ok(http(port, "GET", "/api/v1/prompts/one", token, "")),
+    },
+    Door {
+        name: "API",
+        callers: 4,
+        period: Duration::from_millis(500),
+        request: |port, token| Ok(http(port, "POST", "/api/v1/check", token, &check_of("valid.md", "Hello."))),
+    },
+    Door {
+        name: "editor",
+        callers: 4,
+        period: Duration::from_millis(500),
+        request: |port, token| {
+            let body = json!({ "path": "one.md", "changes": [], "arguments": { "change": "x" } });
+            Ok(http(port, "POST", "/api/v1/channels/production/analysis", token, &body.to_string()))
+        },
+    },
 ];
 
 /// The longest turn without an attack.
@@ -130,7 +141,7 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
     let folder = plan.scratch.join("attacked");
     fs::create_dir_all(&folder)?;
     library::write_asked(&folder)?;
-    fs::write(folder.join("large.md"), "\"quoted\" text\n".repeat(300_000))?;
+    fs::write(folder.join("large.md"), "\"quoted\" text\n".repeat(280_000))?;
     let mut store = String::new();
     let mut caller = |name: &str, address: Ipv4Addr| -> Result<Caller> {
         let (token, line) = new_token(&plan.promptshelf, name)?;
@@ -253,12 +264,7 @@ async fn check(port: u16, valid: &[Valid]) -> Result<()> {
     Ok(())
 }
 
-async fn ask_all(
-    port: u16,
-    valid: &[Valid],
-    time: Duration,
-    all: &mut [(&'static str, Served)],
-) -> Result<()> {
+async fn ask_all(port: u16, valid: &[Valid], time: Duration, all: &mut [(&'static str, Served)]) -> Result<()> {
     let mut asking = JoinSet::new();
     let begin = Instant::now() + Duration::from_millis(100);
     for valid in valid.iter().cloned() {
