@@ -233,6 +233,38 @@ pub fn opened_files<'p>(
     groups.into_iter().map(group).collect()
 }
 
+/// A text that more callers receive than before, in a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenedText {
+    /// The name of the prompt.
+    pub prompt: String,
+    /// The file that it includes, or the prompt that it calls.
+    pub content: String,
+    /// What its callers receive now.
+    pub text: String,
+}
+
+/// Returns the texts of closed files and prompts that a prompt includes or calls now, and did not before, although its
+/// callers may not read them.
+#[must_use]
+pub fn opened_texts(before: &Catalog, after: &Catalog) -> Vec<OpenedText> {
+    let mut found = Vec::new();
+    for (index, prompt) in after.prompts().iter().enumerate() {
+        let own = after.prompt_access(index);
+        let old = before.position(prompt.name().as_str());
+        let known = old.map(|index| before.contained_texts(index)).unwrap_or_default();
+        for (content, rules) in after.contained_texts(index) {
+            if access::opens(&rules, own) && !known.iter().any(|(known, _)| *known == content) {
+                let (to, only) = (access::described(own), access::described(&rules));
+                let text = format!("{to} receive the text of `{content}` now, which is open to {only}");
+                found.push(OpenedText { prompt: prompt.name().to_string(), content, text });
+            }
+        }
+    }
+    found
+}
+
 struct Notes<'a> {
     subject: Subject,
     name: &'a str,

@@ -29,7 +29,9 @@ pub mod schema;
 mod starter;
 pub mod testing;
 
-pub use comparison::{AffectedCalls, Difference, Impact, OpenedFiles, Subject, differences, opened_files};
+pub use comparison::{
+    AffectedCalls, Difference, Impact, OpenedFiles, OpenedText, Subject, differences, opened_files, opened_texts,
+};
 pub use exchange::{
     ActiveKind, ActivePart, ExportFormat, Exported, ImportFormat, Imported, ImportedFile, Loss, active_parts,
     active_parts_of_skill, export, import,

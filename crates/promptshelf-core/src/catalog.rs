@@ -297,6 +297,15 @@ impl Catalog {
         set.map_or(&[], Vec::as_slice)
     }
 
+    /// Returns what the prompt at an index of the list calls and includes, by name or path, with its own access rules: all
+    /// callers of the prompt receive these texts.
+    #[must_use]
+    pub fn contained_texts(&self, index: usize) -> Vec<(String, AccessSet)> {
+        let Some(prompt) = self.prompts.get(index) else { return Vec::new() };
+        let contained = review::contained(&self.access, prompt, (&self.prompts, &self.resources, &self.files));
+        contained.into_iter().map(|(_, name, rules)| (name.to_owned(), rules)).collect()
+    }
+
     /// Returns the requirements for the content of a URI. They are those of all its names: another spelling, or another
     /// name of the same file, never opens access.
     #[must_use]

@@ -47,22 +47,30 @@ fn review_prompt(
     found: &mut Vec<Diagnostic>,
 ) {
     let Some(prompt) = prompts.get(index).filter(|_| table.restricts_contents()) else { return };
-    let uses = prompt.uses();
-    if uses.prompts.is_empty() && uses.partials.is_empty() {
-        return;
-    }
     let own = table.prompt_set(index);
-    for called in uses.prompts.values() {
-        let set = super::position(prompts, called.name().as_str()).map_or(&[][..], |index| table.prompt_set(index));
-        if requires_more(set, own) {
-            found.push(grant(prompt, called.name().as_str(), "calls the prompt"));
+    for (action, name, set) in contained(table, prompt, (prompts, resources, files)) {
+        if requires_more(&set, own) {
+            found.push(grant(prompt, name, action));
         }
     }
-    for partial in &uses.partials {
-        if requires_more(&table.path(&partial.path, resources, files), own) {
-            found.push(grant(prompt, &partial.path, "includes the file"));
-        }
-    }
+}
+
+/// Returns what a prompt calls and includes, with its access rules: all callers of the prompt receive these texts.
+pub(super) fn contained<'p>(
+    table: &AccessTable,
+    prompt: &'p Prompt,
+    (prompts, resources, files): (&[Arc<Prompt>], &Resources, &LibraryFiles),
+) -> Vec<(&'static str, &'p str, AccessSet)> {
+    let uses = prompt.uses();
+    let called = uses.prompts.values().map(|called| {
+        let name = called.name().as_str();
+        let set = super::position(prompts, name).map_or(&[][..], |index| table.prompt_set(index));
+        ("calls the prompt", name, set.to_vec())
+    });
+    let partials = uses.partials.iter();
+    let included =
+        partials.map(|partial| ("includes the file", &*partial.path, table.path(&partial.path, resources, files)));
+    called.chain(included).collect()
 }
 
 fn requires_more(set: &[std::sync::Arc<Access>], than: &[std::sync::Arc<Access>]) -> bool {

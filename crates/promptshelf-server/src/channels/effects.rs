@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use promptshelf_author::{AffectedCalls, Difference, Impact, Subject, differences, opened_files};
+use promptshelf_author::{AffectedCalls, Difference, Impact, Subject, differences, opened_files, opened_texts};
 use promptshelf_core::Catalog;
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{BrokenCalls, Effect, EffectImpact};
@@ -24,6 +24,10 @@ pub(super) fn effects((before, old): (&MemoryTree, &Catalog), (after, new): (&Me
     effects.extend(files.map(|found| {
         let text = format!("{} {}: more callers may read than before", shown(&found.paths), found.text);
         opening_of("file-opened", &found.paths, text)
+    }));
+    effects.extend(opened_texts(old, new).into_iter().map(|found| {
+        let subject = format!("{}:{}", found.prompt, found.content);
+        opening_of("content-opened", &[subject], format!("`{}`: {}", found.prompt, found.text))
     }));
     effects.extend(breaking.iter().map(broken));
     let mut names = HashSet::new();

@@ -146,6 +146,51 @@ async fn rollback_over_a_rule_waits_for_a_confirmation_by_name() {
 
 // req: S-290
 #[tokio::test]
+async fn closed_text_in_an_open_prompt_is_noticed() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let proposals = "/channels/production/proposals";
+    let rule = "[[access]]\nfolders = [\"private\"]\nroles = [\"boss\"]\n";
+    let files = [
+        ("promptshelf.toml", None, Some(rule)),
+        ("private/_wages.md", None, Some("Wages\n")),
+        ("private/pay.md", None, Some("---\ndescription: Pays\n---\n{% include \"private/_wages.md\" %}\n")),
+    ];
+    let first = server.post("admin", proposals, &proposal(1, &files)).await.expect(201).json();
+    assert_eq!(first["proposal"]["effects"], json!([]), "{first}");
+    let closed = "---\ndescription: x\naccess:\n  roles: [boss]\n---\n{% include \"private/_wages.md\" %}\n";
+    let same =
+        server.post("paul", proposals, &proposal(2, &[("same.md", None, Some(closed))])).await.expect(201).json();
+    assert_eq!(same["proposal"]["state"], "published", "the same people read it: {same}");
+    let mut base = 3;
+    for (path, text, name) in [
+        (
+            "open.md",
+            "---\ndescription: x\n---\n{% include \"private/_wages.md\" %}\n",
+            "content-opened:open:private/_wages.md",
+        ),
+        ("call.md", "---\ndescription: x\n---\n{{ prompt(\"private-pay\") }}\n", "content-opened:call:private-pay"),
+    ] {
+        let opening = proposal(base, &[(path, None, Some(text))]);
+        let open = server.post("paul", proposals, &opening).await.expect(201).json();
+        let waiting = &open["proposal"];
+        let named: Vec<&Value> =
+            waiting["effects"].as_array().into_iter().flatten().map(|effect| &effect["name"]).collect();
+        assert!(waiting["state"] == "open" && named.contains(&&json!(name)), "{open}");
+        let review = json!({ "verdict": "approve", "digest": waiting["digest"], "confirmed": named });
+        server.post("rita", &format!("/proposals/{}/reviews", waiting["id"]), &review).await.expect(200);
+        let publish = json!({ "digest": waiting["digest"] });
+        server.post("paul", &format!("/proposals/{}/publish", waiting["id"]), &publish).await.expect(200);
+        // What was confirmed once is not asked about with every later change.
+        let longer = format!("{text}More.\n");
+        let later = proposal(base + 1, &[(path, Some(text), Some(&longer))]);
+        let later = server.post("paul", proposals, &later).await.expect(201).json();
+        assert_eq!(later["proposal"]["state"], "published", "{later}");
+        base += 2;
+    }
+}
+
+// req: S-290
+#[tokio::test]
 async fn every_way_to_open_a_file_is_noticed() {
     let server = Server::prepared(&policy_of(0)).await;
     let proposals = "/channels/production/proposals";

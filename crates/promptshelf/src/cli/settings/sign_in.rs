@@ -74,7 +74,10 @@ pub(super) fn resolve<E: Fn(&str) -> Option<String>>(
             let path = file.resolve(&path);
             let text = read_file(&path, "blocked-subjects")?;
             files.push(path);
-            lines(&text).map(|(_, line)| line.to_owned()).collect()
+            // A name with a remark after it is meant without the remark.
+            let remark = |line: &'_ str| line.find(" #").or_else(|| line.find("\t#"));
+            let names = lines(&text).flat_map(|(_, line)| [Some(line), remark(line).map(|at| &line[..at])]);
+            names.flatten().map(str::to_owned).collect()
         }
     };
     let issuer = issuer_options(&mut written, file, &mut files)?;
@@ -133,10 +136,12 @@ fn issuer_options(
 }
 
 fn read_file(path: &Path, key: &str) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| {
+    let text = fs::read_to_string(path).map_err(|error| {
         let message = format!("{}, which `{key}` in [auth] names, cannot be read: {error}", path.display());
         Failure::new(Exit::Settings, message)
-    })
+    })?;
+    // Editors on Windows begin a text with it.
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// Returns the lines of a file that are neither empty nor comments, with their numbers.
