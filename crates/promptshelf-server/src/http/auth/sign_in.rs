@@ -234,7 +234,12 @@ impl SignIn {
         let (mut identity, revocation) = match (found, &self.0.verifier) {
             (Some(identified), _) => identified?,
             (None, Some(verifier)) if !token.starts_with(PREFIX) => {
-                (verifier.verify(token).await?, verifier.revocation.clone())
+                let identity = verifier.verify(token).await?;
+                if identity.name.starts_with(STORE_CALLER) {
+                    let reason = "The account has a name of those that are kept for tokens of a store";
+                    return Err(TokenError::invalid("reserved-name", reason));
+                }
+                (identity, verifier.revocation.clone())
             }
             (None, _) => {
                 return Err(TokenError::invalid("unknown-token", "The token is unknown, or has been revoked"));
@@ -251,6 +256,9 @@ impl SignIn {
         Denial { challenge, ..Denial::new(status, message) }
     }
 }
+
+/// The beginning of the names of callers with a token of a store. At some issuers people choose their names.
+const STORE_CALLER: &str = "token/";
 
 fn verifier(options: &SignInOptions) -> Option<Arc<Verifier>> {
     let issuer = options.issuer.as_ref()?;

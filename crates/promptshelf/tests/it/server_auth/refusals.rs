@@ -122,4 +122,6 @@ fn blocked_caller_is_refused_within_a_second_open_streams_included() {
     }
     folder.write("blocked", "");
     until(200, "unblocked");
+    // Nobody takes the name of a token of a store.
+    assert_eq!(status(&token("token/ci")), 401);
 }
