@@ -5,38 +5,22 @@
 mod access;
 mod argument;
 mod body;
-mod broken;
-mod deprecation;
-mod file;
-mod grouping;
 mod library;
-mod links;
 mod origin;
-mod policy;
 mod prompt;
 mod remote;
 mod resource;
-mod skill;
-mod step;
-mod test;
 
 pub use access::{Access, AccessRule, AccessSet};
 pub use argument::{
     ArgumentDefinition, ArgumentType, Choice, CompletionFunction, CompletionSource, Constraints, RemoteCompletion,
 };
 pub use body::{AsyncPromptFunction, Body, BodyPiece, PromptFunction, Select, SyncPromptFunction, Words};
-pub use broken::{BrokenFile, Requirements};
-pub use deprecation::Deprecation;
-pub use file::{LIBRARY_SCHEME, LibraryFile};
-pub(crate) use file::{encoded_path, library_uri};
-pub use grouping::Grouping;
-pub use library::{About, Definitions};
-pub use links::Links;
+pub use library::{About, BrokenFile, Budget, Definitions, LIBRARY_SCHEME, LibraryFile, Links, Policy, Requirements};
+pub(crate) use library::{encoded_path, library_uri};
 pub use origin::{Origin, Spans};
-pub use policy::{Budget, Policy};
-pub use prompt::PromptDefinition;
+pub use prompt::{
+    CompletionTest, Decline, Deprecation, Grouping, PromptDefinition, SkillSource, StepDefinition, TestDefinition,
+};
 pub use remote::{RemoteAnswer, RemoteForm, RemoteInput, RemoteOrigin, RemotePrompt, RemoteQuestion, RemoteResources};
 pub use resource::{ReadBody, ReadError, ReadResource, ResourceContent, ResourceDefinition};
-pub use skill::SkillSource;
-pub use step::{Decline, StepDefinition};
-pub use test::{CompletionTest, TestDefinition};

@@ -16,7 +16,8 @@ pub enum RenderError {
     /// The rendering was stopped; see [`Interrupt`](crate::Interrupt).
     #[error("the rendering was interrupted")]
     Interrupted,
-    /// Another server has the prompt, and it cannot answer now. The message is for the caller.
+    /// The prompt cannot be rendered now: another server has it and does not answer, or it took too long. The message is
+    /// for the caller.
     #[error("{0}")]
     Unavailable(String),
     /// An internal failure, which callers must not see. The text is for the log.

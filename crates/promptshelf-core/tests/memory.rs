@@ -47,6 +47,13 @@ const TEMPLATES: &[&str] = &[
     "{% set n_s = namespace(t=[]) %}{% for i in l %}{% set n_s.t = n_s.t + ['- ' ~ x] %}{% endfor %}{{ n_s.t | length }}",
     "{% set n_s = namespace(t=[]) %}{% for i in range(n) %}{% set n_s.t = [[x ~ i, l]] + n_s.t %}{% endfor %}{{ n_s.t | length }}",
     "{% set n_s = namespace(t=x) %}{% for i in range(n) %}{% set n_s.t, b = n_s.t ~ n_s.t, 1 %}{% endfor %}{{ n_s.t | length }}",
+    "{% macro m(y, n) %}{% if n %}{{ m(y ~ y, n - 1) | length }}{% endif %}{% endmacro %}{{ m(x, 40) }}",
+    "{% macro m(y) %}{% for i in range(9) %}{% set z = m(y ~ i) %}{% endfor %}{% endmacro %}{{ m(x) }}",
+    "{% set y = x ~ x %}{% set y = y ~ y %}{% set y = y ~ y %}{% set y = y ~ y %}{% set y = y ~ y %}{% set y = y ~ y %}\
+     {% set y = y ~ y %}{% set y = y ~ y %}{% set y = y ~ y %}{% set y = y ~ y %}{{ y | length }}",
+    "{% set y %}{% for i in range(99999) %}REPEATED{% endfor %}{% endset %}{{ y | length }}",
+    "{% macro m() %}REPEATED{% endmacro %}{% set y %}{% for i in range(99999) %}{{ m() ~ '' }}{% endfor %}{% endset %}{{ y | length }}",
+    "{{ (1,) * n }}{{ [(1,) * n] * n }}{{ 'x' * n * n }}{{ n * 'x' * 2 * n }}",
     "{% for i in j recursive %}{{ loop(i) }}{{ i | length }}{% endfor %}",
 ];
 
@@ -70,7 +77,8 @@ fn rendering_takes_at_most_320_megabytes() {
             ("j", ArgumentType::Json),
             ("n", ArgumentType::Integer),
         ];
-        let prompt = kinds.into_iter().fold(PromptDefinition::template("it", *template), |prompt, (name, kind)| {
+        let template = template.replace("REPEATED", &"text ".repeat(4_000));
+        let prompt = kinds.into_iter().fold(PromptDefinition::template("it", &*template), |prompt, (name, kind)| {
             prompt.argument(ArgumentDefinition::new(name).kind(kind))
         });
         let catalog = check(Definitions::from_iter([prompt]), None).catalog;

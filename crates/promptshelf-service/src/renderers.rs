@@ -3,13 +3,14 @@
 //! Most renderings take a fraction of a millisecond, less than a change of threads and its wake-ups. Those whose template
 //! and values show it are done at once; the others are done in the pool, where they keep no other request waiting.
 
-use std::sync::Arc;
+use std::{panic, sync::Arc, time::Duration};
 
 use promptshelf_core::{
     Argument, Bindings, ContentName, Interrupt, Part, Problem, Prompt, RawArguments, ReadError, RemoteInput,
     RemoteQuestion, RenderError, Resource, ResourceContents, Variables,
     completion::{Completions, Restriction, complete_from},
 };
+use tokio::runtime::Handle;
 
 use crate::{
     caller::Caller,
@@ -17,6 +18,9 @@ use crate::{
     pool::{self, Amount},
     view::View,
 };
+
+/// The longest time of a rendering, prompts in code and of other servers included. Clients wait for 60 seconds.
+const DEADLINE: Duration = Duration::from_secs(50);
 
 /// Validates the arguments of a call.
 ///
@@ -46,18 +50,47 @@ pub(crate) async fn render(
     prompt: &Arc<Prompt>,
     bindings: Bindings,
 ) -> Result<Vec<Part>, RenderError> {
-    if prompt.is_function() {
-        return prompt.render_async(permission.context(), &bindings).await;
-    }
-    if prompt.is_quick(&bindings) {
+    if !prompt.is_function() && prompt.is_quick(&bindings) {
         return prompt.render(permission.context(), &bindings);
     }
     let caller = permission.caller();
     let (permission, prompt) = (Arc::clone(permission), Arc::clone(prompt));
+    if prompt.is_async() {
+        return within(DEADLINE, prompt.render_async(permission.context(), &bindings)).await;
+    }
+    if prompt.is_function() {
+        return within(DEADLINE, blocking(move || prompt.render(permission.context(), &bindings))).await;
+    }
     let rendering =
         move |interrupt: &Interrupt| prompt.render(permission.context().interruptible(interrupt), &bindings);
-    let rendered = pool::run(&caller, Amount::Small, rendering).await;
-    rendered.unwrap_or_else(|error| Err(RenderError::Failed(error.to_string())))
+    let rendered = pool::run(&caller, Amount::Small, rendering);
+    within(DEADLINE, async { rendered.await.unwrap_or_else(|error| Err(RenderError::Failed(error.to_string()))) }).await
+}
+
+/// Runs a function in a thread of its own: nothing can stop it, and it must not keep a place of the pool.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let Ok(runtime) = Handle::try_current() else { return work() };
+    match runtime.spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(reason) => panic::resume_unwind(reason),
+            // The runtime is shutting down.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+/// Waits for a rendering until its deadline.
+async fn within<T>(
+    deadline: Duration,
+    rendering: impl Future<Output = Result<T, RenderError>>,
+) -> Result<T, RenderError> {
+    if Handle::try_current().is_err() {
+        return rendering.await;
+    }
+    let late =
+        || format!("it was not rendered within {} seconds; if that happens again, tell its author", deadline.as_secs());
+    tokio::time::timeout(deadline, rendering).await.unwrap_or_else(|_| Err(RenderError::Unavailable(late())))
 }
 
 /// Renders a prompt of another server, which can ask for input instead.
@@ -67,7 +100,7 @@ pub(crate) async fn render_remote(
     bindings: Bindings,
     input: RemoteInput,
 ) -> Result<Result<Vec<Part>, RemoteQuestion>, RenderError> {
-    prompt.render_remote(permission.context(), &bindings, input).await
+    within(DEADLINE, prompt.render_remote(permission.context(), &bindings, input)).await
 }
 
 pub(crate) async fn read(
@@ -108,4 +141,25 @@ pub(crate) async fn complete(
     }
     let (typed, known) = (typed.to_owned(), known.clone());
     pool::run(&caller, Amount::Small, move |_: &Interrupt| completed(&typed, &known)).await.unwrap_or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn late(result: Result<(), RenderError>) -> bool {
+        matches!(result, Err(RenderError::Unavailable(reason)) if reason.contains("not rendered within"))
+    }
+
+    // req: S-55
+    #[tokio::test]
+    async fn rendering_that_never_ends_is_answered() {
+        let soon = Duration::from_millis(20);
+        assert!(late(within(soon, std::future::pending()).await));
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let blocked = blocking(move || released.recv().map_err(|_| RenderError::Interrupted));
+        assert!(late(within(soon, blocked).await), "a function that blocks its thread");
+        drop(release);
+        assert_eq!(within(soon, async { Ok(7) }).await, Ok(7));
+    }
 }

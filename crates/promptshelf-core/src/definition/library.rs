@@ -1,14 +1,19 @@
-//! The definitions of a library, as one or several sources provide them.
+//! The definitions of a library, as one or several sources provide them: limits, files, links, and files that cannot be
+//! read.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    access::AccessRule, broken::BrokenFile, file::LibraryFile, links::Links, policy::Policy, prompt::PromptDefinition,
-    remote::RemoteResources, resource::ResourceDefinition,
+    access::{Access, AccessRule},
+    prompt::PromptDefinition,
+    remote::RemoteResources,
+    resource::ResourceDefinition,
 };
 use crate::{
-    content::Icon,
+    content::{Blob, Icon, MimeType, ResourceBody, ResourceContents},
     diagnostic::{Diagnostic, SourceText},
+    invisible::InvisiblePolicy,
+    timestamp::Timestamp,
 };
 
 /// All definitions of one source, or of several.
@@ -117,4 +122,246 @@ pub struct About {
     pub icons: Vec<Icon>,
     /// Instructions for the use of the server, written for the model.
     pub instructions: Option<String>,
+}
+
+/// Limits and list options of a library.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Prompts or resources per page. Common clients read one page only, so the default of 1,000 is large enough for
+    /// the whole list of most libraries.
+    pub page_size: usize,
+    /// The time for which clients may reuse a list (`ttlMs` of revision 2026-07-28).
+    pub ttl: Duration,
+    /// The largest number of bytes of one argument value.
+    pub value_bytes: usize,
+    /// The treatment of invisible characters in values of arguments without a policy of their own.
+    pub invisible: InvisiblePolicy,
+    /// The limits of one rendering.
+    pub budget: Budget,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            page_size: 1_000,
+            ttl: Duration::from_secs(60),
+            value_bytes: 1 << 20,
+            invisible: InvisiblePolicy::default(),
+            budget: Budget::default(),
+        }
+    }
+}
+
+/// The limits of one rendering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Steps of the template engine. Each step allows operations to walk or create 64 bytes of intermediate values,
+    /// summed over the whole rendering; the first 16 MiB are always allowed.
+    pub fuel: u64,
+    /// Bytes of rendered text.
+    pub output_bytes: usize,
+    /// Bytes of rendered attachments, before encoding.
+    pub attachment_bytes: usize,
+    /// Rendered messages.
+    pub messages: usize,
+    /// The maximum depth of partials that include each other; at most 40.
+    pub include_depth: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            fuel: 1_000_000,
+            output_bytes: 8 << 20,
+            attachment_bytes: 32 << 20,
+            messages: 1_000,
+            include_depth: 16,
+        }
+    }
+}
+
+/// The URI scheme of files that a library serves without declaring them.
+pub const LIBRARY_SCHEME: &str = "library";
+
+/// Returns the URI of a library file. The namespace is empty for a library without one.
+pub(crate) fn library_uri(namespace: &str, path: &str) -> String {
+    format!("{LIBRARY_SCHEME}://{namespace}/{}", encoded_path(path))
+}
+
+pub(crate) fn encoded_path(path: &str) -> percent_encoding::PercentEncode<'_> {
+    percent_encoding::utf8_percent_encode(path, PATH)
+}
+
+/// The characters that RFC 3986 does not allow unescaped in a path.
+const PATH: &percent_encoding::AsciiSet =
+    &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A file of the library that prompts can attach, link and complete from.
+#[derive(Clone, Debug)]
+pub struct LibraryFile {
+    /// The path inside the library, with `/` between its parts.
+    pub path: String,
+    /// Its MIME type.
+    pub mime_type: MimeType,
+    /// The content.
+    pub body: ResourceBody,
+    /// The time of the last change, if known.
+    pub modified: Option<Timestamp>,
+}
+
+impl LibraryFile {
+    /// Returns the URI under which the library itself names the file, unless it declares another one.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        library_uri("", &self.path)
+    }
+
+    /// Returns the bytes, for an image or audio block.
+    #[must_use]
+    pub fn blob(&self) -> Blob {
+        match &self.body {
+            ResourceBody::Blob(blob) => blob.clone(),
+            ResourceBody::Text(text) => Blob::new(text.as_bytes().to_vec()),
+        }
+    }
+
+    /// Returns the file as the contents of a resource with this URI.
+    #[must_use]
+    pub fn contents(&self, uri: impl Into<Arc<str>>) -> ResourceContents {
+        ResourceContents { uri: uri.into(), mime_type: self.mime_type.clone(), body: self.body.clone() }
+    }
+
+    /// Returns whether clients can read it by its own URI: no part of its path begins with `_`.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        !self.path.split('/').any(|part| part.starts_with('_'))
+    }
+}
+
+/// The symbolic links of a library and its roots, each with the place that it leads to.
+///
+/// A *place* identifies a file, whatever it is called: its path inside the library without symbolic links, or its
+/// absolute path if it is outside of the library. Access rules apply to places.
+///
+/// ```
+/// use promptshelf_core::Links;
+///
+/// let links = Links::from_iter([("public".to_owned(), "closed/pages".to_owned())]);
+/// assert_eq!(links.place("public/a.md"), "closed/pages/a.md");
+/// assert_eq!(links.names("closed/pages/a.md"), ["closed/pages/a.md", "public/a.md"]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Links(BTreeMap<String, String>);
+
+impl FromIterator<(String, String)> for Links {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(links: I) -> Links {
+        Links(links.into_iter().collect())
+    }
+}
+
+impl Extend<(String, String)> for Links {
+    fn extend<I: IntoIterator<Item = (String, String)>>(&mut self, links: I) {
+        self.0.extend(links);
+    }
+}
+
+impl IntoIterator for Links {
+    type Item = (String, String);
+    type IntoIter = std::collections::btree_map::IntoIter<String, String>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Links {
+    /// Returns the place of the file or folder with this path.
+    #[must_use]
+    pub fn place<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        if self.0.is_empty() {
+            return Cow::Borrowed(path);
+        }
+        let ends = [path.len()].into_iter().chain(path.rmatch_indices('/').map(|(end, _)| end));
+        // The longest prefix first: it is the link that the system follows last.
+        let link = ends.into_iter().find_map(|end| Some((self.0.get(&path[..end])?, end)));
+        link.map_or(Cow::Borrowed(path), |(place, end)| Cow::Owned(below(place, &path[end..])))
+    }
+
+    /// Returns all paths of the file at a place, the place itself first.
+    #[must_use]
+    pub fn names(&self, place: &str) -> Vec<String> {
+        let mut names = vec![place.to_owned()];
+        for (link, target) in &self.0 {
+            let rest = match target.as_str() {
+                "" => Some(place),
+                target => place.strip_prefix(target).filter(|rest| rest.is_empty() || rest.starts_with('/')),
+            };
+            names.extend(rest.map(|rest| below(link, rest)));
+        }
+        names
+    }
+}
+
+fn below(folder: &str, rest: &str) -> String {
+    match (folder, rest.trim_start_matches('/')) {
+        (folder, "") => folder.to_owned(),
+        ("", rest) => rest.to_owned(),
+        (folder, rest) => format!("{folder}/{rest}"),
+    }
+}
+
+/// A prompt file that cannot be read completely. Its last valid version stays in service, unless the file may require
+/// more of callers by now.
+#[derive(Clone, Debug)]
+pub struct BrokenFile {
+    /// Its path inside the library.
+    pub path: String,
+    /// The name of the prompt, as far as it is known; empty otherwise.
+    pub name: String,
+    /// The precedence among definitions of this name; see [`Origin::rank`](crate::Origin::rank).
+    pub rank: u8,
+    /// The access requirements of the file.
+    pub requirements: Requirements,
+    /// The source of the file, if there are several; see [`Definitions::of_source`](crate::Definitions::of_source).
+    pub from: usize,
+    /// The readable part of the file. It is checked for more mistakes, and never served.
+    pub draft: Option<Arc<PromptDefinition>>,
+    /// Whether the draft has every argument that its author declared.
+    pub has_all_arguments: bool,
+}
+
+/// The access requirements of a file, as far as they can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Requirements {
+    /// The access rule of the file, if it has one.
+    Known(Option<Access>),
+    /// The requirements cannot be determined.
+    Unknown,
+}
+
+impl BrokenFile {
+    /// Creates a broken file of the only source.
+    pub fn new(path: impl Into<String>, requirements: Requirements) -> BrokenFile {
+        BrokenFile {
+            path: path.into(),
+            name: String::new(),
+            rank: 0,
+            requirements,
+            from: 0,
+            draft: None,
+            has_all_arguments: false,
+        }
+    }
+}
+
+impl Requirements {
+    /// Returns whether a prompt served under `before` may stay in service. If the file removes its rule, the prompt
+    /// stays in service under the old one, so no access is opened.
+    pub(crate) fn leave(&self, before: Option<&Access>) -> bool {
+        match self {
+            Requirements::Known(None) => true,
+            Requirements::Known(demanded) => demanded.as_ref() == before,
+            Requirements::Unknown => false,
+        }
+    }
 }

@@ -6,19 +6,14 @@ use super::{
     access::Access,
     argument::ArgumentDefinition,
     body::{Body, PromptFunction},
-    deprecation::Deprecation,
-    grouping::Grouping,
     origin::Origin,
     remote::RemotePrompt,
-    skill::SkillSource,
-    step::StepDefinition,
-    test::TestDefinition,
 };
 use crate::{
-    content::{Icon, Message, Meta},
+    content::{Icon, Message, Meta, Role},
     diagnostic::SourceText,
     render_error::RenderError,
-    value::Bindings,
+    value::{Bindings, Variables},
 };
 
 /// A prompt as its author wrote it.
@@ -231,4 +226,113 @@ impl PromptDefinition {
         self.arguments.push(argument);
         self
     }
+}
+
+/// The people in charge of a prompt, and the collections that it belongs to. They help people to find prompts, and change
+/// neither access nor messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grouping {
+    /// Names of people or teams.
+    pub owners: Vec<String>,
+    /// Names of collections, across folders.
+    pub collections: Vec<String>,
+}
+
+/// Marks a prompt that should no longer be used. It is served as before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deprecation {
+    /// The reason, or the date of its removal, for people who use the prompt.
+    pub message: Option<String>,
+    /// The name of the prompt to use instead, in the same library.
+    pub replacement: Option<String>,
+}
+
+impl Deprecation {
+    /// Creates a deprecation with a message.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Deprecation {
+        Deprecation { message: Some(message.into()), replacement: None }
+    }
+
+    /// Sets the name of the prompt to use instead.
+    #[must_use]
+    pub fn replaced_by(mut self, name: impl Into<String>) -> Deprecation {
+        self.replacement = Some(name.into());
+        self
+    }
+}
+
+/// One step of a guided prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepDefinition {
+    /// The number that arguments refer to as `step`. Steps are taken in this order.
+    pub number: u32,
+    /// The key of the form in requests and responses.
+    pub key: Option<String>,
+    /// The message above the form.
+    pub message: Option<String>,
+    /// A page to open instead of a form (`https:`).
+    pub url: Option<String>,
+    /// The effect on the prompt if the person declines or cancels.
+    pub decline: Decline,
+}
+
+/// The effect on a prompt if the person does not answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Decline {
+    /// The prompt is cancelled.
+    #[default]
+    Stop,
+    /// The prompt continues with defaults, and without values that have none.
+    Continue,
+}
+
+/// The source of a skill (Agent Skills specification, agentskills.io).
+#[derive(Clone, Debug, PartialEq)]
+pub enum SkillSource {
+    /// The folder of the prompt's file, which is its `SKILL.md`. Holds the front matter as JSON, with all keys; empty if
+    /// the file has none.
+    Folder(Arc<Meta>),
+    /// The text of the prompt, with its arguments described in words.
+    Prompt,
+}
+
+/// One test of a prompt.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TestDefinition {
+    /// The name of the test.
+    pub name: Option<String>,
+    /// The values to fill in, as a caller would send them.
+    pub arguments: Variables,
+    /// Texts that the messages must contain.
+    pub contains: Vec<String>,
+    /// Texts that the messages must not contain.
+    pub not_contains: Vec<String>,
+    /// The complete text of the messages.
+    pub equals: Option<String>,
+    /// The roles of the messages; empty for any.
+    pub roles: Vec<Role>,
+    /// The kinds of the blocks, message by message, as the protocol's `type` member spells them; empty for any.
+    pub kinds: Vec<String>,
+    /// A text that the error for these values must contain.
+    pub error: Option<String>,
+    /// A file next to the prompt with the expected messages.
+    pub golden: Option<String>,
+    /// Suggestions to request instead of messages.
+    pub complete: Option<CompletionTest>,
+}
+
+/// The expected completion of an argument.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CompletionTest {
+    /// The argument.
+    pub argument: String,
+    /// The text typed so far.
+    pub value: String,
+    /// The other arguments that are filled in.
+    pub context: Variables,
+    /// Values that must be suggested.
+    pub contains: Vec<String>,
+    /// Values that must not be suggested.
+    pub not_contains: Vec<String>,
 }

@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{
     checked::{Prompt, within},
-    context::{ContentName, RenderContext},
-    part::Part,
+    render::{ContentName, Part, RenderContext},
 };
 use crate::{
     argument::RawArguments,

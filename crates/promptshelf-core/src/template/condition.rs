@@ -7,7 +7,7 @@ use super::{
     depth::TOO_DEEP,
     environment::{self, fixed_globals, to_jinja},
     meter::{AT_LEAST, MEMBER, Meter},
-    metered::metered_expression,
+    operators::charged_expression,
     syntax,
 };
 use crate::{
@@ -35,7 +35,7 @@ impl Condition {
         let written = written.map_err(|error| syntax::in_expression(text, CompileError::new(&error, text)))?;
         let mut names: Vec<String> = written.undeclared_variables(false).into_iter().collect();
         // The engine refuses parentheses that are nested too deeply.
-        let expression = compile(&metered_expression(text)).map_err(|_| CompileError {
+        let expression = compile(&charged_expression(text)).map_err(|_| CompileError {
             message: TOO_DEEP.to_owned(),
             span: 0..text.len(),
             help: None,

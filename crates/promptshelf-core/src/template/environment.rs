@@ -6,7 +6,7 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value as 
 
 use super::{
     builtins::{self, Misfit},
-    filters, functions, operators, print,
+    filters, functions, operators,
 };
 use crate::value::Value;
 
@@ -26,7 +26,7 @@ fn environment(misfit: Misfit) -> Environment<'static> {
     environment.set_undefined_behavior(UNDEFINED);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_debug(true);
-    environment.set_formatter(print::print);
+    environment.set_formatter(filters::print);
     environment.remove_global("debug");
     for filter in LEFT_OUT {
         environment.remove_filter(filter);

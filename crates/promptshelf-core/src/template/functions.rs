@@ -6,9 +6,8 @@ use minijinja::{
 };
 
 use super::{
-    piece::{Attach, Call, Directive, Link},
-    print::text,
-    sentinels::Sentinels,
+    filters::text,
+    pieces::{Attach, Call, Directive, Link, Sentinels},
 };
 use crate::{
     content::{Annotations, MimeType, Role},

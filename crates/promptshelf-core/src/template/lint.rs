@@ -15,7 +15,7 @@ use super::{
     compile_error::{CompileError, bytes},
     depth,
     environment::fixed_globals,
-    metered, syntax,
+    operators, syntax,
 };
 use crate::diagnostic::Code;
 
@@ -92,7 +92,7 @@ impl Lint {
         let tree = parse(text, "", Default::default()).ok()?;
         let mut walker = Walker { text, scopes: vec![Vec::new()], lint: Lint::default() };
         walker.statement(&tree);
-        walker.lint.syntax.extend(metered::check(&tree, text).err());
+        walker.lint.syntax.extend(operators::check(text).err());
         Some(walker.lint)
     }
 }

@@ -155,7 +155,7 @@ const OPERATIONS: &[&str] = &[
 
 /// Macros and blocks that repeat the template's own text.
 fn preface() -> String {
-    format!("{{% macro made() %}}{}{{% endmacro %}}{{% macro f() %}}{{% endmacro %}}", "x".repeat(5_000))
+    format!("{{% macro made() %}}{}{{% endmacro %}}{{% macro f() %}}{{% endmacro %}}", "x".repeat(500))
 }
 
 fn catalog(expression: &str, budget: Budget) -> promptshelf_core::Catalog {
@@ -274,6 +274,14 @@ fn growing_values_never_exhaust_stack_or_memory() {
         ("ns", "ns == ns.x"),
         ("ns", "ns|string|upper"),
         ("namespace(k=ns.x)", "ns.x"),
+        ("[1, ns.x, 2]", "ns.x"),
+        ("(1, [0, ns.x, 0], 2)", "ns.x ~ ''"),
+        ("dict(a=1, k=ns.x, z=1)", "ns.x"),
+        ("{'a': 1, 'k': ns.x, 'z': 1}|items|list", "ns.x"),
+        ("ns.x|groupby('a')", "ns.x"),
+        ("[1]|batch(2, ns.x)", "ns.x"),
+        ("ns.x + ns.x + [ns.x]", "ns.x|length"),
+        ("(ns.x ~ '') ~ ns.x", "ns.x|length"),
     ] {
         let body = format!(
             "{{% set ns = namespace(x=[1, 2], y=[1]) %}}{{% for i in range(50000) %}}{{% set ns.x = {stored} %}}\
@@ -287,6 +295,23 @@ fn growing_values_never_exhaust_stack_or_memory() {
         // Half a second in a debug build; most of them fail at once.
         assert!(took < Duration::from_secs(10), "{stored}, {used}: {took:?} {result:?}");
     }
+}
+
+/// The rule about texts that steps repeat, and those about operators, leave room for long values.
+#[test]
+fn loop_over_twenty_thousand_lines_renders() {
+    let lines: Vec<String> =
+        (0..20_000).map(|number| format!("line {number} of a log that is one megabyte long")).collect();
+    let text = lines.join("\n");
+    assert!((900_000..1 << 20).contains(&text.len()));
+    let body = "{% for line in t|lines %}{% if 'line 7' in line and line != t %}{{ loop.index }}: {{ line ~ '.' }}\n\
+                {% endif %}{% endfor %}{% for line in t|lines %}- {{ line }}\n{% endfor %}";
+    let prompt = PromptDefinition::template("it", body).description("D").argument(ArgumentDefinition::new("t"));
+    let catalog = check(Definitions::from_iter([prompt]), None).catalog;
+    let prompt = catalog.find("it").expect("it is good");
+    let bindings = prompt.bind(&RawArguments::from_iter([("t", text)]), 1 << 20).expect("a valid value");
+    let rendered = prompt.render(catalog.render_context(), &bindings).expect("it renders");
+    assert_eq!(rendered.len(), 1);
 }
 
 // req: S-55
