@@ -645,7 +645,8 @@ struct Factor {
 
 impl Factor {
     fn of(value: &Value) -> Factor {
-        let length = value.as_str().map_or_else(|| items_size(value), |text| text.len() as u64);
+        // A repeated list is lazy, and walked slowly.
+        let length = value.as_str().map_or_else(|| items_size(value).saturating_mul(2), |text| text.len() as u64);
         Factor { length, count: value.as_usize().unwrap_or(0) as u64 }
     }
 }
