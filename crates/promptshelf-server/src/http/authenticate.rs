@@ -96,7 +96,7 @@ impl Authentication {
         match state.caller(request.headers(), address).await {
             Ok(caller) => {
                 let caller = address.into_iter().fold(caller, Caller::with_address);
-                let caller = state.admit(caller, address, request.extensions().get());
+                let caller = state.admit(caller, request.extensions().get());
                 request.extensions_mut().insert(caller);
             }
             Err(denial) => drop(request.extensions_mut().insert(denial)),
@@ -152,15 +152,14 @@ impl AuthState {
     }
 
     /// Reports an admitted caller to its exchange, which keeps the caller's slot until the response has been sent.
-    fn admit(&self, caller: Caller, address: Option<IpAddr>, exchange: Option<&Arc<Exchange>>) -> Caller {
+    fn admit(&self, caller: Caller, exchange: Option<&Arc<Exchange>>) -> Caller {
         let Some(exchange) = exchange else { return caller };
-        exchange.admit(address);
-        if !self.service.has_limits() {
-            return caller;
+        let slot = self.service.has_limits().then(SlotHolder::default);
+        exchange.admit(slot.clone());
+        match slot {
+            Some(slot) => caller.with_slot_holder(slot),
+            None => caller,
         }
-        let slot = SlotHolder::default();
-        exchange.keep(slot.clone());
-        caller.with_slot_holder(slot)
     }
 
     /// The challenge for a caller without the scopes that a request takes.

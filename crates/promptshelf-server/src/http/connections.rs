@@ -10,13 +10,13 @@ use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::yield_now,
-    time::{Instant, sleep, timeout_at},
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout_at},
 };
 use tokio_util::{
     sync::CancellationToken,
@@ -27,7 +27,6 @@ use tower::Service as _;
 use super::{
     app::App,
     budget::{Place, Progressing},
-    idle::Idle,
 };
 
 /// The bytes after which no more of an incomplete head is read. hyper reads in steps, so that a
@@ -66,7 +65,8 @@ impl Handshake for Plain {
 /// Serves `routes` without TLS and without a graceful shutdown, until the future is dropped. For a
 /// separate listener of an operator, such as one for metrics. A connection over the 64th is closed.
 pub async fn serve_routes(listener: TcpListener, routes: Router, idle_timeout: Duration) {
-    let http = protocol();
+    let mut http = protocol();
+    http.timer(TokioTimer::new()).header_read_timeout(idle_timeout);
     let places = Arc::new(Semaphore::new(MAX_OPERATOR_CONNECTIONS));
     let mut is_failing = false;
     loop {
@@ -74,19 +74,9 @@ pub async fn serve_routes(listener: TcpListener, routes: Router, idle_timeout: D
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let (http, routes) = (http.clone(), routes.clone());
         drop(tokio::spawn(async move {
-            let idle = Idle::new(Instant::now());
-            let service = service_fn(async |request| {
-                idle.begin();
-                let response = routes.clone().call(request).await;
-                idle.end();
-                response
-            });
-            tokio::select! {
-                biased;
-                // Connection errors belong to the peer and are not logged.
-                _ = http.serve_connection(TokioIo::new(stream), service) => {}
-                () = idle.expired(idle_timeout) => {}
-            }
+            let service = service_fn(async |request| routes.clone().call(request).await);
+            // Connection errors belong to the peer and are not logged.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
             drop(place);
         }));
     }
@@ -147,13 +137,22 @@ struct Acceptor<H> {
 impl<H: Handshake> Acceptor<H> {
     async fn run(self) {
         let Acceptor { app, listener, handshake, connections, http, idle_timeout, ending } = self;
+        let budget = app.budget().clone();
+        let _idle = AbortOnDropHandle::new(tokio::spawn(async move {
+            let mut turns = interval((idle_timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1)));
+            turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                turns.tick().await;
+                budget.close_idle(idle_timeout);
+            }
+        }));
         let mut is_failing = false;
         for number in 1_usize.. {
             if number.is_multiple_of(ACCEPT_TURN) {
                 yield_now().await;
             }
             let (stream, peer) = accept(&listener, &mut is_failing, || app.budget().shed()).await;
-            let place = match app.budget().admit(app.counted_address(peer)).await {
+            let place = match app.budget().admit(app.counted_address(peer)) {
                 Ok(place) => place,
                 Err(limit) => {
                     tracing::debug!(%peer, limit, "refused a connection");
@@ -161,7 +160,7 @@ impl<H: Handshake> Acceptor<H> {
                 }
             };
             let (app, http, ending) = (app.clone(), http.clone(), ending.clone());
-            let connection = Connection { app, peer, place, http, idle_timeout, ending };
+            let connection = Connection { app, peer, place, http, ending };
             connections.spawn(connection.serve(stream, handshake.clone()));
         }
     }
@@ -172,16 +171,15 @@ struct Connection {
     peer: SocketAddr,
     place: Place,
     http: http1::Builder,
-    idle_timeout: Duration,
     ending: CancellationToken,
 }
 
 impl Connection {
     async fn serve(self, stream: TcpStream, handshake: impl Handshake) {
-        let Connection { app, peer, place, http, idle_timeout, ending } = self;
+        let Connection { app, peer, place, http, ending } = self;
         let stream = tokio::select! {
             biased;
-            () = place.evicted() => return,
+            () = place.closing() => return,
             () = ending.cancelled() => return,
             stream = handshake.handshake(stream, peer) => stream,
         };
@@ -194,12 +192,11 @@ impl Connection {
             biased;
             // Connection errors belong to the peer and are not logged.
             _ = &mut connection => {}
-            () = place.evicted() => {}
-            () = place.expired(idle_timeout) => {}
+            () = place.closing() => {}
             () = ending.cancelled() => {
                 std::pin::Pin::new(&mut connection).graceful_shutdown();
                 let deadline = Instant::now() + app.options().shutdown_timeout;
-                drop(timeout_at(deadline, &mut connection).await);
+                let _ = timeout_at(deadline, &mut connection).await;
             }
         }
         // The socket is closed last, so that a client that sees the end can open a stream in place of this one.

@@ -13,7 +13,7 @@ mod budget;
 mod busy;
 mod connections;
 mod discovery;
-mod idle;
+mod open_files;
 mod options;
 pub mod proxy;
 mod routes;
@@ -37,9 +37,10 @@ use tokio::net::TcpListener;
 pub use self::webhooks::{Webhook, Webhooks};
 pub use self::{
     app::App,
-    budget::{ConnectionLimits, Usage, is_out_of_files, raise_open_files},
+    budget::{ConnectionLimits, Usage},
     connections::serve_routes,
     discovery::Discovery,
+    open_files::{is_out_of_files, raise_open_files},
     options::Options,
     routes::healthy,
     site::Channel,
