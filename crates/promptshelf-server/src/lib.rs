@@ -1,10 +1,11 @@
 //! Server for libraries of prompts: over HTTP with sign-in and TLS, over stdio, with a web page.
 //!
-//! A [`Library`] combines prompt files and prompts defined in code. It is served in one of four ways:
+//! A [`Library`] combines prompt files and prompts defined in code. It is served in one of five ways:
 //!
 //! - [`Library::serve_stdio`]: a program that MCP clients start;
 //! - [`Library::serve_http`]: a local HTTP server with the defaults;
 //! - [`http::App`] or [`http::serve`]: an HTTP server with options, sign-in, TLS and graceful shutdown;
+//! - `Server`, with the feature `serve`: the whole server of the command, from its settings;
 //! - [`Library::into_service`] or [`http::router`]: a part of your own application.
 //!
 //! MCP messages are parsed and answered by [`promptshelf_mcp`]; prompts are loaded by [`promptshelf_source`].
@@ -15,6 +16,8 @@ pub mod api;
 pub mod channels;
 #[cfg(feature = "channels")]
 pub mod deliveries;
+#[cfg(feature = "serve")]
+pub mod failure;
 #[cfg(feature = "http")]
 pub mod http;
 mod library;
@@ -28,6 +31,14 @@ mod replica;
 mod rollout;
 #[cfg(feature = "http")]
 mod service;
+#[cfg(feature = "serve")]
+pub mod settings;
+#[cfg(feature = "serve")]
+pub mod sources;
+#[cfg(feature = "serve")]
+mod start;
+#[cfg(feature = "serve")]
+pub mod state;
 mod stdio;
 #[cfg(feature = "testing")]
 mod test_target;
@@ -35,7 +46,11 @@ mod test_target;
 pub mod usage;
 #[cfg(feature = "web")]
 mod web;
+#[cfg(feature = "serve")]
+pub mod words;
 
+#[cfg(feature = "serve")]
+pub use failure::{Exit, Failure};
 pub use library::{Builder, Library, OpenError};
 #[cfg(feature = "channels")]
 pub use preview::TreePreview;
@@ -45,6 +60,8 @@ pub use replica::{ReplicaMonitor, ReplicaStatus};
 pub use rollout::RolloutTask;
 #[cfg(feature = "http")]
 pub use service::McpService;
+#[cfg(feature = "serve")]
+pub use start::{Hangups, ReadSettings, Server, Start};
 #[cfg(feature = "testing")]
 pub use test_target::ServiceTarget;
 

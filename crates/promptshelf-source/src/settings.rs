@@ -12,7 +12,7 @@ mod deserialize;
 mod schema;
 mod value;
 
-use std::sync::Arc;
+use std::{ops::Range, path::PathBuf, sync::Arc};
 
 use promptshelf_core::{AccessRule, Code, Diagnostic, Location, SourceText};
 #[cfg(feature = "schema")]
@@ -23,10 +23,13 @@ use self::deserialize::NodeDeserializer;
 pub(crate) use self::deserialize::RemovedKey;
 #[cfg(feature = "schema")]
 pub use self::schema::schema;
-pub use self::value::{AsWritten, Bounded, OneOrList, Tables};
+pub use self::value::{AsWritten, Bounded, FilePath, OneOrList, Tables};
 #[cfg(feature = "schema")]
 use crate::format::keys::Holds;
-use crate::format::{Node, Notes, access, toml};
+use crate::format::{
+    Node, Notes, Value, access, toml,
+    tree::{Entry, Scalar, ScalarKind},
+};
 
 /// The largest number of mistakes that are reported for one file. Bounds the time that a hostile file can take.
 const MAX_MISTAKES: usize = 100;
@@ -59,6 +62,7 @@ const MAX_MISTAKES: usize = 100;
 #[derive(Debug)]
 pub struct SettingsFile {
     source: Arc<SourceText>,
+    folder: PathBuf,
     root: Node,
     removed: Vec<RemovedKey>,
     diagnostics: Vec<Diagnostic>,
@@ -71,13 +75,19 @@ impl SettingsFile {
         let mut notes = Notes::new(&source);
         let root = toml::parse(&mut notes);
         let diagnostics = notes.diagnostics;
-        SettingsFile { source, root, removed: Vec::new(), diagnostics }
+        SettingsFile { source, folder: PathBuf::new(), root, removed: Vec::new(), diagnostics }
+    }
+
+    /// Sets the folder that paths in the file are relative to.
+    #[must_use]
+    pub fn in_folder(self, folder: impl Into<PathBuf>) -> SettingsFile {
+        SettingsFile { folder: folder.into(), ..self }
     }
 
     /// Reads the whole file as `T`. Each invalid key is reported, and removed from the tree as if it were absent.
     pub fn read<T: DeserializeOwned + Default>(&mut self) -> T {
         for _ in 0..MAX_MISTAKES {
-            match T::deserialize(NodeDeserializer::new(&self.root)) {
+            match T::deserialize(NodeDeserializer::new(&self.root, &self.folder)) {
                 Ok(settings) => return settings,
                 Err(mistake) => {
                     if !mistake.follows_from(&self.removed) {
@@ -90,6 +100,22 @@ impl SettingsFile {
             }
         }
         T::default()
+    }
+
+    /// Reads the file after [`read`](SettingsFile::read), with other values in the place of its own.
+    ///
+    /// # Errors
+    ///
+    /// The first of these values that is invalid, with its name.
+    pub fn read_with<T: DeserializeOwned>(&self, given: &[Given]) -> Result<T, String> {
+        let mut root = self.root.clone();
+        given.iter().for_each(|given| root.set(given.path, given.to_node()));
+        T::deserialize(NodeDeserializer::new(&root, &self.folder)).map_err(|mistake| {
+            match given.iter().find(|given| mistake.is_at(given.path)) {
+                Some(given) => format!("{}: {mistake}", given.name),
+                None => mistake.to_string(),
+            }
+        })
     }
 
     /// Reports a key that does not belong in this file, and removes it so that [`read`](SettingsFile::read) does not
@@ -150,6 +176,88 @@ impl SettingsFile {
         let mut diagnostics = self.diagnostics.clone();
         diagnostics.sort_by_key(|found| found.location.span().start);
         diagnostics
+    }
+}
+
+/// A value from outside of a file, such as that of a flag, for a key of the file.
+///
+/// ```
+/// use promptshelf_core::SourceText;
+/// use promptshelf_source::settings::{Bounded, Given, SettingsFile};
+///
+/// #[derive(Default, serde::Deserialize)]
+/// #[serde(default)]
+/// struct Settings {
+///     http: Http,
+/// }
+///
+/// #[derive(Default, serde::Deserialize)]
+/// #[serde(default)]
+/// struct Http {
+///     port: Option<Bounded<1, 65_535>>,
+/// }
+///
+/// let mut file = SettingsFile::parse(SourceText::new("server.toml", "[http]\nport = 80\n"));
+/// let _: Settings = file.read();
+/// let given = |word: &str| Given {
+///     path: ["http", "port"],
+///     name: "--port".to_owned(),
+///     words: vec![word.to_owned()],
+///     is_list: false,
+/// };
+/// let settings: Settings = file.read_with(&[given("81")]).expect("a port");
+/// assert_eq!(settings.http.port, Some(Bounded(81)));
+/// let mistake = file.read_with::<Settings>(&[given("x")]).err();
+/// assert_eq!(mistake.as_deref(), Some("--port: expected a whole number from 1 to 65535, got `x`"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The section and the key.
+    pub path: [&'static str; 2],
+    /// The name of the value in messages.
+    pub name: String,
+    /// The value as words, which are read as whatever the key expects.
+    pub words: Vec<String>,
+    /// Whether the words are a list.
+    pub is_list: bool,
+}
+
+/// The place of nodes that are not in a file.
+const OUTSIDE: Range<usize> = usize::MAX..usize::MAX;
+
+impl Given {
+    fn to_node(&self) -> Node {
+        let word = |text: &String| {
+            let scalar = Scalar { text: text.clone(), kind: ScalarKind::Text };
+            Node { span: OUTSIDE, value: Value::Scalar(scalar) }
+        };
+        match self.words.last() {
+            Some(last) if !self.is_list => word(last),
+            _ => Node { span: OUTSIDE, value: Value::List(self.words.iter().map(word).collect()) },
+        }
+    }
+}
+
+impl Node {
+    fn is_given(&self) -> bool {
+        self.span == OUTSIDE
+    }
+
+    fn set(&mut self, [section, key]: [&str; 2], node: Node) {
+        let table = self.entry(section, Node { span: OUTSIDE, value: Value::Mapping(Vec::new()) });
+        if let Some(value) = table.and_then(|table| table.entry(key, node.clone())) {
+            *value = node;
+        }
+    }
+
+    /// Returns the value of a key of a mapping, which is inserted if it is absent.
+    fn entry(&mut self, key: &str, default: Node) -> Option<&mut Node> {
+        let Value::Mapping(entries) = &mut self.value else { return None };
+        let index = entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
+            entries.push(Entry { key: key.to_owned(), key_span: OUTSIDE, node: default });
+            entries.len() - 1
+        });
+        Some(&mut entries[index].node)
     }
 }
 

@@ -11,6 +11,7 @@ mod programs;
 mod replicas;
 mod requests;
 mod sign_in;
+mod start;
 mod tls;
 mod webhooks;
 

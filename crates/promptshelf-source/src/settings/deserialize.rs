@@ -1,6 +1,6 @@
 //! A serde deserializer over the located TOML tree, whose errors carry their place.
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range, path::Path, sync::Arc};
 
 use promptshelf_core::{Code, Diagnostic, Location, SourceText, nearest};
 use serde::de::{
@@ -8,7 +8,7 @@ use serde::de::{
     VariantAccess, Visitor, value::StrDeserializer,
 };
 
-use super::value::{AS_WRITTEN, ONE_OR_LIST, TABLES};
+use super::value::{AS_WRITTEN, FILE_PATH, ONE_OR_LIST, TABLES};
 use crate::format::{
     Node, Value, list,
     tree::{Entry, ScalarKind},
@@ -83,6 +83,11 @@ impl Mistake {
             }
             _ => diagnostic,
         }
+    }
+
+    /// Returns whether the mistake is in the value of a key of a section.
+    pub(super) fn is_at(&self, path: [&str; 2]) -> bool {
+        self.keys.iter().rev().take(2).map(String::as_str).eq(path)
     }
 
     /// Whether a key is missing only because an earlier mistake removed it.
@@ -177,6 +182,9 @@ impl de::Error for Mistake {
 #[derive(Clone, Copy)]
 pub(super) struct NodeDeserializer<'n> {
     node: &'n Node,
+    /// The folder that paths are relative to.
+    folder: &'n Path,
+    is_path: bool,
     /// Takes numbers and booleans as text too, as in `version = 1.10`.
     as_written: bool,
     /// Takes one text as a list of one.
@@ -187,8 +195,13 @@ pub(super) struct NodeDeserializer<'n> {
 
 #[expect(clippy::result_large_err, reason = "mistakes are rare, and serde's methods return them unboxed as well")]
 impl<'n> NodeDeserializer<'n> {
-    pub(super) fn new(node: &'n Node) -> NodeDeserializer<'n> {
-        NodeDeserializer { node, as_written: false, one_or_list: false, is_tables: false }
+    pub(super) fn new(node: &'n Node, folder: &'n Path) -> NodeDeserializer<'n> {
+        NodeDeserializer { node, folder, is_path: false, as_written: false, one_or_list: false, is_tables: false }
+    }
+
+    /// Returns the text of a value from outside of the file, which is read as whatever is expected.
+    fn given(&self) -> Option<&'n str> {
+        self.node.text().filter(|_| self.node.is_given())
     }
 
     fn text(&self) -> Result<&'n str, Mistake> {
@@ -202,7 +215,7 @@ impl<'n> NodeDeserializer<'n> {
     fn map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
         let Value::Mapping(entries) = &self.node.value else { return Err(Mistake::wrong_type("a table", self.node)) };
         let span = entries.first().map_or(&self.node.span, |entry| &entry.key_span);
-        visitor.visit_map(Entries { entries, index: 0 }).map_err(|mut mistake| {
+        visitor.visit_map(Entries { entries, folder: self.folder, index: 0 }).map_err(|mut mistake| {
             if let (None, Some((_, table))) = (&mistake.span, &mut mistake.missing) {
                 *table = self.node.span.clone();
             }
@@ -238,14 +251,40 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
     }
 
     fn deserialize_str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        visitor.visit_borrowed_str(self.text()?).map_err(|mistake: Mistake| mistake.at(&self.node.span))
+        let text = self.text()?;
+        if self.is_path && !self.node.is_given() {
+            let path = self.folder.join(text).into_os_string().into_string();
+            let path = path.map_err(|_| {
+                Mistake::new(Code::InvalidValue, "the folder of this file has a name that is not UTF-8")
+                    .at(&self.node.span)
+            });
+            return visitor.visit_string(path?);
+        }
+        visitor.visit_borrowed_str(text).map_err(|mistake: Mistake| mistake.at(&self.node.span))
     }
 
     fn deserialize_string<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
         self.deserialize_str(visitor)
     }
 
+    fn deserialize_u64<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        let Some(text) = self.given() else { return self.deserialize_any(visitor) };
+        match text.trim().parse() {
+            Ok(number) => visitor.visit_u64(number),
+            Err(_) => Err(de::Error::invalid_value(Unexpected::Str(text), &visitor)),
+        }
+    }
+
     fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match self.given() {
+            None => {}
+            Some("true" | "1" | "yes") => return visitor.visit_bool(true),
+            Some("false" | "0" | "no") => return visitor.visit_bool(false),
+            Some(text) => {
+                let message = format!("expected true or false, got `{text}`");
+                return Err(Mistake::new(Code::InvalidValue, message));
+            }
+        }
         match &self.node.value {
             Value::Scalar(scalar) if scalar.kind == ScalarKind::Boolean => visitor.visit_bool(scalar.text == "true"),
             _ => Err(Mistake::wrong_type("`true` or `false`, without quotes", self.node)),
@@ -271,8 +310,9 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
         let as_written = self.as_written || name == AS_WRITTEN;
         let one_or_list = self.one_or_list || name == ONE_OR_LIST;
         let is_tables = self.is_tables || name == TABLES;
+        let is_path = self.is_path || name == FILE_PATH;
         visitor
-            .visit_newtype_struct(NodeDeserializer { as_written, one_or_list, is_tables, ..self })
+            .visit_newtype_struct(NodeDeserializer { as_written, one_or_list, is_tables, is_path, ..self })
             .map_err(|mistake| mistake.at(&self.node.span))
     }
 
@@ -284,7 +324,7 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
             _ => return Err(Mistake::wrong_type("a list", self.node)),
         };
         visitor
-            .visit_seq(Items { items, is_list, is_tables: self.is_tables, index: 0 })
+            .visit_seq(Items { items, folder: self.folder, is_list, is_tables: self.is_tables, index: 0 })
             .map_err(|mistake| mistake.at(&self.node.span))
     }
 
@@ -316,12 +356,13 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
 
     serde::forward_to_deserialize_any! {
         <W: Visitor<'n>>
-        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct identifier
+        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct identifier
     }
 }
 
 struct Entries<'n> {
     entries: &'n [Entry],
+    folder: &'n Path,
     index: usize,
 }
 
@@ -338,13 +379,14 @@ impl<'n> MapAccess<'n> for Entries<'n> {
         let index = self.index;
         self.index += 1;
         let Some(entry) = self.entries.get(index) else { return Err(Mistake::new(Code::Syntax, "missing value")) };
-        let value = seed.deserialize(NodeDeserializer::new(&entry.node));
+        let value = seed.deserialize(NodeDeserializer::new(&entry.node, self.folder));
         value.map_err(|mistake| mistake.at(&entry.node.span).below(index, Some(&entry.key)))
     }
 }
 
 struct Items<'n> {
     items: &'n [Node],
+    folder: &'n Path,
     is_list: bool,
     is_tables: bool,
     index: usize,
@@ -357,7 +399,7 @@ impl<'n> SeqAccess<'n> for Items<'n> {
         let Some(item) = self.items.get(self.index) else { return Ok(None) };
         let index = self.index;
         self.index += 1;
-        seed.deserialize(NodeDeserializer::new(item)).map(Some).map_err(|mistake| {
+        seed.deserialize(NodeDeserializer::new(item, self.folder)).map(Some).map_err(|mistake| {
             let mut mistake = mistake.at(&item.span);
             mistake.is_in_tables |= self.is_tables && mistake.keys.is_empty();
             // A single value in the place of a list is removed with its key.

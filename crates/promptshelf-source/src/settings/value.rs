@@ -2,7 +2,7 @@
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -11,10 +11,12 @@ use serde::{
     de::{self, Deserializer, Unexpected, Visitor},
 };
 
-/// The names under which the deserializer recognizes [`AsWritten`], [`OneOrList`] and [`Tables`].
+/// The names under which the deserializer recognizes [`AsWritten`], [`OneOrList`], [`Tables`] and
+/// [`FilePath`].
 pub(super) const AS_WRITTEN: &str = "AsWritten";
 pub(super) const ONE_OR_LIST: &str = "OneOrList";
 pub(super) const TABLES: &str = "Tables";
+pub(super) const FILE_PATH: &str = "FilePath";
 
 /// A whole number from `MIN` to `MAX`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +158,13 @@ impl<T: JsonSchema> JsonSchema for OneOrList<T> {
         json_schema!({ "anyOf": [item, { "type": "array", "items": item }] })
     }
 }
+
+/// The path of a file or folder. In a file it is relative to the folder of the file, and read as a path from the working
+/// directory.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
+pub struct FilePath(pub PathBuf);
 
 /// A list of tables, written as sections with two brackets. Mistakes in it say so.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]

@@ -27,8 +27,8 @@ use crate::{
 
 pub(crate) use self::{
     operator::{
-        AuditArguments, HttpArguments, ServeArguments, ServedObject, TokenArguments, TokenCommand,
-        TokenCreateArguments, TokenListArguments, TokenRevokeArguments,
+        AuditArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments, TokenListArguments,
+        TokenRevokeArguments,
     },
     sources::{SourceArguments, SourceCommand, SourceConfig},
 };
@@ -65,6 +65,11 @@ enum ServeCommand {
 }
 
 impl CommandLine {
+    /// The complete command line, with all texts.
+    pub(crate) fn complete() -> clap::Command {
+        operator::describe(CommandLine::command())
+    }
+
     /// Parses the arguments of the process. Prints help or an error and ends the process if there is nothing to run.
     pub(crate) fn read() -> CommandLine {
         if std::env::args_os().nth(1).is_some_and(|command| command == "serve")
@@ -74,6 +79,7 @@ impl CommandLine {
         }
         // Help and errors come from the complete command line.
         let matches = with_secrets(CommandLine::command()).try_get_matches();
+        let matches = matches.or_else(|_| with_secrets(CommandLine::complete()).try_get_matches());
         matches.and_then(|matches| CommandLine::from_arg_matches(&matches)).unwrap_or_else(|error| {
             let shown = error.to_string();
             match without_passwords(&shown) {
@@ -387,20 +393,18 @@ pub(crate) struct CompleteArguments {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn command_line_is_valid() {
-        CommandLine::command().debug_assert();
+        CommandLine::complete().debug_assert();
     }
 
     #[test]
     fn help_texts_fit_80_columns() {
         const TERMINAL_COLUMNS: usize = 80;
 
-        let command_line = CommandLine::command();
+        let command_line = CommandLine::complete();
         for command in command_line.get_subcommands().chain([&command_line]) {
             for text in [command.get_after_help(), command.get_after_long_help()].into_iter().flatten() {
                 let text = text.to_string();

@@ -5,33 +5,19 @@ use std::{borrow::Cow, collections::BTreeMap, env, fs, sync::OnceLock};
 
 use promptshelf_core::nearest;
 
-use crate::exit::{Exit, Failure};
+use crate::{
+    exit::{Exit, Failure},
+    settings::{FLAGS, Flag},
+};
 
-const PLAIN: [&str; 24] = [
-    "PROMPTSHELF_ALLOW_HOSTS",
-    "PROMPTSHELF_ALLOW_ORIGINS",
-    "PROMPTSHELF_ALLOW_REMOTE",
+/// The variables that are no secrets and replace no setting of `server.toml`.
+const PLAIN: [&str; 6] = [
     "PROMPTSHELF_ALLOW_SERVER",
-    "PROMPTSHELF_API",
-    "PROMPTSHELF_AUDIT",
-    "PROMPTSHELF_CACHE",
     "PROMPTSHELF_CHANNELS",
     "PROMPTSHELF_CLIENT_ID",
     "PROMPTSHELF_CLIENT_ISSUER",
     "PROMPTSHELF_CONFIG",
-    "PROMPTSHELF_HTTP",
-    "PROMPTSHELF_ISSUER",
     "PROMPTSHELF_LOG_FORMAT",
-    "PROMPTSHELF_MAX_BODY_BYTES",
-    "PROMPTSHELF_METRICS",
-    "PROMPTSHELF_REQUEST_TIMEOUT",
-    "PROMPTSHELF_RESOURCE",
-    "PROMPTSHELF_SHUTDOWN_TIMEOUT",
-    "PROMPTSHELF_TLS_CERTIFICATE",
-    "PROMPTSHELF_TLS_KEY",
-    "PROMPTSHELF_TOKENS",
-    "PROMPTSHELF_TRACES",
-    "PROMPTSHELF_TRUST_PROXY",
 ];
 
 const SECRETS: [&str; 5] = [
@@ -105,8 +91,9 @@ pub(crate) fn unknown() -> Vec<UnknownVariable> {
 }
 
 fn unknown_of(names: impl Iterator<Item = String>) -> Vec<UnknownVariable> {
-    let files: Vec<String> = SECRETS.iter().map(|name| format!("{name}_FILE")).collect();
-    let known = || PLAIN.into_iter().chain(SECRETS).chain(files.iter().map(String::as_str));
+    let files = SECRETS.iter().map(|name| format!("{name}_FILE"));
+    let others: Vec<String> = files.chain(FLAGS.iter().map(Flag::variable)).collect();
+    let known = || PLAIN.into_iter().chain(SECRETS).chain(others.iter().map(String::as_str));
     let mut unknown: Vec<UnknownVariable> = names
         .filter(|name| !known().any(|known| known == name))
         .filter_map(|name| {

@@ -7,14 +7,10 @@ mod command_line;
 mod commands;
 mod connect;
 mod environment;
-mod exit;
 mod library;
 mod observe;
 mod output;
-mod settings;
 mod source;
-mod sources;
-mod state;
 mod telemetry;
 mod terminal;
 mod working_copy;
@@ -24,9 +20,12 @@ use std::{
     process::ExitCode,
 };
 
+use promptshelf_server::{failure as exit, settings, sources, state};
+
 use crate::{
     args::{Command, CommandLine, LogFormat, TokenCommand},
     exit::{Exit, Failure},
+    settings::Settings,
 };
 
 /// mimalloc keeps the memory of large answers; with glibc's allocator an answer of 100 kB takes twice the time
@@ -50,14 +49,7 @@ fn main() -> ExitCode {
     let CommandLine { command, log } = CommandLine::read();
     let default_level = if matches!(command, Command::Serve(_)) { SERVER_LOG } else { COMMAND_LOG };
     let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default_level);
-    let traces = match &command {
-        Command::Serve(arguments) => commands::serve::traces(arguments, environment::variable),
-        _ => Ok(None),
-    };
-    let started = traces.and_then(|traces| telemetry::start(log.log_format, level, traces.as_ref()));
-    // The closure drops the exporter, which sends the pending spans, before the error is printed.
-    let outcome = started.and_then(|exporter| run(&command, log.log_format, exporter.is_some()));
-    ended(outcome)
+    ended(run_logged(&command, level, log.log_format))
 }
 
 fn ended(outcome: Result<(), Failure>) -> ExitCode {
@@ -70,7 +62,18 @@ fn ended(outcome: Result<(), Failure>) -> ExitCode {
     }
 }
 
-fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(), Failure> {
+fn run_logged(command: &Command, level: &str, log_format: LogFormat) -> Result<(), Failure> {
+    let settings = match command {
+        Command::Serve(arguments) => Some(commands::serve::read(arguments, &environment::variable)?),
+        _ => None,
+    };
+    let traces = settings.as_ref().and_then(|settings| settings.fixed.traces.as_ref());
+    // Dropping the exporter sends the pending spans, before an error is printed.
+    let exporter = telemetry::start(log_format, level, traces)?;
+    run(command, settings.unwrap_or_default(), log_format, exporter.is_some())
+}
+
+fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces: bool) -> Result<(), Failure> {
     let mut runtime = match command {
         // A single client sends few requests at a time, and a single thread starts faster.
         Command::Serve(arguments) if arguments.stdio => tokio::runtime::Builder::new_current_thread(),
@@ -85,7 +88,7 @@ fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(),
                     log_format,
                     has_traces,
                 };
-                commands::serve::run(arguments, context, environment::variable).await
+                commands::serve::run(arguments, settings, context, environment::variable).await
             }
             Command::Audit(arguments) => commands::audit::run(arguments),
             Command::Source(command) => commands::source::run(command).await,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_core::{Diagnostic, Severity};
+pub(crate) use promptshelf_server::words::{count, count_all, count_findings};
 use serde_json::Value;
 
 pub(crate) use self::visible::{visible, visible_at, visible_json, visible_line};
@@ -79,28 +79,6 @@ fn width() -> usize {
 }
 
 /// Formats a number of things: `1 prompt`, `2 prompts`.
-pub(crate) fn count(number: usize, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Formats the result of a check: `2 errors and 1 warning`.
-pub(crate) fn count_findings(errors: usize, warnings: usize) -> String {
-    match (errors, warnings) {
-        (0, 0) => "no findings".to_owned(),
-        (errors, 0) => count(errors, "error"),
-        (0, warnings) => count(warnings, "warning"),
-        (errors, warnings) => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
-    }
-}
-
-/// Counts findings in words: errors, warnings and hints.
-pub(crate) fn count_all(findings: &[Diagnostic]) -> String {
-    let count_of = |severity| findings.iter().filter(|found| found.severity == severity).count();
-    let hints = count_of(Severity::Hint);
-    let found = count_findings(count_of(Severity::Error), count_of(Severity::Warning));
-    if hints > 0 { format!("{found}; {}", count(hints, "hint")) } else { found }
-}
-
 pub(crate) fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

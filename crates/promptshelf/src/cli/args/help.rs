@@ -8,7 +8,7 @@ pub(super) use self::channels::{
     PROMOTE_EXAMPLES, PROPOSALS_EXAMPLES, PUBLISH_EXAMPLES, PULL_EXAMPLES, PULL_USAGE, ROLLBACK_EXAMPLES,
     ROLLOUT_EXAMPLES, STORE_EXAMPLES, USAGE_EXAMPLES,
 };
-use crate::exit::Exit;
+use crate::{exit::Exit, settings};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -28,113 +28,20 @@ Examples:
   promptshelf serve 'git+https://git.example.com/prompts.git#main:team'";
 
 const SERVE_SETTINGS: &str = "\
-Settings can also be environment variables, or keys of server.toml. A flag
+Settings are keys of server.toml, and some also flags and variables. A flag
 overrides the variable, and the variable overrides the file. Paths in the file
 are relative to its folder. `promptshelf schema server` prints the JSON Schema
-of the file.
+of the file, with a description of each key.
 
-HTTP:
-                                [http]
-  PROMPTSHELF_HTTP              address = \"127.0.0.1:8080\"
-  PROMPTSHELF_ALLOW_REMOTE      allow-remote = false
-  PROMPTSHELF_ALLOW_HOSTS       allow-hosts = [\"prompts.example.com\"]
-  PROMPTSHELF_ALLOW_ORIGINS     allow-origins = [\"https://app.example.com\"]
-  PROMPTSHELF_MAX_BODY_BYTES    max-body-bytes = 4194304
-  PROMPTSHELF_REQUEST_TIMEOUT   request-timeout = 60      # seconds
-                                progress-timeout = 30     # seconds, for 32 KiB
-  PROMPTSHELF_SHUTDOWN_TIMEOUT  shutdown-timeout = 5      # seconds
-
-Sign-in (without it, only this machine can connect unless allow-remote is set):
-                                [auth]
-                                tokens = [{ name = \"ada\", sha256 = \"…\" }]
-  PROMPTSHELF_TOKENS            tokens-file = \"/etc/promptshelf/tokens\"
-  PROMPTSHELF_ISSUER            issuer = \"https://…\"
-  PROMPTSHELF_RESOURCE          resource = \"https://…/mcp\"
-                                # also: audiences, jwks-uri, jwks-file, ca-file,
-                                # algorithms, leeway, user-claim, roles-claim,
-                                # required-scopes, scopes-supported
-                                blocked-subjects = { file = \"blocked\" }
-                                store-tokens = true   # those of the store
-                                page-client-id = \"…\"    # of the page
-                                [auth.implies]
-                                \"prompts:write\" = [\"prompts:read\"]
-
-The API of a store, /api/v1 (on with sign-in, off without):
-                                [api]
-  PROMPTSHELF_API               enabled = true
-                                unpublished-bytes = 268435456
-
-Other ways to clients (all off by default):
-                                [tools]
-                                mode = \"search\"         # or \"off\", \"each\"
-                                [profiles.simple]     # at /profiles/simple/mcp
-                                flatten-roles = true
-                                # also: merge-blocks, inline-resources,
-                                # fill-blanks, short-names, one-argument
-                                [discovery]
-                                server-card = true
-                                catalog = true
-                                url = \"https://…/mcp\"
-
-TLS, and the proxies that are trusted to report the address of a caller:
-                                [tls]
-  PROMPTSHELF_TLS_CERTIFICATE   certificate = \"/etc/promptshelf/chain.pem\"
-  PROMPTSHELF_TLS_KEY           key = \"/etc/promptshelf/key.pem\"
-                                strict-transport-security = true  # TLS only
-                                [proxy]
-  PROMPTSHELF_TRUST_PROXY       trusted = [\"10.0.0.0/8\"]
-                                header = \"x-forwarded\"  # or \"forwarded\"
-
-Limits for each caller, limits of all connections, and the audit file. Clients
-can occupy at most 128 KiB of memory for each connection, twice request-bytes,
-and response-bytes (768 MiB with these values), besides the library and the
-prompts that are rendered at the time. There are fewer connections if the system
-permits fewer open files. Bodies and responses up to 32 KiB do not count:
-                                [limits]
-                                requests-per-minute = 600
-                                completions-per-minute = 1200
-                                requests-per-minute-per-address = 6000
-                                concurrent-requests = 64
-                                subscriptions = 64
-                                connections = 4096
-                                connections-per-address = 1024
-                                request-bytes = 67108864    # in flight
-                                response-bytes = 134217728  # not yet taken
-                                [audit]
-  PROMPTSHELF_AUDIT             file = \"audit.jsonl\"
-                                max-bytes = 67108864    # then a new file begins
-                                keep = 8                # older files
-                                keep-days = 30          # younger ones stay too
-                                on-loss = \"refuse\"    # or \"count\", the default
-
-Prometheus metrics, /healthz and /readyz on a separate port, and traces for an
-OpenTelemetry collector, whose secrets are set in OTEL_EXPORTER_OTLP_HEADERS:
-                                [metrics]
-  PROMPTSHELF_METRICS           listen = \"127.0.0.1:9464\"
-                                [traces]
-  PROMPTSHELF_TRACES            endpoint = \"http://127.0.0.1:4318\"
-                                percent = 100
-
-Folders outside of the library that its [roots] may point to, and access rules
-that bind every library (also in promptshelf.toml, or as `access:` in a prompt
-file; every matching rule applies):
-                                [grants]
-                                roots = [\"/srv/docs\"]
-                                [[access]]
-                                # matches: prompts, folders, tags, resources,
-                                # diagnostics
-                                # requires: scopes, roles, users, visible
-
-The copies of channels on disk, and the channels that are served at
-/channels/NAME/mcp besides the default one, with their requirements for callers:
-                                [store]
-  PROMPTSHELF_CACHE             cache = \"/var/lib/promptshelf/cache\"
-  PROMPTSHELF_CHANNELS          [channels.staging]
-                                # requires: scopes, roles, users
+Clients can occupy at most 128 KiB of memory for each connection, twice
+request-bytes, and response-bytes (768 MiB by default), in addition to the
+library and the prompts that are rendered at the time. There are fewer
+connections if the system permits fewer open files.
 
 Environment only:
   PROMPTSHELF_STORE             the store, if LIBRARY is left out; keeps its
                                 password out of the list of processes
+  PROMPTSHELF_CHANNELS          the channels next to the default one
   PROMPTSHELF_CONFIG            the path of server.toml
   PROMPTSHELF_STATE_KEY         a secret of at least 16 bytes that several
                                 servers share, so that a guided prompt can start
@@ -144,6 +51,26 @@ Environment only:
 A secret can be in a file: PROMPTSHELF_STORE_FILE, PROMPTSHELF_STATE_KEY_FILE,
 PROMPTSHELF_STATE_KEY_PREVIOUS_FILE; for other commands PROMPTSHELF_TOKEN_FILE
 and PROMPTSHELF_CLIENT_SECRET_FILE";
+
+/// Returns the keys of `server.toml` with their variables, one a line.
+fn keys() -> String {
+    let schema = settings::schema();
+    let variable = |section: &str, key: &str| {
+        let flag = settings::FLAGS.iter().find(|flag| flag.key == [section, key]);
+        flag.map(settings::Flag::variable).unwrap_or_default()
+    };
+    let mut text = "Keys, with the variables that replace them:\n".to_owned();
+    for (section, about) in schema["properties"].as_object().into_iter().flatten() {
+        let about = if about["items"].is_object() { &about["items"] } else { about };
+        let Some(keys) = about["properties"].as_object() else { continue };
+        text.push_str(&format!("  [{section}]\n"));
+        for key in keys.keys() {
+            text.push_str(format!("    {key:<28}{}", variable(section, key)).trim_end());
+            text.push('\n');
+        }
+    }
+    text
+}
 
 pub(super) const AUDIT_EXAMPLES: &str = "\
 Each record is one line: time, caller, method, subject, outcome and duration,
@@ -329,5 +256,5 @@ pub(super) fn long_help() -> String {
 }
 
 pub(super) fn serve_long_help() -> String {
-    format!("{SERVE_EXAMPLES}\n\n{SERVE_SETTINGS}")
+    format!("{SERVE_EXAMPLES}\n\n{SERVE_SETTINGS}\n\n{}", keys())
 }

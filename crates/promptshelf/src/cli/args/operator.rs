@@ -1,17 +1,23 @@
 //! Arguments of the commands for operators: `serve`, `audit` and `token`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
-use clap::{Args, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::{
     channels::{ActorArguments, PlaceArguments},
     help,
 };
-use crate::source::HERE;
+use crate::{
+    settings::{Arguments, FLAGS, Flag, descriptions},
+    source::HERE,
+};
 
 #[derive(Clone, Debug, Default, Args)]
-#[command(after_help = help::SERVE_EXAMPLES, after_long_help = help::serve_long_help())]
+#[command(after_help = help::SERVE_EXAMPLES)]
 pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) library: ServedObject,
@@ -24,11 +30,6 @@ pub(crate) struct ServeArguments {
     /// Serve a single client on stdin and stdout; the default unless stdin is a terminal
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
-
-    /// Serve over HTTP on this address; port 0 selects a free port [env: PROMPTSHELF_HTTP] [default on a terminal:
-    /// 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) http: Option<String>,
 
     /// Let people change the files of the folder on the page: on this machine only, or after sign-in with the scope
     /// `library:publish`
@@ -43,24 +44,65 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     pub(crate) tools: bool,
 
-    /// Record every request in this file: caller, method and outcome, never contents
-    #[arg(long, value_name = "FILE")]
-    pub(crate) audit: Option<PathBuf>,
-
-    /// Send traces to the OpenTelemetry collector at this URL, over OTLP/HTTP
-    #[arg(long, value_name = "URL")]
-    pub(crate) traces: Option<String>,
-
     /// Also serve this channel of the store, at /channels/NAME/mcp; can be repeated
     #[arg(long = "channel", value_name = "NAME", help_heading = "Channels of a store")]
     pub(crate) channels: Vec<String>,
 
-    /// Keep copies of the channels in this folder, so that a restart serves without the database
-    #[arg(long, value_name = "FOLDER", help_heading = "Channels of a store")]
-    pub(crate) cache: Option<PathBuf>,
-
     #[command(flatten)]
-    pub(crate) over_http: HttpArguments,
+    pub(crate) flags: SettingFlags,
+}
+
+impl ServeArguments {
+    pub(crate) fn settings(&self) -> Arguments {
+        let library = (!self.library.is_omitted()).then(|| self.library.word().to_owned());
+        Arguments { library, channels: self.channels.clone(), tools: self.tools, flags: self.flags.0.clone() }
+    }
+}
+
+/// The flags of settings in `server.toml`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SettingFlags(BTreeMap<&'static str, Vec<String>>);
+
+impl Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        command.args(FLAGS.iter().map(|flag| {
+            let argument = Arg::new(flag.name).long(flag.name).help_heading(flag.heading);
+            match (flag.value, flag.is_list) {
+                ("", _) => argument.action(ArgAction::SetTrue),
+                (value, false) => argument.value_name(value).action(ArgAction::Set),
+                (value, true) => argument.value_name(value).action(ArgAction::Append),
+            }
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        SettingFlags::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<SettingFlags, clap::Error> {
+        let words = |flag: &Flag| match flag.value {
+            "" => matches.get_flag(flag.name).then(|| vec!["true".to_owned()]),
+            _ => Some(matches.get_many::<String>(flag.name)?.cloned().collect()),
+        };
+        Ok(SettingFlags(FLAGS.iter().filter_map(|flag| Some((flag.name, words(flag)?))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = SettingFlags::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Adds the descriptions of settings to the help of `serve`. They are derived from the schema of `server.toml`, which takes
+/// a part of the time to the first response of a server that a client starts.
+pub(super) fn describe(command: Command) -> Command {
+    command.mut_subcommand("serve", |serve| {
+        let described = descriptions().into_iter();
+        let serve = described.fold(serve, |serve, (name, text)| serve.mut_arg(name, |argument| argument.help(text)));
+        serve.after_long_help(help::serve_long_help())
+    })
 }
 
 /// The library of `serve`.
@@ -78,79 +120,13 @@ pub(crate) struct ServedObject {
 }
 
 impl ServedObject {
-    /// The argument of a command line, if it has one.
-    pub(crate) fn new(folder: Option<PathBuf>) -> ServedObject {
-        ServedObject { folder, named: None }
-    }
-
-    pub(crate) fn word(&self) -> &Path {
+    fn word(&self) -> &Path {
         self.folder.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(HERE))
     }
 
     pub(crate) fn is_omitted(&self) -> bool {
         self.folder.is_none() && self.named.is_none()
     }
-}
-
-/// Settings of the HTTP server, also available in `server.toml`.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Over HTTP (`serve --help` lists the keys of server.toml)")]
-pub(crate) struct HttpArguments {
-    /// Accept connections from other machines without sign-in: anyone who reaches the port can read every prompt
-    #[arg(long)]
-    pub(crate) allow_remote: bool,
-
-    /// Serve the API of a store at /api/v1 also without sign-in: every program on this machine can change the store
-    #[arg(long)]
-    pub(crate) api: bool,
-
-    /// Serve Prometheus metrics on this address, at /metrics
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) metrics: Option<String>,
-
-    /// A host name under which clients reach the server, besides localhost; can be repeated
-    #[arg(long = "allow-host", value_name = "HOST")]
-    pub(crate) allowed_hosts: Vec<String>,
-
-    /// A web origin that may connect, such as `https://example.com`; can be repeated
-    #[arg(long = "allow-origin", value_name = "ORIGIN")]
-    pub(crate) allowed_origins: Vec<String>,
-
-    /// A file of tokens for sign-in: a line per token, as printed by `promptshelf token new`
-    #[arg(long, value_name = "FILE", help_heading = "Sign-in (over HTTP)")]
-    pub(crate) tokens: Option<PathBuf>,
-
-    /// The issuer URL of the authorization server whose access tokens are accepted
-    #[arg(long, value_name = "URL", help_heading = "Sign-in (over HTTP)")]
-    pub(crate) issuer: Option<String>,
-
-    /// The exact URL under which clients reach the server; tokens have to be issued for it
-    #[arg(long, value_name = "URL", help_heading = "Sign-in (over HTTP)")]
-    pub(crate) resource: Option<String>,
-
-    /// The certificate chain for HTTPS, as PEM; reloaded when it changes
-    #[arg(long, value_name = "FILE", help_heading = "TLS and proxies (over HTTP)")]
-    pub(crate) tls_certificate: Option<PathBuf>,
-
-    /// The private key of the certificate, as PEM
-    #[arg(long, value_name = "FILE", help_heading = "TLS and proxies (over HTTP)")]
-    pub(crate) tls_key: Option<PathBuf>,
-
-    /// An address or network of proxies that are trusted to report a caller's address; can be repeated
-    #[arg(long = "trust-proxy", value_name = "NETWORK", help_heading = "TLS and proxies (over HTTP)")]
-    pub(crate) trusted_proxies: Vec<String>,
-
-    /// Maximum size of a request body, in bytes [default: 4194304]
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) max_body_bytes: Option<String>,
-
-    /// Time limit until an answer begins, in seconds [default: 60]
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) request_timeout: Option<String>,
-
-    /// Time limit for open streams to end at shutdown, in seconds [default: 5]
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) shutdown_timeout: Option<String>,
 }
 
 #[derive(Debug, Args)]

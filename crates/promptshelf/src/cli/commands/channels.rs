@@ -31,7 +31,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    access::{check_channel, unopened},
+    access::check_channel,
     remote::{refresh_remote_source, remote_sources},
 };
 

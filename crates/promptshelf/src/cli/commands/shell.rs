@@ -2,8 +2,6 @@
 
 use std::{fs, io};
 
-use clap::CommandFactory;
-
 use crate::{
     args::{
         CommandLine,
@@ -17,14 +15,14 @@ const PROGRAM: &str = "promptshelf";
 pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     // Generated in memory, because the generator panics if the pipe is closed.
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut CommandLine::command(), PROGRAM, &mut script);
+    clap_complete::generate(arguments.shell, &mut CommandLine::complete(), PROGRAM, &mut script);
     let mut stdout = io::stdout().lock();
     Ok(io::Write::write_all(&mut stdout, &script).and_then(|()| io::Write::flush(&mut stdout))?)
 }
 
 pub(crate) fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
-    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(CommandLine::command(), folder));
+    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(CommandLine::complete(), folder));
     written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display())))
 }
 

@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, str::FromStr};
 
 use promptshelf_client::ServerUrl;
-use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError, StoreUrl};
+use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError};
 
 use super::{answer::BackendError, backend::Backend, remote::Remote};
 use crate::{
     args::channels::{PlaceArguments, StoreArguments, StoreText},
     command_line::shell_word,
     environment,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, store_word},
     output::{note, visible_line},
     terminal::Progress,
     working_copy::Listing,
@@ -64,8 +64,11 @@ impl StorePlace {
     pub(super) fn serve(&self) -> String {
         let is_default = environment::variable(VARIABLE)
             .is_some_and(|default| default.parse::<ChannelAddress>().is_ok_and(|address| address == self.address));
-        let word =
-            if is_default { String::new() } else { format!(" {}", word(&self.address.store, &self.address.channel)) };
+        let word = if is_default {
+            String::new()
+        } else {
+            format!(" {}", store_word(&self.address.store, &self.address.channel))
+        };
         format!("`promptshelf serve{word}`")
     }
 
@@ -86,7 +89,7 @@ impl StorePlace {
     }
 
     pub(super) fn opening(&self, error: StoreError) -> Failure {
-        unopened(error, &self.address)
+        Failure::unopened(error, &self.address)
     }
 }
 
@@ -108,34 +111,11 @@ async fn open(address: &ChannelAddress, changes: bool) -> Result<Store, Failure>
         true => waiting(url, Store::open(url)).await,
         false => waiting(url, Store::open_unmigrated(url)).await,
     };
-    let store = opened.map_err(|error| unopened(error, address))?;
+    let store = opened.map_err(|error| Failure::unopened(error, address))?;
     if let Some(before) = store.migrated_from() {
         note(&[format!("the schema of {url} was version {before}, and is version {} now", Store::newest_schema())]);
     }
     Ok(store)
-}
-
-/// Converts an error of opening a store. Whatever it is, the store cannot be reached.
-pub(crate) fn unopened(error: StoreError, address: &ChannelAddress) -> Failure {
-    match &error {
-        StoreError::NotFound { what } if what.starts_with("the database") => {
-            Failure::new(Exit::Store, error.to_string())
-                .help("create the database first, with `createdb NAME`; `promptshelf init` then makes a store in it")
-        }
-        StoreError::NotFound { .. } => Failure::new(Exit::Store, error.to_string())
-            .help(format!("`promptshelf init {}` creates a store", word(&address.store, &address.channel))),
-        StoreError::InvalidUrl { .. } => error.into(),
-        _ => Failure::new(Exit::Store, error.to_string()),
-    }
-}
-
-/// Returns a word that names a channel on a command line. A password is not repeated: the variable has it.
-fn word(store: &StoreUrl, channel: &ChannelName) -> String {
-    let channel = if *channel == ChannelName::production() { String::new() } else { format!("#{channel}") };
-    match store.has_password() {
-        true => format!("\"${VARIABLE}{channel}\""),
-        false => shell_word(&format!("{store}{channel}")),
-    }
 }
 
 fn pinned() -> Failure {
@@ -232,7 +212,7 @@ impl Place {
     pub(super) fn pull(&self, channel: &ChannelName) -> String {
         match &self.target {
             Target::Store(address) => {
-                format!("`promptshelf pull {} FOLDER`", word(&address.store, channel))
+                format!("`promptshelf pull {} FOLDER`", store_word(&address.store, channel))
             }
             Target::Server(server) => {
                 format!("`promptshelf pull --url {} FOLDER`", shell_word(&format!("{server}#{channel}")))

@@ -7,14 +7,14 @@ use promptshelf_git::GitAddress;
 use promptshelf_store::StoreUrl;
 
 use crate::{
-    args::{ServeArguments, ServedObject, channels::StoreText, reach::InstallArguments},
+    args::{channels::StoreText, reach::InstallArguments},
     client_config::{Places, Scope},
     commands::channels::check_channel,
     connect::usual_url,
     exit::{Exit, Failure},
     library,
     output::note,
-    settings::{ServerFileLocation, Settings},
+    settings::{Arguments, ServerFileLocation, Settings},
     source::{HERE, is_url},
 };
 
@@ -107,18 +107,12 @@ async fn command(arguments: &InstallArguments, places: &Places) -> Result<Target
 
 /// Checks `server.toml`. Returns whether its sources are served, because no library is named.
 fn has_sources_only(arguments: &InstallArguments, config: &Path) -> Result<bool, Failure> {
-    let line = ServeArguments {
-        library: ServedObject::new(arguments.library.clone()),
-        config: Some(config.to_owned()),
-        stdio: true,
-        tools: arguments.tools,
-        ..ServeArguments::default()
-    };
+    let line = Arguments { library: arguments.library.clone(), tools: arguments.tools, ..Arguments::default() };
     // The client starts the server without the environment of this shell.
     let environment = |_: &str| None;
     let location = ServerFileLocation::find(Some(config), &environment);
     let settings = Settings::read(&location, &line, &environment)?;
-    Ok(!settings.library.sources().is_empty())
+    Ok(!settings.fixed.library.sources().is_empty())
 }
 
 async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Failure> {

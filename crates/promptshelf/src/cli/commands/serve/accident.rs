@@ -24,7 +24,7 @@ pub(super) fn refuse(
     is_terminal: bool,
     home: Option<PathBuf>,
 ) -> Result<(), Failure> {
-    let ServedLibrary::Folder(folder) = &settings.library else { return Ok(()) };
+    let ServedLibrary::Folder(folder) = &settings.fixed.library else { return Ok(()) };
     let is_named = !arguments.library.is_omitted();
     if folder.join(MANIFEST).exists() || (is_named && over_http) {
         return Ok(());

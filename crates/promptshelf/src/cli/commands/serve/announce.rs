@@ -9,7 +9,7 @@ use crate::{
     args::LogFormat,
     command_line,
     output::{Output, count, count_all},
-    settings::HttpSettings,
+    settings::Live,
 };
 
 /// The name for clients if the library has none.
@@ -32,7 +32,7 @@ enum SignInHint {
 }
 
 impl SignInHint {
-    fn of(http: &HttpSettings) -> SignInHint {
+    fn of(http: &Live) -> SignInHint {
         match &http.sign_in {
             None => SignInHint::None,
             Some(sign_in) if sign_in.issuer.is_some() => SignInHint::Browser,
@@ -55,7 +55,7 @@ impl Announcement<'_> {
         self.print("serving on stdio", &block);
     }
 
-    pub(super) fn over_http(&self, bound: SocketAddr, http: &HttpSettings) {
+    pub(super) fn over_http(&self, bound: SocketAddr, http: &Live) {
         let url = url(bound, http);
         let name = self.name();
         let listening = format!("listening on {url}");
@@ -140,7 +140,7 @@ impl Announcement<'_> {
 }
 
 /// The URL for clients. An unspecified address such as 0.0.0.0 is replaced by a host name.
-fn url(bound: SocketAddr, http: &HttpSettings) -> String {
+fn url(bound: SocketAddr, http: &Live) -> String {
     let scheme = if http.tls.is_some() { "https" } else { "http" };
     if !bound.ip().is_unspecified() {
         return format!("{scheme}://{bound}/mcp");

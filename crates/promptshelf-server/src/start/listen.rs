@@ -8,8 +8,8 @@ use std::{
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::{
-    exit::{Exit, Failure},
-    settings::{Address, HttpSettings},
+    failure::{Exit, Failure},
+    settings::{Address, Live, Settings},
 };
 
 /// Connections that the system keeps until they are accepted; it has a limit of its own, often 4,096 too. A crowd fills
@@ -17,15 +17,18 @@ use crate::{
 const BACKLOG: u32 = 4_096;
 
 /// Listens on the address and returns the bound one: port 0 becomes the port that the system chose.
-pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr), Failure> {
-    let address = &http.address;
+pub(super) async fn bind(settings: &Settings) -> Result<(TcpListener, SocketAddr), Failure> {
+    let address = &settings.fixed.address;
     let found = lookup_host((address.host.as_str(), address.port)).await.map(Iterator::collect::<Vec<SocketAddr>>);
     let addresses = match found {
         Ok(addresses) if !addresses.is_empty() => addresses,
         Ok(_) => return Err(cannot(address, "the host name has no address")),
         Err(error) => return Err(cannot(address, &error.to_string())),
     };
-    if !http.allow_remote && http.sign_in.is_none() && addresses.iter().any(|address| !address.ip().is_loopback()) {
+    if !settings.fixed.allow_remote
+        && settings.live.sign_in.is_none()
+        && addresses.iter().any(|address| !address.ip().is_loopback())
+    {
         let message = format!("other machines can reach {address}, and sign-in is not configured");
         return Err(Failure::new(Exit::Address, message).help(format!(
             "configure [auth] (see --help), add --allow-remote if anyone who reaches the port may read every prompt, or listen on 127.0.0.1:{}",
@@ -68,14 +71,14 @@ fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
 
 /// The accepted values of the `Host` header: names of the loopback interface, the bound address, and those that the
 /// operator configures.
-pub(super) fn hosts(http: &HttpSettings, bound: SocketAddr) -> Vec<String> {
+pub(super) fn hosts(live: &Live, bound: SocketAddr) -> Vec<String> {
     let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
     let address = match bound.ip() {
         ip if ip.is_unspecified() || ip.is_loopback() => None,
         IpAddr::V4(ip) => Some(ip.to_string()),
         IpAddr::V6(ip) => Some(format!("[{ip}]")),
     };
-    own.into_iter().chain(address).chain(http.hosts()).collect()
+    own.into_iter().chain(address).chain(live.hosts()).collect()
 }
 
 fn cannot(address: &Address, reason: &str) -> Failure {
@@ -96,7 +99,7 @@ mod tests {
     // req: S-58
     #[tokio::test]
     async fn connections_wait_until_the_server_accepts() {
-        promptshelf_server::http::raise_open_files();
+        crate::http::raise_open_files();
         let allowed = std::fs::read_to_string("/proc/sys/net/core/somaxconn").expect("a setting of the system");
         let crowd = CROWD.min(allowed.trim().parse().expect("a number"));
         let listener = listen(&[SocketAddr::from(([127, 0, 0, 1], 0))]).expect("a free port");

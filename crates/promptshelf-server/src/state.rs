@@ -9,7 +9,8 @@ use std::{
 use sha2::{Digest, Sha256};
 
 /// Returns the folder and creates it; `None` if that is impossible.
-pub(crate) fn folder() -> Option<PathBuf> {
+#[must_use]
+pub fn folder() -> Option<PathBuf> {
     let absolute = |path: std::ffi::OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
     let state = env::var_os("XDG_STATE_HOME").and_then(absolute);
     let state = state.or_else(|| Some(env::home_dir()?.join(".local/state")));
@@ -17,12 +18,20 @@ pub(crate) fn folder() -> Option<PathBuf> {
 }
 
 /// Writes a file that only the user can read, atomically.
-pub(crate) fn write(file: &Path, text: &str) -> io::Result<()> {
+///
+/// # Errors
+///
+/// If the file or its folder cannot be written.
+pub fn write(file: &Path, text: &str) -> io::Result<()> {
     write_bytes(file, text.as_bytes())
 }
 
 /// Writes a file that only the user can read, atomically.
-pub(crate) fn write_bytes(file: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+///
+/// If the file or its folder cannot be written.
+pub fn write_bytes(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     create(folder)?;
     // A temporary file is readable only by the user, and stays so under its final name.
@@ -33,16 +42,23 @@ pub(crate) fn write_bytes(file: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Creates an empty file that only the user can read, unless it exists.
-pub(crate) fn write_new(file: &Path) -> io::Result<()> {
+///
+/// # Errors
+///
+/// If the file or its folder cannot be written.
+pub fn write_new(file: &Path) -> io::Result<()> {
     if file.exists() { Ok(()) } else { write(file, "") }
 }
 
-pub(crate) fn digest(text: &str) -> String {
+/// Returns the SHA-256 digest of a text, as hexadecimal digits.
+#[must_use]
+pub fn digest(text: &str) -> String {
     digest_bytes(text.as_bytes())
 }
 
 /// Returns the SHA-256 digest of some bytes, as hexadecimal digits.
-pub(crate) fn digest_bytes(bytes: &[u8]) -> String {
+#[must_use]
+pub fn digest_bytes(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -3,14 +3,19 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::args::HttpArguments;
+
+type Flags<'a> = &'a [(&'static str, &'a str)];
 
 /// Settings of a `server.toml`, variables and flags.
-fn read(
+fn read(text: &str, environment: &[(&str, &str)], flags: Flags<'_>) -> Result<Settings, Failure> {
+    read_with(text, environment, flags, &[])
+}
+
+fn read_with(
     text: &str,
     environment: &[(&str, &str)],
-    http: Option<&str>,
-    flags: HttpArguments,
+    flags: Flags<'_>,
+    channels: &[&str],
 ) -> Result<Settings, Failure> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("server.toml");
@@ -18,7 +23,9 @@ fn read(
     let environment: HashMap<&str, &str> = environment.iter().copied().collect();
     let environment = |name: &str| environment.get(name).map(|text| (*text).to_owned());
     let location = ServerFileLocation::find(Some(&path), &environment);
-    let arguments = ServeArguments { http: http.map(str::to_owned), over_http: flags, ..ServeArguments::default() };
+    let flags = flags.iter().map(|(name, value)| (*name, vec![(*value).to_owned()])).collect();
+    let channels = channels.iter().map(|name| (*name).to_owned()).collect();
+    let arguments = Arguments { flags, channels, ..Arguments::default() };
     Settings::read(&location, &arguments, &environment).map_err(|failure| {
         let message = failure.message.replace(&path.display().to_string(), "server.toml");
         Failure { message, ..failure }
@@ -26,11 +33,11 @@ fn read(
 }
 
 fn valid(text: &str) -> Settings {
-    read(text, &[], None, HttpArguments::default()).expect("the settings are valid")
+    read(text, &[], &[]).expect("the settings are valid")
 }
 
 fn errors(text: &str) -> Vec<String> {
-    let failure = read(text, &[], None, HttpArguments::default()).expect_err("the settings are invalid");
+    let failure = read(text, &[], &[]).expect_err("the settings are invalid");
     assert_eq!(failure.exit, Exit::Settings);
     let lines: Vec<String> = failure.message.lines().map(|line| line.trim_start().to_owned()).collect();
     if lines.len() > 1 { lines[1..].to_vec() } else { lines }
@@ -40,28 +47,79 @@ fn errors(text: &str) -> Vec<String> {
 fn flags_override_the_environment_which_overrides_the_file() {
     let text = "[http]\naddress = \"localhost:1\"\nrequest-timeout = 7\nallow-hosts = [\"file.example\"]\n";
     let environment = [("PROMPTSHELF_HTTP", "localhost:2"), ("PROMPTSHELF_ALLOW_HOSTS", "a.example, b.example")];
+    let address = |settings: &Settings| (settings.fixed.address.to_string(), settings.asks_for_http);
 
-    let http = valid(text).http;
-    assert_eq!((http.address.to_string().as_str(), http.is_requested), ("localhost:1", false));
-    assert!(http.options.mcp.allowed_hosts.contains(&"file.example".to_owned()));
+    let settings = valid(text);
+    assert_eq!(address(&settings), ("localhost:1".to_owned(), false));
+    assert_eq!(settings.live.http.mcp.allowed_hosts, ["file.example"]);
 
-    let http = read(text, &environment, None, HttpArguments::default()).expect("valid").http;
-    assert_eq!((http.address.to_string().as_str(), http.is_requested), ("localhost:2", true));
-    assert!(http.options.mcp.allowed_hosts.ends_with(&["a.example".to_owned(), "b.example".to_owned()]));
-    assert_eq!(http.options.request_timeout, Duration::from_secs(7));
+    let settings = read(text, &environment, &[]).expect("valid");
+    assert_eq!(address(&settings), ("localhost:2".to_owned(), true));
+    assert_eq!(settings.live.http.mcp.allowed_hosts, ["a.example", "b.example"]);
+    assert_eq!(settings.live.http.request_timeout, Duration::from_secs(7));
 
-    let flags = HttpArguments { request_timeout: Some("9".to_owned()), ..HttpArguments::default() };
-    let http = read(text, &environment, Some("localhost:3"), flags).expect("valid").http;
-    assert_eq!(http.address.to_string(), "localhost:3");
-    assert_eq!(http.options.request_timeout, Duration::from_secs(9));
+    let settings = read(text, &environment, &[("http", "localhost:3"), ("request-timeout", "9")]).expect("valid");
+    assert_eq!(address(&settings), ("localhost:3".to_owned(), true));
+    assert_eq!(settings.live.http.request_timeout, Duration::from_secs(9));
+}
+
+/// Each flag reads its key, so that a new one cannot be forgotten: an invalid value is reported with the name of the flag, or
+/// with that of the variable.
+#[test]
+fn every_flag_and_variable_replaces_its_key() {
+    let anything = |flag: &Flag| matches!(flag.value, "FILE" | "FOLDER" | "HOST" | "ORIGIN");
+    for flag in FLAGS.iter().filter(|flag| !anything(flag)) {
+        let variable = flag.variable();
+        for invalid in ["", "http://", "-1"] {
+            let of_flag = read("", &[], &[(flag.name, invalid)]);
+            let Err(failure) = of_flag else { continue };
+            let reason = failure.message.strip_prefix(&format!("--{}: expected ", flag.name)).expect(&failure.message);
+            assert_eq!(failure.exit, Exit::Usage);
+            let of_variable = read("", &[(&variable, invalid)], &[]).map(drop);
+            match of_variable {
+                Err(failure) => {
+                    assert_eq!(failure.message, format!("{variable} in the environment: expected {reason}"));
+                }
+                Ok(()) => assert!(invalid.is_empty(), "{variable}"),
+            }
+        }
+        assert!(read("", &[(&variable, "\u{0}")], &[]).is_err(), "{variable}");
+    }
+    for flag in FLAGS {
+        let [section, key] = flag.key;
+        assert!(schema()["properties"][section]["properties"][key].is_object(), "{section}.{key}");
+        assert!(descriptions()[flag.name].len() > 20, "{}", flag.name);
+    }
+}
+
+#[test]
+fn mistakes_of_the_file_come_before_those_of_flags_and_variables() {
+    let text = "[http]\nrequest-timeout = 0\n[[source]]\nname = \"a\"\nkind = \"folder\"\n";
+    let failure = read(text, &[("PROMPTSHELF_API", "perhaps")], &[("request-timeout", "1")]).expect_err("invalid");
+    assert_eq!(failure.exit, Exit::Settings);
+    assert!(failure.message.contains("server.toml:2:") && failure.message.contains("needs `path`"), "{failure}");
+    let environment = [("PROMPTSHELF_REQUEST_TIMEOUT", "x")];
+    let failure = read("", &environment, &[("max-body-bytes", "y")]).expect_err("invalid");
+    assert_eq!(failure.message, "--max-body-bytes: expected a whole number from 1 to 1073741824, got `y`");
+}
+
+#[test]
+fn changed_settings_that_need_a_restart_are_named() {
+    let before = valid("");
+    let text =
+        "[http]\naddress = \"localhost:1\"\nrequest-timeout = 1\n[usage]\nmin-callers = 2\n[tools]\nmode = \"each\"\n";
+    assert_eq!(before.fixed.changed(&valid(text).fixed), ["`address` in [http]", "[usage]"]);
+    assert_eq!(before.fixed.changed(&valid("[limits]\nsubscriptions = 3\n").fixed), [""; 0]);
+    let (live, kept) = valid("[audit]\nfile = \"a\"\n").live.keep_presence(&before.live);
+    assert_eq!((live.audit.is_some(), kept), (false, vec!["[audit]"]));
 }
 
 // req: L51, R-15
 #[test]
 fn default_address_is_loopback() {
-    let http = valid("").http;
-    assert_eq!(http.address.to_string(), "127.0.0.1:8080");
-    assert!(!http.allow_remote && !http.is_requested);
+    let settings = valid("");
+    assert_eq!(settings.fixed.address.to_string(), "127.0.0.1:8080");
+    assert!(!settings.fixed.allow_remote && !settings.asks_for_http);
 }
 
 /// Without sign-in every caller could change the store.
@@ -70,18 +128,12 @@ fn default_address_is_loopback() {
 fn api_is_on_with_sign_in_and_off_without() {
     let digest = "0".repeat(64);
     let tokens = format!("[auth]\ntokens = [{{ name = 'ada', sha256 = '{digest}' }}]\n");
-    assert!(!valid("").http.has_api);
-    assert!(valid(&tokens).http.has_api);
-    assert!(!valid(&format!("{tokens}[api]\nenabled = false\n")).http.has_api);
-    assert!(valid("[api]\nenabled = true\n").http.has_api);
-    let flags = HttpArguments { api: true, ..HttpArguments::default() };
-    assert!(read("", &[], None, flags).expect("valid").http.has_api);
-    assert!(
-        !read("[api]\nenabled = true", &[("PROMPTSHELF_API", "false")], None, HttpArguments::default())
-            .expect("valid")
-            .http
-            .has_api
-    );
+    let has_api = |text: &str| valid(text).fixed.has_api;
+    assert!(!has_api("") && has_api(&tokens));
+    assert!(!has_api(&format!("{tokens}[api]\nenabled = false\n")) && has_api("[api]\nenabled = true\n"));
+    assert!(read("", &[], &[("api", "true")]).expect("valid").fixed.has_api);
+    let switched_off = read("[api]\nenabled = true", &[("PROMPTSHELF_API", "false")], &[]).expect("valid");
+    assert!(!switched_off.fixed.has_api);
 }
 
 #[test]
@@ -176,9 +228,9 @@ fn invalid_tokens_file_is_a_mistake_of_the_place_that_names_it() {
     let written = format!("[auth]\ntokens-file = '{}'\n", path.display());
     for (tokens, expected) in [("ada\n", "tokens:1: "), ("", "contains no tokens")] {
         std::fs::write(&path, tokens).expect("the file can be written");
-        let of_file = read(&written, &[], None, HttpArguments::default()).expect_err("the tokens are invalid");
-        let flags = HttpArguments { tokens: Some(path.clone()), ..HttpArguments::default() };
-        let of_flag = read("", &[], None, flags).expect_err("the tokens are invalid");
+        let of_file = read(&written, &[], &[]).expect_err("the tokens are invalid");
+        let flag = path.display().to_string();
+        let of_flag = read("", &[], &[("tokens", &flag)]).expect_err("the tokens are invalid");
         assert_eq!((of_file.exit, of_flag.exit), (Exit::Settings, Exit::Usage));
         assert!(of_file.message.contains(expected) && of_file.message == of_flag.message, "{of_file}");
     }
@@ -188,24 +240,20 @@ fn invalid_tokens_file_is_a_mistake_of_the_place_that_names_it() {
 #[test]
 fn flags_that_need_each_other_are_mistakes_of_the_command_line() {
     let issuer = "[auth]\nissuer = \"https://a.example\"\n";
-    let resource = "https://b.example/mcp".to_owned();
-    let completed = HttpArguments { resource: Some(resource.clone()), ..HttpArguments::default() };
-    assert!(read(issuer, &[], None, completed).is_ok_and(|settings| settings.http.sign_in.is_some()));
-    let variable = [("PROMPTSHELF_RESOURCE", &*resource)];
-    assert!(read(issuer, &variable, None, HttpArguments::default()).is_ok());
+    let resource = "https://b.example/mcp";
+    assert!(read(issuer, &[], &[("resource", resource)]).is_ok_and(|settings| settings.live.sign_in.is_some()));
+    assert!(read(issuer, &[("PROMPTSHELF_RESOURCE", resource)], &[]).is_ok());
     let key = [("PROMPTSHELF_TLS_KEY", "/nowhere/key.pem")];
-    let tls = read("[tls]\ncertificate = \"chain.pem\"\n", &key, None, HttpArguments::default());
-    assert!(tls.is_ok_and(|settings| settings.http.tls.is_some()));
+    let tls = read("[tls]\ncertificate = \"chain.pem\"\n", &key, &[]);
+    assert!(tls.is_ok_and(|settings| settings.live.tls.is_some()));
     let page = "[auth]\npage-client-id = \"page\"\nresource = \"https://b.example/mcp\"\n";
-    let of_flag = HttpArguments { issuer: Some("https://a.example".to_owned()), ..HttpArguments::default() };
-    assert!(read(page, &[], None, of_flag.clone()).is_ok());
-
-    let certificate = HttpArguments { tls_certificate: Some("chain.pem".into()), ..HttpArguments::default() };
-    for alone in [of_flag, certificate] {
-        let failure = read("", &[], None, alone).expect_err("something is missing");
+    let of_flag = [("issuer", "https://a.example")];
+    assert!(read(page, &[], &of_flag).is_ok());
+    for alone in [of_flag, [("tls-certificate", "chain.pem")]] {
+        let failure = read("", &[], &alone).expect_err("something is missing");
         assert_eq!(failure.exit, Exit::Usage, "{failure}");
     }
-    let failure = read("", &key, None, HttpArguments::default()).expect_err("the certificate is missing");
+    let failure = read("", &key, &[]).expect_err("the certificate is missing");
     assert_eq!(failure.exit, Exit::Usage, "{failure}");
 }
 
@@ -214,9 +262,9 @@ fn defaults_of_the_schema_are_those_of_the_code() {
     let schema = schema();
     let default = |section: &str, key: &str| schema["properties"][section]["properties"][key]["default"].clone();
     let settings = valid("");
-    let http = &settings.http.options;
+    let http = &settings.live.http;
     let limits = Limits::default();
-    let audit = valid("[audit]\nfile = \"audit.jsonl\"").audit.expect("an audit");
+    let audit = valid("[audit]\nfile = \"audit.jsonl\"").live.audit.expect("an audit");
     for (section, key, expected) in [
         ("http", "max-body-bytes", http.mcp.max_body_bytes as u64),
         ("http", "request-timeout", http.request_timeout.as_secs()),
@@ -255,7 +303,7 @@ fn sections_have_to_be_tables() {
 #[test]
 fn invalid_variable_is_named() {
     let environment = [("PROMPTSHELF_ALLOW_REMOTE", "perhaps")];
-    let failure = read("", &environment, None, HttpArguments::default()).expect_err("invalid");
+    let failure = read("", &environment, &[]).expect_err("invalid");
     assert_eq!(failure.exit, Exit::Usage);
     assert_eq!(failure.message, "PROMPTSHELF_ALLOW_REMOTE in the environment: expected true or false, got `perhaps`");
 }
@@ -263,8 +311,8 @@ fn invalid_variable_is_named() {
 #[test]
 fn unconfigured_limits_keep_their_defaults() {
     use std::num::NonZeroU32;
-    assert_eq!(valid("[limits]").http.limits, None);
-    let limits = valid("[limits]\nsubscriptions = 3").http.limits.expect("limits");
+    assert_eq!(valid("[limits]").live.limits, None);
+    let limits = valid("[limits]\nsubscriptions = 3").live.limits.expect("limits");
     assert_eq!(limits, Limits { subscriptions: NonZeroU32::new(3).expect("three"), ..Limits::default() });
 }
 
@@ -280,11 +328,11 @@ fn tools_have_modes_and_can_be_disabled() {
         ("[tools]\nenabled = false", ToolMode::Disabled),
         ("[tools]\nenabled = false\nmode = \"each\"", ToolMode::Disabled),
     ] {
-        assert_eq!(valid(text).tools, expected, "{text}");
+        assert_eq!(valid(text).live.tools, expected, "{text}");
     }
     assert!(errors("[tools]\nmode = \"all\"")[0].starts_with("server.toml:2:"));
-    assert!(valid("").shows_provenance && valid("[provenance]").shows_provenance);
-    assert!(!valid("[provenance]\nenabled = false").shows_provenance);
+    assert!(!valid("").live.hides_provenance && !valid("[provenance]").live.hides_provenance);
+    assert!(valid("[provenance]\nenabled = false").live.hides_provenance);
     assert!(errors("[provenance]\nenable = true")[0].contains("did you mean `enabled`?"));
     assert!(errors("[tools]\nenabled = \"no\"")[0].starts_with("server.toml:2:"));
 }
@@ -293,9 +341,9 @@ fn tools_have_modes_and_can_be_disabled() {
 fn profiles_and_discovery_are_read() {
     let settings = valid("[profiles.zed]\none-argument = true\n[discovery]\nserver-card = true");
     let profile = promptshelf_mcp::Profile { one_argument: true, ..promptshelf_mcp::Profile::default() };
-    assert_eq!(settings.http.options.profiles, [("zed".to_owned(), profile)].into());
-    assert!(settings.http.options.discovery.server_card && !settings.http.options.discovery.catalog);
-    assert_eq!(valid("").http.options.discovery, http::Discovery::default());
+    assert_eq!(settings.live.http.profiles, [("zed".to_owned(), profile)].into());
+    assert!(settings.live.http.discovery.server_card && !settings.live.http.discovery.catalog);
+    assert_eq!(valid("").live.http.discovery, http::Discovery::default());
     assert!(errors("[profiles.\"a/b\"]\nfill-blanks = true")[0].contains("not the name of a profile"));
     assert!(errors("[profiles.a]\nfill = true")[0].contains("unknown key"));
 }
@@ -303,9 +351,9 @@ fn profiles_and_discovery_are_read() {
 #[test]
 fn paths_are_relative_to_the_file() {
     let settings = valid("[audit]\nfile = \"audit.jsonl\"\n[grants]\nroots = [\"docs\", \"/srv\"]");
-    assert!(settings.audit.is_some_and(|audit| audit.path.is_absolute()));
-    assert!(settings.granted_roots[0].is_absolute() && settings.granted_roots[0].ends_with("docs"));
-    assert_eq!(settings.granted_roots[1], Path::new("/srv"));
+    assert!(settings.live.audit.is_some_and(|audit| audit.path.is_absolute()));
+    assert!(settings.live.granted_roots[0].is_absolute() && settings.live.granted_roots[0].ends_with("docs"));
+    assert_eq!(settings.live.granted_roots[1], Path::new("/srv"));
 }
 
 #[test]
@@ -393,14 +441,7 @@ fn schema_has_every_section_and_no_null() {
 }
 
 fn of_store(text: &str, environment: &[(&str, &str)], channels: &[&str]) -> Result<Settings, Failure> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("server.toml");
-    std::fs::write(&path, text).expect("the file can be written");
-    let environment: HashMap<&str, &str> = environment.iter().copied().collect();
-    let environment = |name: &str| environment.get(name).map(|text| (*text).to_owned());
-    let location = ServerFileLocation::find(Some(&path), &environment);
-    let channels = channels.iter().map(|name| (*name).to_owned()).collect();
-    Settings::read(&location, &ServeArguments { channels, ..ServeArguments::default() }, &environment)
+    read_with(text, environment, &[], channels)
 }
 
 #[test]
@@ -410,7 +451,7 @@ fn channels_come_from_flags_environment_and_file() {
         let environment: Vec<_> =
             [("PROMPTSHELF_STORE", "sqlite:team.db")].iter().chain(environment).copied().collect();
         let settings = of_store(text, &environment, flags).expect("valid");
-        let ServedLibrary::Channels(channels) = settings.library else { panic!("{:?}", settings.library) };
+        let channels = settings.fixed.library.channels().expect("channels");
         assert_eq!(channels.default.channel.as_str(), "production");
         channels.others.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -419,7 +460,7 @@ fn channels_come_from_flags_environment_and_file() {
     assert_eq!(names(&[("PROMPTSHELF_CHANNELS", "qa, test")], &[]), ["qa", "test"]);
     assert_eq!(names(&[("PROMPTSHELF_CHANNELS", "qa")], &["staging", "production"]), ["staging"]);
     let settings = of_store(text, &[("PROMPTSHELF_STORE", "sqlite:team.db")], &["staging"]).expect("valid");
-    let access = settings.http.options.channel_access;
+    let access = settings.live.http.channel_access;
     assert_eq!(access["staging"].roles, ["editor"], "a flag does not remove the rule of a channel");
     assert_eq!(access["production"].users, ["ada"]);
     assert!(!access.contains_key("qa"));
@@ -437,4 +478,45 @@ fn mistakes_in_channels_are_errors() {
             "server.toml:5:1: error[unknown-key]: unknown key `caches` in [store] (did you mean `cache`?)",
         ]
     );
+}
+
+fn rollouts(text: &str) -> (Vec<ConfiguredRollout>, Vec<String>) {
+    let mut file = ServerFile::new(None, text);
+    let written = file.read();
+    let rollouts = lists::rollouts(&mut file, &written.rollout.0);
+    (rollouts, file.file.diagnostics().iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn rollout_of_the_guide_is_read() {
+    let (resolved, found) = rollouts(
+        "[[rollout]]\nchannel = \"production\"\nto = \"next\"\npercent = 10\nsteps = \"1h\"\n\
+         stop = { errors = \"2x\", declined = \"1.5x\" }\n",
+    );
+    assert_eq!(found, Vec::<String>::new());
+    let mut plan = promptshelf_store::RolloutPlan::new(10);
+    (plan.steps, plan.errors, plan.declined) = (Some(Duration::from_secs(3_600)), Some(2.0), Some(1.5));
+    let expected = ConfiguredRollout { channel: "production".to_owned(), target: "next".to_owned(), plan };
+    assert_eq!(resolved, [expected]);
+}
+
+// req: S-201
+#[test]
+fn mistakes_in_rollouts_are_named() {
+    for (keys, expected) in [
+        ("to = \"production\"\npercent = 1", "expected another channel than `production`"),
+        ("to = \"sqlite:b.db#next\"\npercent = 1", "`sqlite:b.db#next` is not the name of a channel"),
+        ("to = \"next\"\npercent = 101", "from 0 to 100"),
+        ("to = \"next\"\npercent = -1", "from 0 to 100"),
+        ("to = \"next\"", "percent"),
+        ("to = \"next\"\npercent = 1\nstop = { errors = \"0.5x\" }", "from 1x to 100x"),
+        ("to = \"next\"\npercent = 1\nstop = { errors = \"2\" }", "from 1x to 100x"),
+        ("to = \"next\"\npercent = 1\nsteps = \"0s\"", "from 1s to 24h"),
+    ] {
+        let (_, found) = rollouts(&format!("[[rollout]]\nchannel = \"production\"\n{keys}\n"));
+        assert!(found.len() == 1 && found[0].contains(expected), "{keys}: {found:?}");
+    }
+    let twice = "[[rollout]]\nchannel = \"production\"\nto = \"a\"\npercent = 1\n";
+    let (_, found) = rollouts(&format!("{twice}{twice}"));
+    assert!(found.len() == 1 && found[0].contains("another rollout divides"), "{found:?}");
 }

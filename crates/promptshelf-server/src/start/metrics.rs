@@ -1,14 +1,22 @@
-//! The metrics, in the OpenMetrics format.
+//! The metrics, in the OpenMetrics format, and a separate listener for them and for health checks, from before the library
+//! is read until the server ends.
 //!
 //! Requests are counted here as they are processed. Values that the library and the audit already have are collected
 //! when the metrics are read. Labels have values of closed sets only.
 
 use std::{
-    fmt,
+    fmt, io,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text},
@@ -21,14 +29,19 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use promptshelf_server::{
-    Library, ReplicaMonitor, ReplicaStatus,
-    deliveries::Deliveries,
-    http::{App, auth::SignIn},
-    usage::UsageLog,
-};
 use promptshelf_service::AuditFile;
 use promptshelf_source::{SourceSet, SourceState, SourceStatus};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use crate::{
+    deliveries::Deliveries,
+    failure::{Exit, Failure},
+    http::{self, App, auth::SignIn},
+    library::Library,
+    replica::{ReplicaMonitor, ReplicaStatus},
+    settings::Address,
+    usage::UsageLog,
+};
 
 /// Seconds, from a list in memory to a slow resource.
 const BUCKETS: [f64; 14] =
@@ -52,7 +65,7 @@ struct OutcomeLabel {
 
 type Histograms = Family<MethodLabel, Histogram, fn() -> Histogram>;
 
-pub(crate) struct Metrics {
+pub(super) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Histograms,
@@ -79,7 +92,7 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Metrics {
+    pub(super) fn new() -> Metrics {
         let histogram = || Histogram::new(BUCKETS);
         let collector = Arc::<LibraryCollector>::default();
         let metrics = Metrics {
@@ -118,7 +131,7 @@ impl Metrics {
         self
     }
 
-    pub(crate) fn observe(
+    pub(super) fn observe(
         &self,
         library: &Library,
         app: &App,
@@ -134,15 +147,15 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn observe_sources(&self, sources: &SourceSet) {
+    pub(super) fn observe_sources(&self, sources: &SourceSet) {
         let _ = self.collector.sources.set(sources.clone());
     }
 
-    pub(crate) fn observe_usage(&self, log: &UsageLog) {
+    pub(super) fn observe_usage(&self, log: &UsageLog) {
         let _ = self.collector.usage.set(log.clone());
     }
 
-    pub(crate) fn observe_deliveries(&self, deliveries: &Deliveries) {
+    pub(super) fn observe_deliveries(&self, deliveries: &Deliveries) {
         let _ = self.collector.deliveries.set(deliveries.clone());
     }
 
@@ -329,4 +342,95 @@ fn labelled(
         }
     }
     Ok(())
+}
+
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+const IDLE: Duration = Duration::from_secs(75);
+
+/// Serves metrics until it is dropped.
+#[derive(Debug)]
+pub(super) struct MetricsServer {
+    pub(super) metrics: Arc<Metrics>,
+    app: Arc<OnceLock<App>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for MetricsServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[derive(Clone)]
+struct ServerState {
+    metrics: Arc<Metrics>,
+    app: Arc<OnceLock<App>>,
+}
+
+impl MetricsServer {
+    /// Starts to listen.
+    ///
+    /// # Errors
+    ///
+    /// An address that is in use or cannot be bound.
+    pub(super) async fn start(address: &Address) -> Result<MetricsServer, Failure> {
+        let cannot =
+            |error: io::Error| Failure::new(Exit::Address, format!("cannot serve metrics on {address}: {error}"));
+        let listener = TcpListener::bind((address.host.as_str(), address.port)).await.map_err(cannot)?;
+        let bound = listener.local_addr().map_err(cannot)?;
+        tracing::info!("metrics are served on http://{bound}/metrics");
+        let state = ServerState { metrics: Arc::new(Metrics::new()), app: Arc::default() };
+        let routes = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/healthz", get(http::healthy))
+            .route("/readyz", get(ready))
+            .with_state(state.clone());
+        let task = tokio::spawn(http::serve_routes(listener, routes, IDLE));
+        Ok(MetricsServer { metrics: state.metrics, app: state.app, task })
+    }
+
+    pub(super) fn set_ready(&self, app: &App) {
+        // The first call counts.
+        let _ = self.app.set(app.clone());
+    }
+}
+
+async fn metrics(State(state): State<ServerState>) -> Response {
+    match state.metrics.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the metrics cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+async fn ready(State(state): State<ServerState>) -> (StatusCode, String) {
+    match state.app.get() {
+        Some(app) => app.readiness(),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "the library is being read\n".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::http::Options;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn readiness_follows_catalog_and_shutdown() {
+        let state = ServerState { metrics: Arc::new(Metrics::new()), app: Arc::default() };
+        let status = async || ready(State(state.clone())).await.0.as_u16();
+        assert_eq!(status().await, 503, "the library is being read");
+        assert!(state.metrics.text().expect("metrics").contains("promptshelf_build_info"), "and metrics are available");
+        let library = Library::builder().build().expect("a library");
+        let app = App::new(&library, &Options::default());
+        state.metrics.observe(&library, &app, None, Vec::new());
+        state.app.set(app).expect("set once");
+        assert_eq!(status().await, 200);
+        library.server().shutdown();
+        assert_eq!(status().await, 503);
+    }
 }

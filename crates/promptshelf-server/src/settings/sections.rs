@@ -1,10 +1,11 @@
-//! The sections of `server.toml` as serde types, from which its JSON Schema is derived as well.
+//! The sections of `server.toml`: each setting is one field here, with its description. The JSON Schema, the reference in
+//! the guide and the help of flags are derived from them.
 
-use std::{collections::BTreeMap, fmt, num::NonZeroU32, path::PathBuf};
+use std::{collections::BTreeMap, fmt, num::NonZeroU32};
 
-use promptshelf_server::http::{self, ConnectionLimits, auth::IssuerOptions, proxy::ForwardedHeader};
 use promptshelf_service::{AuditFileOptions, Limits};
-use promptshelf_source::settings::{Bounded, Tables};
+use promptshelf_source::settings::{Bounded, FilePath, Given, Tables};
+use promptshelf_store::WebhookEvent;
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -13,16 +14,138 @@ use serde::{
         value::{MapAccessDeserializer, SeqAccessDeserializer},
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{
-    evaluation_section::EvaluationSection,
-    requirements::Requirements,
-    rollout_section::RolloutSection,
-    source_sections::{SecretFile, Source},
-    value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256},
-    webhook_sections::WebhookSection,
+use super::value::{
+    Address, AlgorithmName, CollectorUrl, Day, EvaluationName, Factor, HttpsUrl, Interval, Network, Prefix, Sha256,
+    SourceName,
 };
+use crate::http::{self, ConnectionLimits, auth::IssuerOptions, proxy::ForwardedHeader};
+
+/// A setting that a flag of `serve`, or the variable that is named like the flag, can replace.
+#[derive(Debug)]
+pub struct Flag {
+    /// The name of the flag, without dashes.
+    pub name: &'static str,
+    /// The kind of value, such as `FILE`; empty for a flag without a value.
+    pub value: &'static str,
+    /// The section and the key.
+    pub key: [&'static str; 2],
+    /// Whether the flag can be repeated. Its variable has the values with commas, and the name of the key.
+    pub is_list: bool,
+    /// The heading in the help, if it is not the general one.
+    pub heading: Option<&'static str>,
+    /// What the flag does besides setting the key.
+    pub about: Option<&'static str>,
+}
+
+const fn flag(name: &'static str, value: &'static str, key: [&'static str; 2]) -> Flag {
+    Flag { name, value, key, is_list: false, heading: None, about: None }
+}
+
+impl Flag {
+    const fn list(self) -> Flag {
+        Flag { is_list: true, ..self }
+    }
+
+    const fn below(self, heading: &'static str) -> Flag {
+        Flag { heading: Some(heading), ..self }
+    }
+
+    const fn about(self, about: &'static str) -> Flag {
+        Flag { about: Some(about), ..self }
+    }
+
+    /// Returns the name of the variable.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        // `--allow-host` names one host, and the variable all of them.
+        let name = if self.is_list && self.name != "trust-proxy" { self.key[1] } else { self.name };
+        format!("PROMPTSHELF_{}", name.replace('-', "_").to_uppercase())
+    }
+
+    /// Returns the value of the flag, else that of its variable, as a value of the key.
+    pub(super) fn given(
+        &self,
+        flags: &BTreeMap<&'static str, Vec<String>>,
+        environment: &impl Fn(&str) -> Option<String>,
+    ) -> Option<Given> {
+        let (name, words) = match flags.get(self.name) {
+            Some(words) => (format!("--{}", self.name), words.clone()),
+            None => {
+                let variable = self.variable();
+                let text = environment(&variable).filter(|text| !text.is_empty())?;
+                let words = if self.is_list {
+                    text.split(',').map(|part| part.trim().to_owned()).collect()
+                } else {
+                    vec![text]
+                };
+                (format!("{variable} in the environment"), words)
+            }
+        };
+        Some(Given { path: self.key, name, words, is_list: self.is_list })
+    }
+}
+
+const CHANNELS: &str = "Channels of a store";
+const OVER_HTTP: &str = "Over HTTP (`serve --help` lists the keys of server.toml)";
+const SIGN_IN: &str = "Sign-in (over HTTP)";
+const TLS: &str = "TLS and proxies (over HTTP)";
+
+/// The settings that have a flag and a variable.
+pub static FLAGS: &[Flag] = &[
+    flag("http", "ADDRESS", ["http", "address"])
+        .about("Serve over HTTP on this address; port 0 selects a free port [default on a terminal: 127.0.0.1:8080]"),
+    flag("audit", "FILE", ["audit", "file"]),
+    flag("traces", "URL", ["traces", "endpoint"]),
+    flag("cache", "FOLDER", ["store", "cache"]).below(CHANNELS),
+    flag("allow-remote", "", ["http", "allow-remote"]).below(OVER_HTTP),
+    flag("api", "", ["api", "enabled"]).below(OVER_HTTP),
+    flag("metrics", "ADDRESS", ["metrics", "listen"]).below(OVER_HTTP),
+    flag("allow-host", "HOST", ["http", "allow-hosts"]).list().below(OVER_HTTP),
+    flag("allow-origin", "ORIGIN", ["http", "allow-origins"]).list().below(OVER_HTTP),
+    flag("max-body-bytes", "BYTES", ["http", "max-body-bytes"]).below(OVER_HTTP),
+    flag("request-timeout", "SECONDS", ["http", "request-timeout"]).below(OVER_HTTP),
+    flag("shutdown-timeout", "SECONDS", ["http", "shutdown-timeout"]).below(OVER_HTTP),
+    flag("tokens", "FILE", ["auth", "tokens-file"]).below(SIGN_IN),
+    flag("issuer", "URL", ["auth", "issuer"]).below(SIGN_IN),
+    flag("resource", "URL", ["auth", "resource"]).below(SIGN_IN),
+    flag("tls-certificate", "FILE", ["tls", "certificate"]).below(TLS),
+    flag("tls-key", "FILE", ["tls", "key"]).below(TLS),
+    flag("trust-proxy", "NETWORK", ["proxy", "trusted"]).list().below(TLS),
+];
+
+/// Returns the JSON Schema of `server.toml`. Descriptions name the flag and the variable of a setting.
+#[must_use]
+pub fn schema() -> Value {
+    let mut schema = promptshelf_source::settings::schema::<ServerSettings>("server.toml");
+    for flag in FLAGS {
+        let [section, key] = flag.key;
+        let setting = &mut schema["properties"][section]["properties"][key];
+        let about = setting["description"].as_str().unwrap_or_default();
+        setting["description"] = json!(format!("{about} Flag: `--{}`; variable: `{}`.", flag.name, flag.variable()));
+    }
+    schema
+}
+
+/// Returns the description of the setting of each flag, without that of the flag itself.
+#[must_use]
+pub fn descriptions() -> BTreeMap<&'static str, String> {
+    let schema = promptshelf_source::settings::schema::<ServerSettings>("server.toml");
+    let about = |flag: &Flag| {
+        let [section, key] = flag.key;
+        let setting = &schema["properties"][section]["properties"][key];
+        let key = setting["description"].as_str().unwrap_or_default().trim_end_matches('.').replace('\n', " ");
+        let repeated = if flag.is_list { "; can be repeated" } else { "" };
+        let default = match &setting["default"] {
+            Value::Null => String::new(),
+            default => format!(" [default: {default}]"),
+        };
+        let about = flag.about.map_or_else(|| format!("{key}{repeated}{default}"), str::to_owned);
+        (flag.name, format!("{about} [env: {}]", flag.variable()))
+    };
+    FLAGS.iter().map(about).collect()
+}
 
 /// The largest request body that can be configured: 1 GiB.
 pub(super) type BodyBytes = Bounded<1, { 1 << 30 }>;
@@ -38,11 +161,6 @@ pub(super) const RETENTION_DAYS: u64 = 400;
 pub(super) const MIN_CALLERS: u64 = 5;
 
 pub(super) const TRACES_PERCENT: u8 = 100;
-
-/// Returns the JSON Schema of `server.toml`.
-pub(crate) fn schema() -> Value {
-    promptshelf_source::settings::schema::<ServerSettings>("server.toml")
-}
 
 /// Settings of the operator.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -90,7 +208,7 @@ pub(super) struct ServerSettings {
 pub(super) struct Http {
     /// The address to listen on, as host:port. Default: 127.0.0.1:8080.
     pub(super) address: Option<Address>,
-    /// Accept connections from other machines without sign-in.
+    /// Accept connections from other machines without sign-in: anyone who reaches the port can read every prompt.
     pub(super) allow_remote: bool,
     /// Host names under which clients reach the server, besides localhost.
     pub(super) allow_hosts: Vec<String>,
@@ -116,8 +234,8 @@ pub(super) struct Http {
 pub(super) struct Auth {
     /// Static tokens: lines of `promptshelf token new`.
     pub(super) tokens: Vec<Token>,
-    /// A file with such tokens, one a line.
-    pub(super) tokens_file: Option<PathBuf>,
+    /// A file of tokens for sign-in: a line for each, as `promptshelf token new` prints it.
+    pub(super) tokens_file: Option<FilePath>,
     /// The issuer URL of the authorization server whose access tokens are accepted.
     pub(super) issuer: Option<HttpsUrl>,
     /// The exact URL under which clients reach the server; tokens have to be issued for it.
@@ -127,9 +245,9 @@ pub(super) struct Auth {
     /// The URL of the issuer's keys. Default: found through the issuer's metadata.
     pub(super) jwks_uri: Option<HttpsUrl>,
     /// A file with the issuer's keys (a JSON Web Key Set), instead of fetching them. It is read again when it changes.
-    pub(super) jwks_file: Option<PathBuf>,
+    pub(super) jwks_file: Option<FilePath>,
     /// A file with certificate authorities, as PEM, that are trusted for the issuer in addition to those of the system.
-    pub(super) ca_file: Option<PathBuf>,
+    pub(super) ca_file: Option<FilePath>,
     /// Subjects or names of callers who are refused, whatever their token: a list, or `{ file = "…" }` with one a line. A
     /// change takes effect within a second, also for open streams.
     pub(super) blocked_subjects: BlockedSubjects,
@@ -216,10 +334,10 @@ pub(super) struct Token {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Tls {
-    /// The certificate chain.
-    pub(super) certificate: Option<PathBuf>,
-    /// The private key.
-    pub(super) key: Option<PathBuf>,
+    /// The certificate chain for HTTPS, as PEM. It is loaded again when it changes.
+    pub(super) certificate: Option<FilePath>,
+    /// The private key of the certificate, as PEM.
+    pub(super) key: Option<FilePath>,
     /// Whether browsers are asked to use TLS only for this host name, for a year (HSTS). Default: true. Turn it off if
     /// other servers without TLS share the name.
     pub(super) strict_transport_security: Option<bool>,
@@ -229,7 +347,7 @@ pub(super) struct Tls {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Proxy {
-    /// Addresses or networks of the proxies, such as 10.0.0.0/8.
+    /// Addresses or networks of proxies that are trusted to report a caller's address, such as 10.0.0.0/8.
     pub(super) trusted: Vec<Network>,
     /// The header that the proxies set.
     pub(super) header: HeaderName,
@@ -323,8 +441,8 @@ impl CallerLimits {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Audit {
-    /// The file that requests are recorded in.
-    pub(super) file: Option<PathBuf>,
+    /// The file that every request is recorded in: caller, method and outcome, never contents.
+    pub(super) file: Option<FilePath>,
     /// The size at which the next file begins, in bytes.
     #[schemars(extend("default" = AuditFileOptions::new("").max_bytes))]
     pub(super) max_bytes: Option<Bounded<1, { 1 << 40 }>>,
@@ -351,7 +469,7 @@ pub(super) enum OnLoss {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Metrics {
-    /// The address that serves `/metrics`, as host:port.
+    /// The address that serves Prometheus metrics at `/metrics`, as host:port.
     pub(super) listen: Option<Address>,
 }
 
@@ -379,7 +497,7 @@ impl Default for UsageSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct TracesSection {
-    /// The collector's URL, such as http://127.0.0.1:4318.
+    /// The URL of the OpenTelemetry collector that traces are sent to over OTLP/HTTP, such as http://127.0.0.1:4318.
     pub(super) endpoint: Option<CollectorUrl>,
     /// The percentage of traces that are sent.
     #[schemars(extend("default" = TRACES_PERCENT))]
@@ -391,7 +509,7 @@ pub(super) struct TracesSection {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Grants {
     /// Folders that `[roots]` of a library may point to or below.
-    pub(super) roots: Vec<PathBuf>,
+    pub(super) roots: Vec<FilePath>,
 }
 
 /// The store, if the library is a channel. Its address is an argument or `PROMPTSHELF_STORE`.
@@ -399,7 +517,7 @@ pub(super) struct Grants {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Store {
     /// The folder for copies of the channels, so that a restart serves without the database.
-    pub(super) cache: Option<PathBuf>,
+    pub(super) cache: Option<FilePath>,
 }
 
 /// The management API of a store.
@@ -410,7 +528,7 @@ pub(super) struct Api {
     /// store.
     pub(super) enabled: Option<bool>,
     /// The bytes that each caller may store in a day, in uploads and open proposals, without publishing them.
-    #[schemars(extend("default" = promptshelf_server::api::Api::UNPUBLISHED_BYTES))]
+    #[schemars(extend("default" = crate::api::Api::UNPUBLISHED_BYTES))]
     pub(super) unpublished_bytes: Option<PoolBytes>,
 }
 
@@ -514,4 +632,228 @@ impl Tools {
             ToolMode::Each => promptshelf_mcp::ToolMode::Each,
         }
     }
+}
+
+/// The requirements of a channel or source. It does not exist for callers who do not meet them.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Requirements {
+    /// Scopes: a caller's token must have all of them.
+    pub(super) scopes: Vec<String>,
+    /// Roles: a caller must have one of them.
+    pub(super) roles: Vec<String>,
+    /// Names of callers who need none of the roles.
+    pub(super) users: Vec<String>,
+}
+
+pub(super) type Prompts = Bounded<1, 1_000_000>;
+
+/// One source of prompts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Source {
+    /// The name of the source in records, metrics and `_meta`: lower-case letters, digits, `-` and `_`.
+    pub(super) name: SourceName,
+    /// The kind of source: `folder`, `git`, `store` or `mcp`.
+    pub(super) kind: Kind,
+    /// The text before the name of each prompt. Default: the name of the source and `-`. Empty for none.
+    #[serde(default)]
+    pub(super) prefix: Option<Prefix>,
+    /// Requirements for everything in the source. Rules of the source itself can only add to them.
+    #[serde(default)]
+    pub(super) access: Option<Requirements>,
+    /// The largest number of prompts. A state with more is not served. Default: 10000 for `mcp`, otherwise as many as the
+    /// library allows.
+    #[serde(default)]
+    pub(super) max_prompts: Option<Prompts>,
+    /// The place of the source: a store and its channel such as `sqlite:team.db#production`, a repository such as
+    /// `git+https://git.example.com/prompts.git`, or an MCP endpoint.
+    #[serde(default)]
+    pub(super) url: Option<String>,
+    /// For `folder` the folder of prompt files; for `git` a folder inside of the repository.
+    #[serde(default)]
+    pub(super) path: Option<String>,
+    /// For `git`: the branch, tag or commit.
+    #[serde(default)]
+    pub(super) r#ref: Option<String>,
+    /// For `mcp`: the program and its arguments, instead of a URL.
+    #[serde(default)]
+    pub(super) command: Option<Vec<String>>,
+    /// The time between two looks at a place that does not report changes, such as `60s` or `5m`. Default: 60s.
+    #[serde(default)]
+    pub(super) interval: Option<Interval>,
+    /// For `mcp` and `git`: the time for one answer of the other server. Default: 10s for `mcp`, 120s for `git`.
+    #[serde(default)]
+    pub(super) timeout: Option<Interval>,
+    /// For `git`: the file with the secret of webhooks.
+    #[serde(default)]
+    pub(super) webhook_secret: Option<SecretFile>,
+    /// For `git` and `mcp`: the file with a token, or for `git` with `USER:PASSWORD`.
+    #[serde(default)]
+    pub(super) credentials: Option<SecretFile>,
+    /// For `mcp`: the OAuth client with which the server requests its tokens, instead of `credentials`.
+    #[serde(default)]
+    pub(super) oauth: Option<OAuthSection>,
+    /// For `git`: the file with the public keys of trusted authors, in the format of `allowed_signers`.
+    #[serde(default)]
+    pub(super) signers: Option<SecretFile>,
+    /// For `mcp`: whether a new or changed definition waits for `promptshelf source approve NAME`.
+    #[serde(default)]
+    pub(super) approve_changes: Option<bool>,
+}
+
+/// A file that only the operator and the server read.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SecretFile {
+    /// The path of the file.
+    pub(super) file: FilePath,
+}
+
+/// A client that is registered at an authorization server.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct OAuthSection {
+    /// The issuer identifier of the authorization server. The secret is sent to no other one.
+    pub(super) issuer: String,
+    /// The client identifier.
+    pub(super) client_id: String,
+    /// The file with the client secret.
+    pub(super) client_secret: SecretFile,
+    /// The scopes to request. Default: those that the other server names.
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+}
+
+/// The kind of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    Folder,
+    Git,
+    Store,
+    Mcp,
+}
+
+impl Kind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Kind::Folder => "folder",
+            Kind::Git => "git",
+            Kind::Store => "store",
+            Kind::Mcp => "mcp",
+        }
+    }
+}
+
+/// One receiver of events of the store.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WebhookSection {
+    /// The https URL that events are sent to.
+    pub(super) url: SecretUrl,
+    /// The events: `published`, `rolled-back`, `proposed`, `reviewed`, `broken` and `policy-changed`.
+    #[schemars(with = "Vec<Event>")]
+    pub(super) events: Vec<WebhookEvent>,
+    /// The file with the key of the signature, at least 16 bytes in its first line. Only `format = "slack"` does without.
+    #[serde(default)]
+    pub(super) secret: Option<SecretFile>,
+    /// Permit plain http, and addresses that are not public: those of this machine and of private networks.
+    /// Default: false.
+    #[serde(default)]
+    pub(super) allow_private: bool,
+    /// `json` for the event, or `slack` for a sentence as `{"text": …}`.
+    #[serde(default)]
+    pub(super) format: Format,
+    /// The time after an event during which its delivery is repeated, such as `30m` or `12h`. Default: 24h.
+    #[serde(default)]
+    pub(super) retry_for: Option<Interval>,
+}
+
+/// A URL that may be secret.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct SecretUrl(pub(super) String);
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretUrl")
+    }
+}
+
+/// The format of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Format {
+    #[default]
+    Json,
+    Slack,
+}
+
+/// A share of the signed-in callers of a channel that is served another channel.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RolloutSection {
+    /// The channel whose signed-in callers are divided.
+    pub(super) channel: String,
+    /// The channel of the same store that the share is served.
+    pub(super) to: String,
+    /// The first share, and the size of each step, in per cent. The store keeps the share from then on.
+    pub(super) percent: Bounded<0, 100>,
+    /// The time between two steps, such as `1h`. Without it, only people change the share.
+    #[serde(default)]
+    pub(super) steps: Option<Interval>,
+    /// The bounds above which the rollout is stopped. None by default.
+    #[serde(default)]
+    pub(super) stop: StopSection,
+}
+
+/// The bounds of a rollout: factors such as `2x`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct StopSection {
+    /// The factor by which the share of failed calls may be higher.
+    pub(super) errors: Option<Factor>,
+    /// The factor by which the share of declined and cancelled forms may be higher.
+    pub(super) declined: Option<Factor>,
+    /// The factor by which calls may be slower.
+    pub(super) latency: Option<Factor>,
+}
+
+/// One evaluation of prompts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct EvaluationSection {
+    /// The name of the evaluation in policies and results: lower-case letters, digits, `-`, `_` and `.`.
+    pub(super) name: EvaluationName,
+    /// The program and its arguments. It runs in the folder of this file, and a path of the program is relative to it. It
+    /// reads cases as JSON from stdin, and prints scores as JSON.
+    pub(super) program: Vec<String>,
+    /// The names of variables of the environment that the program gets, such as `OPENAI_API_KEY`. Otherwise it has those of
+    /// every program only: `PATH`, `HOME`, `TMPDIR`, the language and the like.
+    #[serde(default)]
+    pub(super) environment: Vec<String>,
+    /// The time for one prompt, such as `60s` or `5m`; the program and all that it started are killed afterwards.
+    /// Default: 60s.
+    #[serde(default)]
+    pub(super) timeout: Option<Interval>,
+    /// The least score that passes, by name. Scores without a threshold are stored and do not count.
+    #[serde(default)]
+    pub(super) thresholds: BTreeMap<String, f64>,
+    /// The amount by which a score can be lower than that of the served version, where a policy refuses regressions.
+    #[serde(default)]
+    pub(super) tolerance: f64,
+}
+
+/// An event that a webhook wants.
+#[derive(JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "the schema of the type of the store")]
+enum Event {
+    Published,
+    RolledBack,
+    Proposed,
+    Reviewed,
+    Broken,
+    PolicyChanged,
 }

@@ -1,19 +1,22 @@
-//! Exit codes, and failures that end the program with a message on stderr.
+//! Failures of the program, with their exit codes.
 
 use std::{fmt, io, process::ExitCode};
 
 use promptshelf_client::ClientError;
 use promptshelf_git::GitError;
-use promptshelf_server::OpenError;
 use promptshelf_service::Rejection;
-use promptshelf_store::StoreError;
+use promptshelf_store::{ChannelAddress, ChannelName, StoreError, StoreUrl};
+
+use crate::library::OpenError;
 
 /// An exit code. The numbers are documented and never change their meaning, because scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
+    /// Nothing failed.
     Success = 0,
     /// `check` or `test` has findings, or another error without a code of its own occurred.
     Failed = 1,
+    /// The command line is invalid.
     Usage = 2,
     /// The library does not exist or is unreadable.
     Library = 3,
@@ -25,14 +28,19 @@ pub(crate) enum Exit {
     Strict = 6,
     /// A prompt, argument, resource, channel, revision or proposal does not exist.
     NotFound = 7,
+    /// The arguments of the prompt are invalid.
     Arguments = 8,
     /// The server cannot be reached, or the connection was lost.
     Unreachable = 9,
     /// The server did not answer in time.
     TimedOut = 10,
+    /// The user declined a request of the server for input.
     Declined = 11,
+    /// The server requires sign-in, or denies access.
     SignIn = 12,
+    /// The policy of the channel refuses it.
     Policy = 13,
+    /// The same files or the proposal were changed meanwhile.
     Conflict = 14,
     /// The store does not exist or cannot be reached.
     Store = 15,
@@ -58,7 +66,9 @@ impl Exit {
         (Exit::Store, "the store does not exist or cannot be reached"),
     ];
 
-    pub(crate) fn table() -> String {
+    /// Returns all codes with their meanings, for help texts.
+    #[must_use]
+    pub fn table() -> String {
         Exit::ALL
             .iter()
             .fold("Exit codes:".to_owned(), |table, (exit, meaning)| format!("{table}\n  {}  {meaning}", *exit as u8))
@@ -71,28 +81,62 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// A failure that ends the program, or keeps a server from starting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) exit: Exit,
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
     /// The message, possibly of several lines. Empty if the command has printed everything.
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Failure {
+    /// Creates a failure without help.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Failure {
         Failure { exit, message: message.into(), help: None }
     }
 
     /// Creates a failure without a message, because the command has printed everything.
-    pub(crate) fn reported(exit: Exit) -> Failure {
+    #[must_use]
+    pub fn reported(exit: Exit) -> Failure {
         Failure::new(exit, "")
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Failure {
+    /// Converts an error of opening a store. Whatever it is, the store cannot be reached.
+    #[must_use]
+    pub fn unopened(error: StoreError, address: &ChannelAddress) -> Failure {
+        match &error {
+            StoreError::NotFound { what } if what.starts_with("the database") => {
+                Failure::new(Exit::Store, error.to_string()).help(
+                    "create the database first, with `createdb NAME`; `promptshelf init` then makes a store in it",
+                )
+            }
+            StoreError::NotFound { .. } => Failure::new(Exit::Store, error.to_string())
+                .help(format!("`promptshelf init {}` creates a store", store_word(&address.store, &address.channel))),
+            StoreError::InvalidUrl { .. } => error.into(),
+            _ => Failure::new(Exit::Store, error.to_string()),
+        }
+    }
+
+    /// Sets what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Failure {
         self.help = Some(help.into());
         self
     }
+}
+
+/// Returns a word that names a channel on a command line. A password is not repeated: the variable has it.
+#[must_use]
+pub fn store_word(store: &StoreUrl, channel: &ChannelName) -> String {
+    let channel = if *channel == ChannelName::production() { String::new() } else { format!("#{channel}") };
+    if store.has_password() {
+        return format!("\"$PROMPTSHELF_STORE{channel}\"");
+    }
+    let word = format!("{store}{channel}");
+    shlex::try_quote(&word).map_or_else(|_| word.clone(), |quoted| quoted.into_owned())
 }
 
 impl fmt::Display for Failure {
@@ -100,6 +144,8 @@ impl fmt::Display for Failure {
         f.write_str(&self.message)
     }
 }
+
+impl std::error::Error for Failure {}
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {

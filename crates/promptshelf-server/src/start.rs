@@ -1,0 +1,538 @@
+//! The whole server of `promptshelf serve`: from [`Settings`] to a running server, and the reload of settings.
+
+mod listen;
+mod metrics;
+mod reload;
+mod served;
+mod supervisor;
+
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+
+use promptshelf_core::{AccessRule, Definitions};
+use promptshelf_mcp::StateKey;
+use promptshelf_service::{AuditFile, Observer, Service, TraceContext, Usage};
+use promptshelf_source::{EditableFolder, Fixed as FixedSource, SourceState};
+use tokio::{
+    net::TcpListener,
+    task::JoinSet,
+    time::{interval, timeout},
+};
+use tracing::Span;
+
+pub use self::reload::{Hangups, ReadSettings};
+use self::{
+    listen::{bind, hosts},
+    metrics::{Metrics, MetricsServer},
+    served::{Following, Served},
+};
+use crate::{
+    api::{Api, FolderApi, Versions},
+    channels::{LibraryChecker, StoreHandle, TokenFollower},
+    deliveries::Deliveries,
+    failure::{Exit, Failure},
+    http::{
+        self, App,
+        auth::{SharedTokens, SignIn, SignInOptions},
+        tls::Tls,
+    },
+    library::{Builder, Library},
+    settings::{Settings, UsageSettings},
+    usage::UsageLog,
+    words::count,
+};
+
+const STDIO_SHUTDOWN: Duration = Duration::from_secs(2);
+const REFUSALS_RECORDED: Duration = Duration::from_secs(10);
+const MIN_SECRET_BYTES: usize = 16;
+
+/// The time for requests to webhooks that have begun, at the end of the server. An event without a record is sent again.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
+
+/// How a server is started, in addition to its settings.
+#[derive(Default)]
+#[must_use = "nothing is served before `Server::start`"]
+pub struct Start {
+    /// Whether it listens on HTTP; otherwise it serves one client on stdio.
+    pub over_http: bool,
+    /// Whether people change the files of the folder on the page.
+    pub edits: bool,
+    /// Whether a library with errors is not served.
+    pub strict: bool,
+    /// The key that signs the state of guided prompts; random by default.
+    pub state_key: Option<StateKey>,
+    /// Continues the traces of requests.
+    pub traces: Option<Arc<dyn Observer>>,
+}
+
+impl std::fmt::Debug for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Start").field("over_http", &self.over_http).finish_non_exhaustive()
+    }
+}
+
+/// A server whose library has been read, and which listens if it serves HTTP.
+///
+/// ```
+/// use promptshelf_server::{Server, Start, settings::{Address, ServedLibrary, Settings}};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), promptshelf_server::Failure> {
+/// # let folder = std::env::temp_dir().join("promptshelf-doc-server");
+/// # std::fs::create_dir_all(&folder).expect("a folder");
+/// let mut settings = Settings::default();
+/// settings.fixed.library = ServedLibrary::Folder(folder);
+/// settings.fixed.address = Address { port: 0, ..Address::default() };
+/// let server = Server::start(settings, Start { over_http: true, ..Start::default() }).await?;
+/// assert!(server.address().is_some_and(|address| address.ip().is_loopback()));
+/// server.serve(std::future::ready(())).await
+/// # }
+/// ```
+#[must_use = "a server serves only while `serve` runs"]
+pub struct Server {
+    settings: Settings,
+    served: Served,
+    rules: FixedSource,
+    audit: Option<Arc<AuditFile>>,
+    usage: Option<UsageLog>,
+    http: Option<Listening>,
+    /// Tasks that end with the server.
+    tasks: JoinSet<()>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// The parts of a server over HTTP.
+struct Listening {
+    /// `None` once it accepts connections.
+    listener: Option<TcpListener>,
+    bound: SocketAddr,
+    app: App,
+    tls: Option<Tls>,
+    shared_tokens: Option<SharedTokens>,
+    deliveries: Option<Deliveries>,
+    _metrics: Option<MetricsServer>,
+    /// Whether all connections are refused because the settings cannot be read.
+    is_suspended: bool,
+}
+
+impl Server {
+    /// Reads the library, and listens if HTTP is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Settings that do not fit each other, a library that cannot be read, and an address that cannot be bound.
+    pub async fn start(mut settings: Settings, start: Start) -> Result<Server, Failure> {
+        check_editing(&settings, &start)?;
+        let deliveries = if start.over_http { deliveries(&settings)? } else { None };
+        if !start.over_http {
+            // The local user always has the channel itself.
+            settings.fixed.rollouts.clear();
+            settings.live.limits = None;
+        } else if !settings.fixed.rollouts.is_empty() && settings.live.sign_in.is_none() {
+            tracing::warn!("[[rollout]] has no effect without [auth]: only signed-in callers are divided");
+        }
+        let audit = open_audit(&settings)?;
+        // Clients can start any number of servers on stdio, but there is only one port.
+        let metrics = match settings.fixed.metrics.as_ref().filter(|_| start.over_http) {
+            Some(address) => Some(MetricsServer::start(address).await?),
+            None => None,
+        };
+        let rules = FixedSource::new(rules_source(&settings.live.access));
+        let (counters, usage) = count_usage(&settings, start.over_http).unzip();
+        let observer = RequestObserver::new(metrics.as_ref().map(|it| Arc::clone(&it.metrics)), start.traces.clone());
+        // The source comes first: the server's name and instructions are those of the library.
+        let finished = |builder: Builder| {
+            let builder = builder.source(rules.clone()).tools(settings.live.tools);
+            let builder = start.state_key.iter().cloned().fold(builder, Builder::state_key);
+            let builder = observer.iter().cloned().fold(builder, Builder::observer);
+            let builder = counters.iter().cloned().fold(builder, Builder::usage);
+            let builder = settings.live.limits.iter().copied().fold(builder, Builder::limits);
+            audit.iter().cloned().fold(builder, |builder, audit| builder.audit(audit))
+        };
+        let served = Served::open(&settings, finished).await?;
+        if start.strict {
+            refuse_errors(&served, &settings)?;
+        }
+        let mut server = Server { settings, served, rules, audit, usage, http: None, tasks: JoinSet::new() };
+        server.begin_tasks().await;
+        if start.over_http {
+            server.listen(&start, deliveries, metrics).await?;
+        }
+        Ok(server)
+    }
+
+    async fn begin_tasks(&mut self) {
+        self.served.log_changes(&mut self.tasks);
+        let service = self.library().service().clone();
+        self.tasks.spawn(async move {
+            let mut interval = interval(REFUSALS_RECORDED);
+            loop {
+                interval.tick().await;
+                service.record_refusals(false);
+            }
+        });
+        if let Some(log) = self.usage.clone() {
+            log.begin().await;
+            self.tasks.spawn(async move { log.run().await });
+        }
+    }
+
+    async fn listen(
+        &mut self,
+        start: &Start,
+        deliveries: Option<Deliveries>,
+        metrics: Option<MetricsServer>,
+    ) -> Result<(), Failure> {
+        let settings = &self.settings;
+        let connections = http::raise_open_files();
+        if connections < settings.live.http.limits.connections {
+            tracing::info!(
+                "at most {connections} connections: the system limits the open files of this process (ulimit -n)"
+            );
+        }
+        let (listener, bound) = bind(settings).await?;
+        let shared_tokens = self.follow_tokens();
+        let settings = &self.settings;
+        let mut options = live_options(settings, bound, api(settings, bound)?);
+        options.sign_in = sign_in_options(settings, shared_tokens.as_ref()).map(SignIn::new);
+        options.sign_in.iter().for_each(SignIn::follow_keys);
+        options.versions = store(settings).map(|store| Versions::new(store, settings.live.granted_roots.clone()));
+        options.folder = folder_api(settings, start, bound)?;
+        options.usage.clone_from(&self.usage);
+        if let Some(sources) = self.served.open_sources() {
+            options.webhooks = sources.webhooks.clone();
+            // Problems of sources can name folders and hosts: they are for operators.
+            if settings.live.sign_in.is_some() || bound.ip().is_loopback() {
+                options.sources = Some(sources.set.clone());
+            }
+        }
+        let app = self.served.app(&options);
+        let tls = settings.live.tls.as_ref().map(Tls::open).transpose();
+        let tls = tls.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        if let Some(metrics) = &metrics {
+            self.observe(&metrics.metrics, &app, deliveries.as_ref());
+            metrics.set_ready(&app);
+        }
+        let listener = Some(listener);
+        let is_suspended = false;
+        self.http =
+            Some(Listening { listener, bound, app, tls, shared_tokens, deliveries, _metrics: metrics, is_suspended });
+        Ok(())
+    }
+
+    fn follow_tokens(&mut self) -> Option<SharedTokens> {
+        let store = store(&self.settings)?;
+        let tokens = self.settings.fixed.has_store_tokens.then(SharedTokens::default)?;
+        self.tasks.spawn(TokenFollower::new(store, tokens.clone()).run());
+        Some(tokens)
+    }
+
+    fn observe(&self, metrics: &Metrics, app: &App, deliveries: Option<&Deliveries>) {
+        metrics.observe(self.library(), app, self.audit.as_ref(), self.served.monitors());
+        if let Some(sources) = self.served.open_sources() {
+            metrics.observe_sources(&sources.set);
+        }
+        self.usage.iter().for_each(|log| metrics.observe_usage(log));
+        deliveries.iter().for_each(|deliveries| metrics.observe_deliveries(deliveries));
+    }
+
+    /// Returns the library at `/mcp` and on stdio.
+    #[must_use]
+    pub fn library(&self) -> &Library {
+        &self.served.library
+    }
+
+    /// Returns the names of the other channels that are served.
+    #[must_use]
+    pub fn other_channels(&self) -> Vec<String> {
+        self.served.other_channels()
+    }
+
+    /// Returns the settings that are in effect.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the address that it listens on. Port 0 has become the port that the system chose.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(|http| http.bound)
+    }
+
+    /// Serves until `shutdown` completes, or on stdio until the client ends.
+    ///
+    /// # Errors
+    ///
+    /// On stdio, if the client cannot be served.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), Failure> {
+        self.serve_and_reload(shutdown, None::<(fn(Option<&Path>) -> _, _)>).await
+    }
+
+    /// Serves like [`serve`](Server::serve). Over HTTP, settings are read again when their files change and at SIGHUP.
+    ///
+    /// # Errors
+    ///
+    /// On stdio, if the client cannot be served.
+    pub async fn serve_and_reload<R: ReadSettings>(
+        mut self,
+        shutdown: impl Future<Output = ()>,
+        reload: Option<(R, Hangups)>,
+    ) -> Result<(), Failure> {
+        let service = self.library().service().clone();
+        let (audit, usage) = (self.audit.clone(), self.usage.clone());
+        let ended = if self.http.is_some() {
+            self.serve_http(shutdown, reload).await;
+            Ok(())
+        } else {
+            // The transport itself follows a folder, after its first answer.
+            let _following: Option<Following> = (!self.served.is_folder()).then(|| self.served.follow());
+            on_stdio(self.library().clone(), shutdown).await
+        };
+        if let Some(log) = usage {
+            log.finish().await;
+        }
+        flush(&service, audit).await;
+        ended
+    }
+
+    async fn serve_http<R: ReadSettings>(mut self, shutdown: impl Future<Output = ()>, reload: Option<(R, Hangups)>) {
+        let Some(http) = &mut self.http else { return };
+        let Some(listener) = http.listener.take() else { return };
+        let (app, tls, deliveries) = (http.app.clone(), http.tls.clone(), http.deliveries.clone());
+        let _following = self.served.follow();
+        let delivering = deliveries.clone().map(|deliveries| {
+            let replicas = self.served.monitors();
+            tokio::spawn(async move { deliveries.run(&replicas).await })
+        });
+        supervisor::ready();
+        let shutdown = async {
+            shutdown.await;
+            supervisor::stopping();
+        };
+        let serving = async {
+            match &tls {
+                Some(tls) => app.serve_tls(listener, tls, shutdown).await,
+                None => app.serve(listener, shutdown).await,
+            }
+        };
+        match reload {
+            Some((read, hangups)) => tokio::select! {
+                () = serving => {}
+                () = self.reload_forever(&read, hangups) => {}
+            },
+            None => serving.await,
+        }
+        if let (Some(deliveries), Some(delivering)) = (deliveries, delivering) {
+            deliveries.stop();
+            let _ = timeout(LAST_REQUESTS, delivering).await;
+        }
+    }
+}
+
+/// Returns the options of HTTP that a reload can change.
+fn live_options(settings: &Settings, bound: SocketAddr, api: Option<Api>) -> http::Options {
+    let mut options = settings.live.http.clone();
+    let unpublished_bytes = settings.live.unpublished_bytes.unwrap_or(Api::UNPUBLISHED_BYTES);
+    options.api = api.map(|api| api.unpublished_bytes(unpublished_bytes));
+    options.mcp.allowed_hosts = hosts(&settings.live, bound);
+    options
+}
+
+fn sign_in_options(settings: &Settings, shared_tokens: Option<&SharedTokens>) -> Option<SignInOptions> {
+    let mut options = settings.live.sign_in.clone()?;
+    options.shared_tokens = shared_tokens.cloned();
+    Some(options)
+}
+
+/// Returns the store of the channels that are served.
+fn store(settings: &Settings) -> Option<StoreHandle> {
+    Some(StoreHandle::new(settings.fixed.library.channels()?.default.store.clone()))
+}
+
+/// A source without prompts, whose access rules bind those of all other sources.
+fn rules_source(rules: &[AccessRule]) -> Definitions {
+    Definitions { access: rules.to_vec(), ..Definitions::default() }
+}
+
+fn check_editing(settings: &Settings, start: &Start) -> Result<(), Failure> {
+    if !start.edits {
+        return Ok(());
+    }
+    if settings.fixed.library.folder().is_none() {
+        let message = format!("--edit is for folders, and this library is {}", settings.fixed.library);
+        return Err(Failure::new(Exit::Usage, message).help(
+            "leave --edit out: the page edits channels of a store through proposals, where the API is on (--api, or [auth])",
+        ));
+    }
+    if settings.live.sign_in.is_none() && !settings.live.http.proxies.trusted.is_empty() {
+        let message = "--edit without sign-in is for this machine only, and a proxy is configured";
+        return Err(Failure::new(Exit::Address, message)
+            .help("configure [auth] (see --help), or leave --edit or --trust-proxy out"));
+    }
+    Ok(())
+}
+
+/// Returns the API of the folder, if it is edited.
+fn folder_api(settings: &Settings, start: &Start, bound: SocketAddr) -> Result<Option<FolderApi>, Failure> {
+    let Some(folder) = settings.fixed.library.folder().filter(|_| start.edits) else { return Ok(None) };
+    if settings.live.sign_in.is_none() && !bound.ip().is_loopback() {
+        let address = &settings.fixed.address;
+        let message = format!("other machines can reach {address}, and --edit is on without sign-in");
+        return Err(Failure::new(Exit::Address, message).help(
+            "configure [auth] (see --help), or listen on 127.0.0.1: everyone who reaches the port could change the files",
+        ));
+    }
+    let files = EditableFolder::open(folder).map_err(|error| {
+        Failure::new(Exit::Library, format!("the folder {} cannot be opened: {error}", folder.display()))
+    })?;
+    Ok(Some(FolderApi::new(files, settings.live.granted_roots.iter().cloned())))
+}
+
+fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
+    let Some(store) = store(settings).filter(|_| settings.fixed.has_api) else { return Ok(None) };
+    if settings.live.sign_in.is_none() && !bound.ip().is_loopback() {
+        let message = format!("other machines can reach {bound}, and the API is on without sign-in");
+        return Err(Failure::new(Exit::Address, message)
+            .help("configure [auth], or turn the API off: it would let everyone publish"));
+    }
+    tokio::spawn(store.clone().remove_uploads());
+    let checker = LibraryChecker::new().grant_roots(settings.live.granted_roots.clone());
+    Ok(Some(Api::new(store, Arc::new(checker)).evaluations(settings.fixed.evaluations.iter().cloned())))
+}
+
+/// Counts into the store; in memory for a folder, if the counts can be read: over HTTP.
+fn count_usage(settings: &Settings, over_http: bool) -> Option<(Usage, UsageLog)> {
+    let UsageSettings { retention, min_callers } = settings.fixed.usage.clone()?;
+    let store = store(settings);
+    if store.is_none() && !over_http {
+        return None;
+    }
+    let usage = Usage::new();
+    let log = UsageLog::new(&usage, store, retention, min_callers);
+    Some((usage, log))
+}
+
+fn open_audit(settings: &Settings) -> Result<Option<Arc<AuditFile>>, Failure> {
+    let Some(options) = &settings.live.audit else { return Ok(None) };
+    let audit = AuditFile::open(options.clone()).map_err(|error| {
+        Failure::new(Exit::Failed, format!("cannot write the audit file {}: {error}", options.path.display()))
+    })?;
+    Ok(Some(Arc::new(audit)))
+}
+
+/// Opens the deliveries to webhooks, if there are any.
+fn deliveries(settings: &Settings) -> Result<Option<Deliveries>, Failure> {
+    if settings.fixed.webhooks.is_empty() {
+        return Ok(None);
+    }
+    let Some(store) = store(settings) else {
+        let message = format!("[[webhook]] needs a store, and {} is not a channel of one", settings.fixed.library);
+        let help = "serve a channel, such as sqlite:team.db or postgres://…, or remove [[webhook]] from server.toml";
+        return Err(Failure::new(Exit::Settings, message).help(help));
+    };
+    let mut targets = Vec::new();
+    for webhook in &settings.fixed.webhooks {
+        let target = webhook.target.clone();
+        targets.push(match &webhook.secret {
+            Some(file) => target.secret(webhook_secret(webhook.target.label(), file)?),
+            None => target,
+        });
+    }
+    let deliveries = Deliveries::new(store, targets).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    Ok(Some(deliveries))
+}
+
+fn webhook_secret(label: &str, file: &Path) -> Result<String, Failure> {
+    let failed = |reason: String| {
+        let message = format!("`secret` of the webhook {label}: the file {} {reason}", file.display());
+        Failure::new(Exit::Settings, message)
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| failed(format!("cannot be read: {error}")))?;
+    let secret = text.lines().next().unwrap_or_default().trim();
+    match secret.len() {
+        MIN_SECRET_BYTES.. => Ok(secret.to_owned()),
+        length => Err(failed(format!("has {length} bytes in its first line: expected at least {MIN_SECRET_BYTES}"))
+            .help("`openssl rand -hex 32` prints a secret")),
+    }
+}
+
+fn refuse_errors(served: &Served, settings: &Settings) -> Result<(), Failure> {
+    for status in served.open_sources().iter().flat_map(|sources| sources.set.statuses()) {
+        if status.state != SourceState::Current {
+            let reason = status.problem.unwrap_or_else(|| "it has not been read in time".to_owned());
+            let message = format!("the source {} is {}, and --strict needs all: {reason}", status.name, status.state);
+            return Err(Failure::new(Exit::Strict, message));
+        }
+    }
+    for (channel, library) in served.libraries() {
+        let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();
+        if errors == 0 {
+            continue;
+        }
+        let place = &settings.fixed.library;
+        let name = channel.map_or_else(|| place.to_string(), |channel| format!("channel {channel}"));
+        let message = format!("{name} has {}, and --strict allows none", count(errors, "error"));
+        return Err(Failure::new(Exit::Strict, message).help("the log shows each with its line"));
+    }
+    Ok(())
+}
+
+/// Counts every request and continues its trace.
+#[derive(Debug)]
+struct RequestObserver {
+    metrics: Option<Arc<Metrics>>,
+    traces: Option<Arc<dyn Observer>>,
+}
+
+impl RequestObserver {
+    fn new(metrics: Option<Arc<Metrics>>, traces: Option<Arc<dyn Observer>>) -> Option<Arc<dyn Observer>> {
+        let is_needed = metrics.is_some() || traces.is_some();
+        is_needed.then(|| Arc::new(RequestObserver { metrics, traces }) as Arc<dyn Observer>)
+    }
+}
+
+impl Observer for RequestObserver {
+    fn answered(&self, method: &'static str, outcome: &'static str, took: Duration) {
+        if let Some(metrics) = &self.metrics {
+            metrics.answered(method, outcome, took);
+        }
+    }
+
+    fn rendered(&self, outcome: &'static str, took: Duration) {
+        if let Some(metrics) = &self.metrics {
+            metrics.rendered(outcome, took);
+        }
+    }
+
+    fn set_parent(&self, span: &Span, trace: &TraceContext<'_>) {
+        if let Some(traces) = &self.traces {
+            traces.set_parent(span, trace);
+        }
+    }
+}
+
+async fn on_stdio(library: Library, shutdown: impl Future<Output = ()>) -> Result<(), Failure> {
+    let server = library.server().clone();
+    let serving = library.serve_stdio();
+    tokio::pin!(serving);
+    tokio::select! {
+        ended = &mut serving => return Ok(ended?),
+        () = shutdown => server.shutdown(),
+    }
+    // The program ends even if an answer is not complete by then.
+    let _ = timeout(STDIO_SHUTDOWN, serving).await;
+    Ok(())
+}
+
+/// Waits until all records are written to disk.
+async fn flush(service: &Service, audit: Option<Arc<AuditFile>>) {
+    service.record_refusals(true);
+    if let Some(audit) = audit {
+        let _ = tokio::task::spawn_blocking(move || audit.flush()).await;
+    }
+}
