@@ -21,7 +21,7 @@ use std::{
 use promptshelf_core::{AccessRule, Diagnostic, SourceText};
 use promptshelf_git::GitAddress;
 use promptshelf_mcp::{StateKey, ToolMode};
-use promptshelf_service::{AuditFileOptions, Limits, OnLoss};
+use promptshelf_service::{AuditFileOptions, Limits};
 use promptshelf_source::settings::{FilePath, SettingsFile};
 use promptshelf_store::{ChannelAddress, ChannelName, StoreUrl};
 use serde::Deserialize;
@@ -29,7 +29,7 @@ use serde::Deserialize;
 pub(crate) use self::lists::McpEndpoint;
 use self::{
     file::PublicFolders,
-    sections::{BlockedSubjects, MIN_CALLERS, RETENTION_DAYS, ServerSettings, TRACES_PERCENT, Token},
+    sections::{BlockedSubjects, ServerSettings, Token},
     value::HttpsUrl,
 };
 pub use self::{
@@ -45,7 +45,6 @@ use crate::{
     http::{
         self,
         auth::{IssuerOptions, KeySet, SignInOptions, StaticToken},
-        proxy::Proxies,
         tls::TlsFiles,
     },
 };
@@ -276,7 +275,7 @@ impl Settings {
         let tls = tls(&written, &mut file)?;
         let allow_remote = written.http.allow_remote;
         let is_shared = allow_remote || sign_in.is_some();
-        let http = http_options(&written, sign_in.as_ref(), tls.is_some(), is_shared);
+        let http = written.http_options(sign_in.as_ref(), tls.is_some(), is_shared);
         Ok(Settings {
             asks_for_http: file.is_given(&["http", "address"]),
             file: file.path().map(Path::to_path_buf),
@@ -288,17 +287,10 @@ impl Settings {
                 address: written.http.address.unwrap_or_default(),
                 allow_remote,
                 metrics: written.metrics.listen,
-                traces: written.traces.endpoint.map(|endpoint| Traces {
-                    endpoint: endpoint.0,
-                    percent: written.traces.percent.map_or(TRACES_PERCENT, |it| u8::try_from(it.0).unwrap_or(100)),
-                }),
+                traces: written.traces.settings(),
                 has_api: written.api.enabled.unwrap_or(sign_in.is_some()),
                 has_store_tokens,
-                usage: written.usage.enabled.then(|| {
-                    let days = written.usage.retention_days.map_or(RETENTION_DAYS, |days| days.0);
-                    let min_callers = written.usage.min_callers.map_or(MIN_CALLERS, |callers| callers.0);
-                    UsageSettings { retention: Duration::from_secs(days * 24 * 60 * 60), min_callers }
-                }),
+                usage: written.usage.settings(),
                 webhooks,
                 rollouts,
                 evaluations: written.evaluation.0.into_iter().map(|section| section.name.0).collect(),
@@ -310,7 +302,7 @@ impl Settings {
                 unpublished_bytes: written.api.unpublished_bytes.map(|bytes| bytes.0),
                 sign_in,
                 tls,
-                audit: audit(written.audit),
+                audit: written.audit.settings(),
                 access,
                 granted_roots,
                 tools: written.tools.effective(arguments.tools),
@@ -318,56 +310,6 @@ impl Settings {
             },
         })
     }
-}
-
-fn http_options(
-    written: &ServerSettings,
-    sign_in: Option<&SignInOptions>,
-    has_tls: bool,
-    is_shared: bool,
-) -> http::Options {
-    let mut options = http::Options::default();
-    options.mcp.allowed_hosts.clone_from(&written.http.allow_hosts);
-    options.mcp.allowed_origins.clone_from(&written.http.allow_origins);
-    if let Some(bytes) = written.http.max_body_bytes {
-        options.mcp.max_body_bytes = bytes.to_usize();
-    }
-    if let Some(seconds) = written.http.request_timeout {
-        options.request_timeout = Duration::from_secs(seconds.0);
-    }
-    if let Some(seconds) = written.http.shutdown_timeout {
-        options.shutdown_timeout = Duration::from_secs(seconds.0);
-    }
-    options.limits = written.limits.to_connection_limits(is_shared);
-    if let Some(seconds) = written.http.progress_timeout {
-        options.limits.progress_timeout = Duration::from_secs(seconds.0);
-    }
-    let trusted = written.proxy.trusted.iter().map(|network| network.0).collect();
-    options.proxies = Proxies { trusted, header: written.proxy.header.into() };
-    options.strict_transport_security = has_tls && written.tls.strict_transport_security.unwrap_or(true);
-    let access = |(name, channel): (&String, _)| Some((name.clone(), Arc::new(lists::requirements(channel)?)));
-    options.channel_access = written.channels.iter().filter_map(access).collect();
-    options.profiles = written.profiles.iter().map(|(name, profile)| (name.clone(), (*profile).into())).collect();
-    let discovery = &written.discovery;
-    options.discovery = http::Discovery {
-        server_card: discovery.server_card,
-        catalog: discovery.catalog,
-        url: discovery.url.clone().map(|url| url.0).or_else(|| sign_in?.resource.clone()),
-        is_tls: has_tls,
-    };
-    options
-}
-
-fn audit(written: sections::Audit) -> Option<AuditFileOptions> {
-    let mut options = AuditFileOptions::new(written.file?.0);
-    options.max_bytes = written.max_bytes.map_or(options.max_bytes, |bytes| bytes.0);
-    options.keep = written.keep.map_or(options.keep, sections::Files::to_u32);
-    options.keep_for = written.keep_days.map(|days| Duration::from_secs(days.0 * 24 * 60 * 60));
-    options.on_loss = match written.on_loss {
-        sections::OnLoss::Count => OnLoss::Count,
-        sections::OnLoss::Refuse => OnLoss::Refuse,
-    };
-    Some(options)
 }
 
 fn tls(written: &ServerSettings, file: &mut ServerFile) -> Result<Option<TlsFiles>, Failure> {

@@ -110,13 +110,6 @@ pub(super) fn folders(sources: &[ConfiguredSource]) -> Vec<PathBuf> {
     sources.iter().filter_map(folder).collect()
 }
 
-/// Returns the requirements, unless there are none.
-pub(super) fn requirements(written: &Requirements) -> Option<Access> {
-    let Requirements { scopes, roles, users } = written.clone();
-    let is_restricted = !(scopes.is_empty() && roles.is_empty() && users.is_empty());
-    is_restricted.then_some(Access { scopes, roles, users, visible: false })
-}
-
 fn path(secret: Option<&SecretFile>) -> Option<PathBuf> {
     secret.map(|SecretFile { file: FilePath(path) }| path.clone())
 }
@@ -148,7 +141,7 @@ pub(super) fn sources(file: &mut ServerFile, sources: &[Source]) -> Vec<Configur
         resolved.push(ConfiguredSource {
             name: name.clone(),
             prefix: source.prefix.as_ref().map_or_else(|| format!("{name}-"), |prefix| prefix.0.clone()),
-            access: source.access.as_ref().and_then(requirements),
+            access: source.access.as_ref().and_then(Requirements::access),
             max_prompts: source.max_prompts.map(Prompts::to_usize).or(is_foreign.then_some(MCP_PROMPTS)),
             place,
         });

@@ -1,8 +1,9 @@
 //! The sections of `server.toml`: each setting is one field here, with its description. The JSON Schema, the reference in
 //! the guide and the help of flags are derived from them.
 
-use std::{collections::BTreeMap, fmt, num::NonZeroU32};
+use std::{collections::BTreeMap, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
+use promptshelf_core::Access;
 use promptshelf_service::{AuditFileOptions, Limits};
 use promptshelf_source::settings::{Bounded, FilePath, Given, Tables};
 use promptshelf_store::WebhookEvent;
@@ -16,11 +17,18 @@ use serde::{
 };
 use serde_json::{Value, json};
 
-use super::value::{
-    Address, AlgorithmName, CollectorUrl, Day, EvaluationName, Factor, HttpsUrl, Interval, Network, Prefix, Sha256,
-    SourceName,
+use super::{
+    Traces, UsageSettings,
+    value::{
+        Address, AlgorithmName, CollectorUrl, Day, EvaluationName, Factor, HttpsUrl, Interval, Network, Prefix, Sha256,
+        SourceName,
+    },
 };
-use crate::http::{self, ConnectionLimits, auth::IssuerOptions, proxy::ForwardedHeader};
+use crate::http::{
+    self, ConnectionLimits,
+    auth::{IssuerOptions, SignInOptions},
+    proxy::{ForwardedHeader, Proxies},
+};
 
 /// A setting that a flag of `serve`, or the variable that is named like the flag, can replace.
 #[derive(Debug)]
@@ -152,15 +160,17 @@ pub(super) type BodyBytes = Bounded<1, { 1 << 30 }>;
 /// The memory for all bodies or responses, in bytes.
 type PoolBytes = Bounded<1, { 1 << 40 }>;
 /// A time of up to one day, in seconds.
-pub(super) type Seconds = Bounded<1, { 24 * 60 * 60 }>;
+pub(super) type Seconds = Bounded<1, DAY>;
 pub(super) type Count = Bounded<1, 1_000_000>;
 pub(super) type Files = Bounded<1, 10_000>;
 
-pub(super) const RETENTION_DAYS: u64 = 400;
+const DAY: u64 = 24 * 60 * 60;
 
-pub(super) const MIN_CALLERS: u64 = 5;
+const RETENTION_DAYS: u64 = 400;
 
-pub(super) const TRACES_PERCENT: u8 = 100;
+const MIN_CALLERS: u64 = 5;
+
+const TRACES_PERCENT: u8 = 100;
 
 /// Settings of the operator.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -200,6 +210,41 @@ pub(super) struct ServerSettings {
     // Names the section. Its rules are read by the reader that libraries use.
     #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]
     access: IgnoredAny,
+}
+
+impl ServerSettings {
+    /// Returns the options of HTTP. Only a server with several callers bounds the connections of one address.
+    pub(super) fn http_options(
+        &self,
+        sign_in: Option<&SignInOptions>,
+        has_tls: bool,
+        is_shared: bool,
+    ) -> http::Options {
+        let mut options = http::Options::default();
+        options.mcp.allowed_hosts.clone_from(&self.http.allow_hosts);
+        options.mcp.allowed_origins.clone_from(&self.http.allow_origins);
+        let seconds = |written: Option<Seconds>, usual: Duration| written.map_or(usual, |it| Duration::from_secs(it.0));
+        options.request_timeout = seconds(self.http.request_timeout, options.request_timeout);
+        options.shutdown_timeout = seconds(self.http.shutdown_timeout, options.shutdown_timeout);
+        options.limits = self.limits.to_connection_limits(is_shared);
+        options.limits.progress_timeout = seconds(self.http.progress_timeout, options.limits.progress_timeout);
+        if let Some(bytes) = self.http.max_body_bytes {
+            options.mcp.max_body_bytes = bytes.to_usize();
+        }
+        let trusted = self.proxy.trusted.iter().map(|network| network.0).collect();
+        options.proxies = Proxies { trusted, header: self.proxy.header.into() };
+        options.strict_transport_security = has_tls && self.tls.strict_transport_security.unwrap_or(true);
+        let access = |(name, channel): (&String, &Requirements)| Some((name.clone(), Arc::new(channel.access()?)));
+        options.channel_access = self.channels.iter().filter_map(access).collect();
+        options.profiles = self.profiles.iter().map(|(name, profile)| (name.clone(), (*profile).into())).collect();
+        options.discovery = http::Discovery {
+            server_card: self.discovery.server_card,
+            catalog: self.discovery.catalog,
+            url: self.discovery.url.clone().map(|url| url.0).or_else(|| sign_in?.resource.clone()),
+            is_tls: has_tls,
+        };
+        options
+    }
 }
 
 /// The HTTP endpoint.
@@ -456,6 +501,20 @@ pub(super) struct Audit {
     pub(super) on_loss: OnLoss,
 }
 
+impl Audit {
+    pub(super) fn settings(&self) -> Option<AuditFileOptions> {
+        let mut options = AuditFileOptions::new(&self.file.as_ref()?.0);
+        options.max_bytes = self.max_bytes.map_or(options.max_bytes, |bytes| bytes.0);
+        options.keep = self.keep.map_or(options.keep, Files::to_u32);
+        options.keep_for = self.keep_days.map(|days| Duration::from_secs(days.0 * DAY));
+        options.on_loss = match self.on_loss {
+            OnLoss::Count => promptshelf_service::OnLoss::Count,
+            OnLoss::Refuse => promptshelf_service::OnLoss::Refuse,
+        };
+        Some(options)
+    }
+}
+
 /// The consequence of records that cannot be written.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -493,6 +552,14 @@ impl Default for UsageSection {
     }
 }
 
+impl UsageSection {
+    pub(super) fn settings(&self) -> Option<UsageSettings> {
+        let days = self.retention_days.map_or(RETENTION_DAYS, |days| days.0);
+        let min_callers = self.min_callers.map_or(MIN_CALLERS, |callers| callers.0);
+        self.enabled.then(|| UsageSettings { retention: Duration::from_secs(days * DAY), min_callers })
+    }
+}
+
 /// Traces for an OpenTelemetry collector.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -502,6 +569,13 @@ pub(super) struct TracesSection {
     /// The percentage of traces that are sent.
     #[schemars(extend("default" = TRACES_PERCENT))]
     pub(super) percent: Option<Bounded<1, 100>>,
+}
+
+impl TracesSection {
+    pub(super) fn settings(&self) -> Option<Traces> {
+        let percent = self.percent.map_or(TRACES_PERCENT, |percent| u8::try_from(percent.0).unwrap_or(100));
+        self.endpoint.as_ref().map(|endpoint| Traces { endpoint: endpoint.0.clone(), percent })
+    }
 }
 
 /// Access of libraries to files outside of their folders.
@@ -644,6 +718,15 @@ pub(super) struct Requirements {
     pub(super) roles: Vec<String>,
     /// Names of callers who need none of the roles.
     pub(super) users: Vec<String>,
+}
+
+impl Requirements {
+    /// Returns the requirements, unless there are none.
+    pub(super) fn access(&self) -> Option<Access> {
+        let Requirements { scopes, roles, users } = self.clone();
+        let is_restricted = !(scopes.is_empty() && roles.is_empty() && users.is_empty());
+        is_restricted.then_some(Access { scopes, roles, users, visible: false })
+    }
 }
 
 pub(super) type Prompts = Bounded<1, 1_000_000>;
