@@ -161,7 +161,8 @@ impl Database {
     pub(crate) async fn begin(&self, mode: Mode) -> Result<Transaction, StoreError> {
         let (Database::Postgres(.., disk) | Database::Sqlite { disk, .. }) = self;
         let transaction = self.begin_in(mode).await?;
-        Ok(if mode == Mode::Read { transaction } else { transaction.on(disk.clone()) })
+        let changes = matches!(mode, Mode::Write | Mode::Exclusive);
+        Ok(if changes { transaction.on(disk.clone()) } else { transaction })
     }
 
     async fn begin_in(&self, mode: Mode) -> Result<Transaction, StoreError> {

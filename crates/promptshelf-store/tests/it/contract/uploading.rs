@@ -24,18 +24,21 @@ pub(crate) async fn what_is_not_published_has_a_quota(store: Store) {
     upload("ada", "u", 600).await.unwrap();
     upload("bob", "v", 600).await.unwrap();
     let writer = Actor { may_publish: false, ..actor("ada") };
-    let propose = |text: String, proposal: Option<u64>| {
-        let publish = Publish { proposal, ..request("c", 1, vec![change("b.md", "", &text)]) };
+    let propose = |path: &str, text: String, proposal: Option<u64>| {
+        let publish = Publish { proposal, ..request("c", 1, vec![change(path, "", &text)]) };
         let (store, writer) = (store.clone(), writer.clone());
         async move { store.publish(publish, &writer, checker()).await }
     };
-    let proposed = propose("x".repeat(300), None).await.unwrap().proposal.id;
-    assert!(is_over(propose("y".repeat(300), None).await));
-    assert!(is_over(propose("y".repeat(300), Some(proposed)).await), "what it had counts for the rest of the day");
+    let proposed = propose("b.md", "x".repeat(300), None).await.unwrap().proposal.id;
+    assert!(is_over(propose("b.md", "y".repeat(300), None).await));
+    assert!(
+        is_over(propose("b.md", "y".repeat(300), Some(proposed)).await),
+        "what it had counts for the rest of the day"
+    );
     let present = store.proposal(proposed).await.unwrap().changes[0].after;
     assert_eq!(present, Some(Digest::of("x".repeat(300).as_bytes())), "it stays as it was");
     review(&store, proposed, Verdict::Approve, "", None, "bob").await.unwrap();
-    propose("y".repeat(300), None).await.expect("the first one is published");
+    propose("c.md", "y".repeat(300), None).await.expect("the first one is published");
 }
 
 pub(crate) async fn old_uploads_that_nothing_refers_to_are_removed(store: Store) {
