@@ -7,7 +7,7 @@ use promptshelf_author::{
     clients::{NativeFiles, built_in},
 };
 use promptshelf_client::SkillInfo;
-use promptshelf_source::check_tree_path;
+use promptshelf_source::{check_tree_path, is_obeyed_by_programs};
 
 use crate::commands::file_name::check_file_name;
 
@@ -35,7 +35,12 @@ pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
         }
         format => {
             check_file_name(name)?;
-            Ok(format!("{folder}/{name}{}", ending(format)))
+            let file = format!("{name}{}", ending(format));
+            // Such as `CLAUDE.md`, in a folder of commands too.
+            if is_obeyed_by_programs(&file) {
+                return Err(format!("programs obey the file {file} as instructions: rename the prompt"));
+            }
+            Ok(format!("{folder}/{file}"))
         }
     }
 }
@@ -146,9 +151,15 @@ mod tests {
                 assert!(path(name, native(client)).is_err(), "{client} {name:?}");
             }
         }
-        for (client, name) in
-            [("claude-code", "help"), ("claude-code", "Clear"), ("opencode", "review"), ("vscode", "newnotebook")]
-        {
+        for (client, name) in [
+            ("claude-code", "help"),
+            ("claude-code", "Clear"),
+            ("opencode", "review"),
+            ("vscode", "newnotebook"),
+            ("claude-code", "CLAUDE"),
+            ("cursor", "agents"),
+            ("opencode", "gemini"),
+        ] {
             assert!(path(name, native(client)).is_err(), "{client} {name}");
         }
         assert_eq!(path("Code_Review", native("claude-code")).as_deref(), Ok(".claude/commands/Code_Review.md"));
