@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { BINARY, library, remove, serve, visit, write } from './harness.mjs';
 
-/** The people: scopes beside those of reading prompts. */
+/** The people: scopes in addition to those of reading prompts. */
 const PEOPLE = {
   ada: ['library:read', 'library:propose'],
   rita: ['library:read', 'library:review', 'library:publish', 'library:propose'],

@@ -1,7 +1,7 @@
 //! Tasks of this repository for people and CI: `cargo xtask test`, `nightly`, `tidy`, `guide`, `fuzz`, `bench`,
 //! `guard` and `release`.
 //!
-//! No part of the product is here. Each task starts programs that a person could start by hand, and prints their
+//! No part of the product is here. Each task starts programs that a person could start manually, and prints their
 //! command lines.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the output is for people")]

@@ -41,7 +41,6 @@ pub struct Catalog {
     pub(crate) provenance: Option<CatalogProvenance>,
     pub(crate) about: About,
     pub(crate) policy: Policy,
-    /// By name.
     pub(crate) prompts: Arc<[Arc<Prompt>]>,
     pub(crate) resources: Resources,
     pub(crate) files: Arc<LibraryFiles>,

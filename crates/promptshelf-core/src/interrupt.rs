@@ -51,7 +51,6 @@ struct Bounds {
     comparisons: AtomicU64,
 }
 
-/// Compiled patterns by their text.
 #[derive(Default)]
 struct Compiled(Mutex<HashMap<Box<str>, Arc<dyn Any + Send + Sync>>>);
 

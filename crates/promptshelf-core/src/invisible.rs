@@ -38,11 +38,6 @@ impl InvisiblePolicy {
         InvisiblePolicy::ALL.iter().copied().find(|policy| policy.as_str() == text)
     }
 
-    /// Applies the policy to a text.
-    ///
-    /// # Errors
-    ///
-    /// The reason for a rejection, as the rest of a sentence that begins with the value's name.
     pub(crate) fn apply(self, text: &str) -> Result<Cow<'_, str>, String> {
         // A byte order mark marks the encoding of the file that a value was read from, and does not belong to the value.
         let text = text.trim_start_matches('\u{feff}');

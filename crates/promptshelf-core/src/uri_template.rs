@@ -122,11 +122,6 @@ fn expression(text: &str) -> Result<Part<'_>, String> {
 }
 
 impl UriTemplate {
-    /// Parses a template.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that describes the mistake.
     pub(crate) fn parse(template: &str) -> Result<UriTemplate, String> {
         let parts = parts(template)?;
         if !matches!(parts.first(), Some(Part::Literal(first)) if has_scheme(first)) {

@@ -85,12 +85,6 @@ impl Call {
         Call { growth: Some((folder, bytes)), ..self }
     }
 
-    /// Runs git, and returns its output.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::Program`] if git cannot be started, [`GitError::TimedOut`] and [`GitError::TooLarge`] at a limit, and
-    /// an error with the reason that git printed if it failed. All its processes have ended then.
     pub(crate) async fn run(mut self) -> Result<Vec<u8>, GitError> {
         let (limit, deadline) = (self.timeout, Instant::now() + self.timeout);
         let mut running = self.start()?;

@@ -16,11 +16,6 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// Checks a library.
-    ///
-    /// # Errors
-    ///
-    /// [`SourceError`] if it cannot be loaded at all.
     pub(crate) fn of(library: &TreeSource) -> Result<Condition, SourceError> {
         let Some(snapshot) = library.read(None)? else { return Ok(Condition::default()) };
         let checked = check(snapshot.into_definitions(), None);

@@ -78,11 +78,6 @@ impl Program {
         call
     }
 
-    /// Adds the credentials, for a call that reaches the server.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::InvalidOptions`] if the file of the credentials cannot be used.
     pub(crate) fn sign_in(&self, mut call: Call) -> Result<Call, GitError> {
         let host = self.address.http_host();
         if host.is_some() && self.credentials != Credentials::None && self.address.is_open() {

@@ -1,4 +1,4 @@
-//! The bare repository on disk with the fetched commits of one address, and the record beside it.
+//! The bare repository on disk with the fetched commits of one address, and the record next to it.
 
 use std::{
     collections::BTreeMap,

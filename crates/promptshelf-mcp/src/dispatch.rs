@@ -130,7 +130,7 @@ impl Server {
         }
     }
 
-    /// Returns the caller with its client program, for a request that figures of usage count.
+    /// Returns the caller with its client program, for a request that usage metrics count.
     fn tagged(&self, context: Context<'_>, request: &Request<'_>) -> Option<Caller> {
         let usage = self.service().usage()?;
         if !matches!(&*request.method, "prompts/get" | "completion/complete" | "tools/call") {

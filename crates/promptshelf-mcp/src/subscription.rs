@@ -200,11 +200,6 @@ impl Subscription {
         Ok((subscription, acknowledgment))
     }
 
-    /// Opens a subscription for a legacy conversation.
-    ///
-    /// # Errors
-    ///
-    /// When the caller has too many subscriptions open.
     pub(crate) fn of_conversation(
         server: &Server,
         caller: &Caller,

@@ -279,7 +279,7 @@ async fn ten_thousand_subscriptions_are_small_and_freed() {
                 assert!(message.contains(&format!("subscriptionId\":{number}}}")), "{message}");
                 counts[number] += 1;
             }
-            // Polling by hand would use up tokio's budget of one turn.
+            // Polling manually would use up tokio's budget of one turn.
             tokio::task::yield_now().await;
         }
     }

@@ -142,7 +142,7 @@ impl Builder {
         self
     }
 
-    /// Sets the name of the channel that the library follows, for the figures of usage.
+    /// Sets the name of the channel that the library follows, for the usage metrics.
     pub fn channel(mut self, name: impl Into<String>) -> Builder {
         self.channel = name.into();
         self

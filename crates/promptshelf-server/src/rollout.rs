@@ -79,7 +79,7 @@ impl RolloutTask {
         };
         self.service.set_rollout_percent(state.percent);
         if self.is_new(&state) {
-            // Calls that were counted during the exchange had the share of before. A rollout that is set by hand within
+            // Calls that were counted during the exchange had the share of before. A rollout that is set manually within
             // a second would be stopped by the errors that stopped it before.
             let _ = self.rollout.take();
             log(&state);

@@ -95,7 +95,6 @@ pub struct Server {
     audit: Option<Arc<AuditFile>>,
     usage: Option<UsageLog>,
     http: Option<Listening>,
-    /// Tasks that end with the server.
     tasks: JoinSet<()>,
 }
 
@@ -105,7 +104,6 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// The parts of a server over HTTP.
 struct Listening {
     /// `None` once it accepts connections.
     listener: Option<TcpListener>,
@@ -334,7 +332,6 @@ impl Server {
     }
 }
 
-/// Returns the options of HTTP that a reload can change.
 fn live_options(settings: &Settings, bound: SocketAddr, api: Option<Api>) -> http::Options {
     let mut options = settings.live.http.clone();
     let unpublished_bytes = settings.live.unpublished_bytes.unwrap_or(Api::UNPUBLISHED_BYTES);
@@ -349,7 +346,6 @@ fn sign_in_options(settings: &Settings, shared_tokens: Option<&SharedTokens>) ->
     Some(options)
 }
 
-/// Returns the store of the channels that are served.
 fn store(settings: &Settings) -> Option<StoreHandle> {
     Some(StoreHandle::new(settings.fixed.library.channels()?.default.store.clone()))
 }

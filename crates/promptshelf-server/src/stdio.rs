@@ -1,6 +1,6 @@
 //! The process's own stdin and stdout as the transport of one client.
 //!
-//! On Linux, anonymous pipes are opened anew through `/proc/self/fd` and used with tokio's
+//! On Linux, anonymous pipes are opened again through `/proc/self/fd` and used with tokio's
 //! non-blocking pipes: the flag `O_NONBLOCK` belongs to an open file, which a shell or the parent may
 //! share, so it is never set on the inherited one. Everything else (files, terminals, sockets, named
 //! pipes, other systems) is read and written by tokio's threads for blocking I/O.
@@ -110,7 +110,7 @@ mod linux {
 
     /// Returns the path of an anonymous pipe (see proc(5) for the form of the link).
     ///
-    /// Named pipes are left out: one that is opened anew after its writers have gone never reports its end.
+    /// Named pipes are left out: one that is opened again after its writers have gone never reports its end.
     fn path_of_pipe(inherited: &impl AsRawFd) -> Option<PathBuf> {
         let path = PathBuf::from(format!("/proc/self/fd/{}", inherited.as_raw_fd()));
         let is_anonymous = fs::read_link(&path).ok()?.to_str()?.starts_with("pipe:[");

@@ -155,7 +155,7 @@ impl Call {
         Call { record, counted: None, compared: None, _slot: None }
     }
 
-    /// Counts the operation in the figures of usage.
+    /// Counts the operation in the usage metrics.
     pub(crate) fn count(&mut self, counted: Option<CountedCall>) {
         self.counted = counted.map(Box::new);
     }

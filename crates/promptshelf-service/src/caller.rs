@@ -217,7 +217,7 @@ impl Caller {
         Caller { request: Some(request), ..self }
     }
 
-    /// Sets the client program, which figures of usage show.
+    /// Sets the client program, which usage metrics show.
     #[must_use]
     pub fn with_client(self, client: ClientTag) -> Caller {
         Caller { client, ..self }

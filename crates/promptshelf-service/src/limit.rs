@@ -191,7 +191,6 @@ struct Buckets {
 
 struct Limiter {
     per_minute: NonZeroU32,
-    /// The time after which one token is back.
     interval: Duration,
     buckets: Mutex<Times>,
 }

@@ -2,7 +2,7 @@
 
 use crate::{audit::Call, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service};
 
-/// An admitted operation. It counts as a request in progress until it ends, and its record is written then, also if it
+/// An admitted operation. It counts as a request in progress until it ends, and its record is written then, even if it
 /// is dropped.
 ///
 /// ```

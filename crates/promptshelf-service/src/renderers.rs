@@ -22,11 +22,6 @@ use crate::{
 /// The longest time of a rendering, prompts in code and of other servers included. Clients wait for 60 seconds.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// Validates the arguments of a call.
-///
-/// # Errors
-///
-/// The problems of the arguments.
 pub(crate) async fn bind(
     caller: &Caller,
     prompt: &Arc<Prompt>,
@@ -119,7 +114,6 @@ pub(crate) async fn read(
     pool::run(caller, Amount::Small, rendering).await.unwrap_or_else(|error| Err(ReadError::Failed(error.to_string())))
 }
 
-/// Returns the values of an argument that the caller may see.
 pub(crate) async fn complete(
     view: View,
     argument: Argument,

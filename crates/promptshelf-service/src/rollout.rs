@@ -159,7 +159,7 @@ impl Rollout {
 
     /// Sets the key of callers' hashes, which all replicas share. The first call counts.
     pub fn set_key(&self, key: [u8; 16]) {
-        // Another key would divide the callers anew.
+        // Another key would divide the callers again.
         let _ = self.0.key.set(key);
     }
 

@@ -137,7 +137,7 @@ impl Service {
         Service { meter: Arc::clone(&other.meter), ..self }
     }
 
-    /// Shares the limits, the audit, the observer and the figures of usage of another service.
+    /// Shares the limits, the audit, the observer and the usage metrics of another service.
     #[must_use]
     pub fn with_records_of(self, other: &Service) -> Service {
         let (meter, audit, observer) = (Arc::clone(&other.meter), other.audit.clone(), other.observer.clone());

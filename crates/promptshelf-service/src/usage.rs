@@ -82,9 +82,7 @@ pub(crate) struct CountedCall {
     client: ClientTag,
     prompt: Arc<Prompt>,
     version: u64,
-    /// The indexes of arguments that the call leaves out.
     left_out: Vec<usize>,
-    /// The indexes of arguments whose value is a suggestion.
     taken: Vec<usize>,
     /// The size of the answer, in bytes.
     bytes_out: u64,

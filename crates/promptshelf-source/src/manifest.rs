@@ -68,11 +68,6 @@ impl Manifest {
         }
     }
 
-    /// Parses a manifest.
-    ///
-    /// # Errors
-    ///
-    /// All mistakes and warnings, if there is at least one mistake.
     pub(crate) fn parse(source: Arc<SourceText>) -> Result<Manifest, Vec<Diagnostic>> {
         let manifest = Manifest::understood(source);
         if manifest.diagnostics.iter().any(Diagnostic::is_error) {

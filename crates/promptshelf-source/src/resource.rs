@@ -24,7 +24,7 @@ use crate::{
 
 #[derive(Clone, Debug)]
 pub(crate) struct FileReader {
-    /// Opens the folder anew for each read, because another one may have taken its place, or a grant been revoked.
+    /// Opens the folder again for each read, because another one may have taken its place, or a grant been revoked.
     pub(crate) grants: RootGrants,
     /// The declared root; the library itself without one.
     pub(crate) root: Option<PathBuf>,

@@ -157,7 +157,7 @@ impl SettingsFile {
         Some(Location::new(&self.source, node.span.clone()))
     }
 
-    /// Returns whether a key is in the file, also if [`read`](SettingsFile::read) has removed it because it is invalid.
+    /// Returns whether a key is in the file, even if [`read`](SettingsFile::read) has removed it because it is invalid.
     #[must_use]
     pub fn is_written(&self, path: &[&str]) -> bool {
         let mut node = &self.root;

@@ -63,11 +63,6 @@ pub trait Source: Send + Sync {
     ///
     /// May block on files or sockets: a [`Loader`](crate::Loader) calls it on a thread for blocking work, and never
     /// twice at a time. With `known` of `None`, and after an error, it reads everything and returns a snapshot.
-    ///
-    /// # Errors
-    ///
-    /// [`SourceError`] if nothing can be read at all. A single broken file is a diagnostic among the definitions and
-    /// not an error.
     fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError>;
 
     /// Requests a reload through `signal` after every change, until the returned guard is dropped.

@@ -139,7 +139,6 @@ const OBEYED_FILES: &[&str] = &[
     "warp.md",
 ];
 
-/// A file of VS Code that has settings, tasks and commands of a folder.
 const WORKSPACE: &str = ".code-workspace";
 
 /// Whether other programs obey the file at a path: they read it as instructions, settings or commands when the folder

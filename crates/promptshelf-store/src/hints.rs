@@ -31,7 +31,7 @@ impl Store {
     pub(crate) fn hints_of(&self, payload: &str) -> ChangeHints {
         match self.database() {
             Database::Postgres(pool, ..) if self.url().has_notifications() => {
-                // One waiting hint is as good as many.
+                // One waiting hint is enough.
                 let (sender, hints) = mpsc::channel(1);
                 let task = tokio::spawn(listen(listener_pool(pool), payload.to_owned(), sender));
                 ChangeHints { hints: Some(hints), task: Some(task) }

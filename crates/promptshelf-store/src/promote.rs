@@ -270,10 +270,6 @@ impl History {
 
     /// Leaves out what the target keeps. Whoever names prompts wants all of their files: a change of the target to one of them
     /// is a conflict, too.
-    ///
-    /// # Errors
-    ///
-    /// The paths of conflicts.
     fn merge(&self, wanted: Vec<Replacement>, is_whole: bool) -> Result<Vec<Replacement>, Vec<String>> {
         let (mut taken, mut conflicts) = (Vec::new(), Vec::new());
         for change in wanted {

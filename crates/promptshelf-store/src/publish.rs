@@ -102,7 +102,7 @@ impl Store {
     ///
     /// [`StoreError::Conflict`] if a file has other content than the author started from, [`StoreError::State`] if there is nothing
     /// to change or the proposal to replace is not open or belongs to another author, [`StoreError::Changed`] if it does
-    /// not have the expected changes, [`StoreError::InvalidInput`], also if no server could load the resulting tree,
+    /// not have the expected changes, [`StoreError::InvalidInput`], even if no server could load the resulting tree,
     /// [`StoreError::NotFound`], and errors of the database. Nothing is stored then.
     pub async fn publish(
         &self,

@@ -33,7 +33,7 @@ pub(crate) const SERVER: &str = "promptshelf";
 pub struct RolloutPlan {
     /// The first share, and the size of each step, in per cent.
     pub percent: u8,
-    /// The time between two steps in seconds; by hand only without it.
+    /// The time between two steps in seconds; manually only without it.
     #[serde(default, rename = "stepSeconds", with = "seconds")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub steps: Option<Duration>,
@@ -151,7 +151,7 @@ impl RolloutCounts {
 }
 
 /// Counts and evidence since the evidence began: at the first share, at another revision of the new version, and after
-/// the rollout was set by hand.
+/// the rollout was set manually.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
@@ -183,7 +183,7 @@ pub struct RolloutState {
     pub target: ChannelName,
     /// The share in per cent; 0 if it was stopped.
     pub percent: u8,
-    /// Whether it was stopped. It stays so until it is set by hand.
+    /// Whether it was stopped. It stays so until it is set manually.
     pub is_stopped: bool,
     /// The author of the last change of the share.
     pub changed_by: String,
@@ -235,7 +235,7 @@ impl RolloutState {
         let Some(steps) = plan.steps else { return };
         let since = now.saturating_sub(self.changed_at.as_microsecond());
         if since < 0 {
-            // The clock of the database went back: the time of a step begins anew.
+            // The clock of the database went back: the time of a step starts again.
             self.changed_at = time(now);
         } else if u128::from(since.unsigned_abs()) >= steps.as_micros()
             && self.progress.calls_since_step >= CALLS_PER_STEP

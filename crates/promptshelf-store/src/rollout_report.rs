@@ -21,7 +21,7 @@ pub struct RolloutReport {
     pub target: ChannelName,
     /// The share in per cent; 0 if it was stopped.
     pub percent: u8,
-    /// Whether it was stopped. It stays so until it is set by hand.
+    /// Whether it was stopped. It stays so until it is set manually.
     #[serde(rename = "stopped")]
     pub is_stopped: bool,
     /// The author of the last change of the share.
@@ -32,7 +32,7 @@ pub struct RolloutReport {
     pub changed_at: Timestamp,
     /// The revision of `to` that the counts are about.
     pub revision: u64,
-    /// The counts since the evidence began: at the first share, at another revision, and after a change by hand.
+    /// The counts since the evidence began: at the first share, at another revision, and after a change manually.
     pub counts: RolloutCounts,
     /// The settings of the server that started last; null if none has since they are stored.
     pub plan: Option<RolloutPlan>,
@@ -96,9 +96,9 @@ pub enum RolloutChangeKind {
     Begin,
     /// A step by schedule.
     Step,
-    /// Another share, by hand.
+    /// Another share, manually.
     Set,
-    /// The end, by evidence or by hand.
+    /// The end, by evidence or manually.
     Stop,
 }
 

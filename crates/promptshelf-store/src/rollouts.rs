@@ -51,7 +51,7 @@ impl Store {
         transaction.finish(result).await
     }
 
-    /// Sets the share of a rollout by hand, and begins its evidence anew. A stopped rollout goes on. Without a target the
+    /// Sets the share of a rollout manually, and restarts its evidence. A stopped rollout goes on. Without a target the
     /// channel must have one rollout only. `seen` is the time of the last change that the caller has seen, so that a
     /// rollout that was stopped meanwhile is not continued by mistake.
     ///

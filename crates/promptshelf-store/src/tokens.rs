@@ -232,7 +232,6 @@ async fn revoke(transaction: &mut Transaction, id: u64, actor: &Actor) -> Result
     token(&row.ok_or_else(|| StoreError::not_found(format!("token {id}")))?)
 }
 
-/// The creators of tokens by the name of their caller.
 type Creators = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns who created the tokens of callers, and the tokens of those. A name can have had several tokens.

@@ -85,10 +85,6 @@ impl Connection {
     }
 
     /// Lists the prompts, over a new connection where needed. If the list breaks off, the pages that came count.
-    ///
-    /// # Errors
-    ///
-    /// The reason, without secrets, if no page came.
     pub(crate) async fn list(&self) -> Result<Received, String> {
         self.questions.close_idle();
         let (mut listing, mut connected) = (PromptListing::default(), None);

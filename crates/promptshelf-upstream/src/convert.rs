@@ -42,11 +42,6 @@ const REFUSED_PREFIX: &str = "ms-";
 
 pub(crate) type Schemes = BTreeSet<String>;
 
-/// Converts messages.
-///
-/// # Errors
-///
-/// The reason, as the end of a sentence, if a block cannot be passed on.
 pub(crate) fn messages(messages: Vec<client::Message>, listed: &Schemes) -> Result<Vec<Message>, Refused> {
     let convert =
         |message: client::Message| Ok(Message { role: role(message.role), content: block(message.content, listed)? });

@@ -51,11 +51,6 @@ impl UpstreamCredentials {
         }
     }
 
-    /// Adds the credentials to a connection.
-    ///
-    /// # Errors
-    ///
-    /// The reason, without secrets.
     pub(crate) fn apply(
         &self,
         options: ConnectOptions,

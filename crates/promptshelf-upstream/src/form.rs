@@ -13,10 +13,6 @@ use crate::{
 const MAX_KEY_BYTES: usize = 128;
 
 /// Converts an elicitation of the source `source`.
-///
-/// # Errors
-///
-/// The reason, as the end of a sentence after "the server sent", if it is not passed on.
 pub(crate) fn remote_form(source: &str, key: String, elicitation: &Elicitation) -> Result<RemoteForm, Refused> {
     if key.is_empty() || key.len() > MAX_KEY_BYTES || visible(&key) != key {
         return Err(Refused("a form with an invalid key".to_owned()));

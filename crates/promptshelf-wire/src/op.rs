@@ -252,7 +252,7 @@ operation! {
 }
 
 operation! {
-    /// Sets the share of a rollout; a stopped one goes on, and the comparison begins anew
+    /// Sets the share of a rollout; a stopped one goes on, and the comparison starts again
     SetRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/share", "rollouts", Some("api/set-rollout"), [[Read, Publish]], body RolloutShareBody => RolloutReport, [
         problem(412, "The rollout has changed since `seen`"),
     ]

@@ -124,7 +124,6 @@ impl Document {
         responses.insert(status.to_string(), response);
     }
 
-    /// Adds the components of a schema, and returns what stands in its place.
     fn place(&mut self, schema: TypeSchema) -> Value {
         for (name, component) in schema.components {
             self.schemas.entry(name).or_insert_with(|| to_json(&component));
@@ -141,7 +140,6 @@ fn described(name: &str, place: &str, is_required: bool, schema: Value, descript
     parameter
 }
 
-/// Schemas and parameters are always JSON.
 fn to_json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }

@@ -139,7 +139,6 @@ pub struct Returns {
     pub(crate) content: Option<(&'static str, fn() -> TypeSchema)>,
 }
 
-/// A schema for a place in the document, and those that it refers to.
 pub(crate) struct TypeSchema {
     pub(crate) place: RefOr<Schema>,
     pub(crate) components: Vec<(String, RefOr<Schema>)>,

@@ -1,4 +1,4 @@
-//! Names of the commands that clients have themselves. A file with such a name would stand beside the command, or take
+//! Names of the commands that clients have themselves. A file with such a name would stand next to the command, or take
 //! its place: Claude Code 2.1.332 runs the file.
 
 #[derive(Debug)]

@@ -8,10 +8,6 @@ pub type TargetError = Box<dyn std::error::Error + Send + Sync>;
 /// The system under test: renders prompts and completes arguments, as a server does for its callers.
 pub trait TestTarget {
     /// Renders a prompt with the arguments of a test.
-    ///
-    /// # Errors
-    ///
-    /// The error that a caller gets; a test's `error` is compared with its text.
     fn render(
         &self,
         prompt: &Prompt,
@@ -19,10 +15,6 @@ pub trait TestTarget {
     ) -> impl Future<Output = Result<Vec<Message>, TargetError>>;
 
     /// Returns the completions of an argument, best first.
-    ///
-    /// # Errors
-    ///
-    /// The error that a caller gets.
     fn complete(
         &self,
         prompt: &Prompt,

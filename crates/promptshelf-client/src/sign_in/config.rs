@@ -109,11 +109,6 @@ impl SignIn {
         self
     }
 
-    /// Returns the client secret for an authorization server.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError::SignInFailed`] if the secret belongs to another authorization server.
     pub(super) fn secret_for(&self, issuer: Option<&str>) -> Result<Option<String>, ClientError> {
         let Some(ClientSecret { secret, issuer: expected }) = &self.client_secret else { return Ok(None) };
         if let (Some(issuer), Some(expected)) = (issuer, expected)

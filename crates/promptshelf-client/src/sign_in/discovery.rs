@@ -24,11 +24,6 @@ pub(super) struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
-    /// Discovers the authorization server, beginning with the challenge of a refused request.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError::SignInFailed`] if the metadata cannot be fetched, or names endpoints without `https`.
     pub(super) async fn discover(
         manager: &AuthorizationManager,
         challenge: Option<&str>,
@@ -44,11 +39,6 @@ impl AuthorizationServer {
     /// An MCP server can name a URL of its own below `/.well-known/` as its authorization server. The SDK does not compare
     /// the issuer of what it finds there, so that the server could give the name of another issuer to its own token
     /// endpoint. A secret is only sent to endpoints that its issuer publishes.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError::SignInFailed`] if the issuer publishes no metadata, or names endpoints without `https`;
-    /// [`ClientError::TimedOut`] if it takes more than 10 s.
     pub(super) async fn of_issuer(issuer: &str) -> Result<AuthorizationMetadata, ClientError> {
         let read = tokio::time::timeout(METADATA_TIMEOUT, published_by(issuer)).await;
         read.unwrap_or(Err(ClientError::TimedOut { after: METADATA_TIMEOUT }))

@@ -81,7 +81,7 @@ impl Listening {
             None => format!("the authorization server returned {error}"),
         });
         let url = format!("{}?{query}", self.uri);
-        // `self` is taken apart by hand: dropping it would stop the server before the last page.
+        // `self` is taken apart manually: dropping it would stop the server before the last page.
         let accepting = std::mem::replace(&mut self.accepting, tokio::spawn(std::future::ready(())));
         Ok(Redirected { url, error, page, accepting })
     }

@@ -35,32 +35,16 @@ use crate::error::{BoxError, as_error};
 /// ```
 pub trait CredentialStore: Send + Sync + 'static {
     /// Returns the credentials of a server, by its URL.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read.
     fn load(&self, server: &str) -> Result<Option<String>, CredentialError>;
 
     /// Stores the credentials of a server in place of earlier ones.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be written.
     fn save(&self, server: &str, secret: &str) -> Result<(), CredentialError>;
 
     /// Removes the credentials of a server and returns whether there were any.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be written.
     fn clear(&self, server: &str) -> Result<bool, CredentialError>;
 
     /// Locks the credentials of a server while a token is renewed, until the guard is dropped. It prevents two
     /// processes from using the same refresh token. `None` renews without a lock.
-    ///
-    /// # Errors
-    ///
-    /// If the lock cannot be acquired.
     fn lock(&self, _server: &str) -> Result<Option<Box<dyn Send>>, CredentialError> {
         Ok(None)
     }

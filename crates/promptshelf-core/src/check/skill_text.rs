@@ -16,10 +16,6 @@ pub(super) const MAX_DESCRIPTION: usize = 1_024;
 pub(super) struct Fault(pub(super) String, pub(super) &'static str);
 
 /// Returns the text and its front matter. Parts of the template that the text cannot express are added to `found`.
-///
-/// # Errors
-///
-/// The reason why the prompt cannot be a skill.
 pub(super) fn of(prompt: &Prompt, name: &str, found: &mut Vec<Diagnostic>) -> Result<(String, Meta), Fault> {
     if !prompt.steps().is_empty() || prompt.arguments().iter().any(Argument::is_asked) {
         let message = "it asks the user questions, and a skill cannot".to_owned();

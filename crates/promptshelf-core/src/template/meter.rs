@@ -41,7 +41,7 @@ pub(super) const CHARACTER: u64 = 4;
 /// Bytes for one item of a list, besides its content.
 pub(super) const ITEM: u64 = size_of::<Value>() as u64;
 
-/// Bytes for one member of a mapping: it is found anew for each visit.
+/// Bytes for one member of a mapping: it is found again for each visit.
 pub(super) const MEMBER: u64 = 8 * ITEM;
 
 /// Bytes for comparing a list or mapping with another value.

@@ -29,23 +29,19 @@ const SMALL_INDEX: u64 = 64;
 
 const NUMERIC: &[&str] = &["abs", "count", "float", "int", "length", "round"];
 
-/// Functions and methods that walk their arguments.
 const WALKING: &[&str] = &["dict", "namespace", "changed"];
 
 /// Words of tags and filters whose work is not proportional to the size of the values.
 const HEAVY: &str = "for macro call block import from extends range map select selectattr reject rejectattr batch slice zip \
                      chain sort dictsort groupby unique sum replace";
 
-/// A template as it is run, and what its rendering can cost.
 pub(super) struct Charged<'t> {
     pub(super) text: Cow<'t, str>,
     /// The number of tokens in tags; `None` if some of them may run, or walk a value, any number of times.
     pub(super) steps: Option<usize>,
     /// The longest text that a loop, a macro or a block can write with one step.
     pub(super) repeated: usize,
-    /// The longest text.
     pub(super) longest: usize,
-    /// Whether a loop, a macro or a block includes another template.
     pub(super) repeats_includes: bool,
 }
 
@@ -88,7 +84,6 @@ pub(super) fn charged(text: &str) -> Charged<'_> {
     charged
 }
 
-/// Returns an expression as it is run.
 pub(super) fn charged_expression(text: &str) -> Cow<'_, str> {
     let mut scanner = Scanner::new(text, true);
     scanner.expressions(Part::Plain);
@@ -106,11 +101,9 @@ pub(super) fn check(text: &str) -> Result<(), CompileError> {
     }
 }
 
-/// The position of an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Plain,
-    /// An argument of a function that walks it.
     Walked,
     /// Keys and values of a mapping. Keys are walked.
     Members,
@@ -123,9 +116,7 @@ enum Size {
     Any,
 }
 
-/// An operand with its postfixes and filters.
 struct Operand {
-    /// Its tokens, a sign included.
     tokens: Range<usize>,
     size: Size,
 }
@@ -137,13 +128,11 @@ enum Operator {
     Join,
     Add,
     Times,
-    /// Another one on numbers that binds as tightly as `*`.
     Divide,
     Power,
     Subtract,
 }
 
-/// A sequence of operands and the operators between them.
 #[derive(Default)]
 struct Chain {
     operands: Vec<Operand>,
@@ -158,7 +147,6 @@ struct Scanner<'t> {
     tokens: Vec<(Token<'t>, Span)>,
     at: usize,
     inserted: Vec<(usize, &'static str)>,
-    /// Whether the current brackets make a value of others.
     is_nesting: bool,
     /// Whether a namespace can carry values from one iteration of a loop to the next.
     keeps_values: bool,
@@ -211,7 +199,6 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Scans a tag behind its `{%`.
     fn tag(&mut self) {
         let word = self.word(self.at);
         self.at += 1;
@@ -255,7 +242,6 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Scans expressions up to a closing bracket or the end of the tag.
     fn expressions(&mut self, part: Part) {
         let mut chain = Chain::default();
         while let Some(token) = self.token(self.at) {
@@ -409,7 +395,6 @@ impl<'t> Scanner<'t> {
         self.word(self.at - 1)
     }
 
-    /// Scans the contents of brackets, up to behind the closing one.
     fn inside(&mut self, part: Part, is_nesting: bool) {
         self.at += 1;
         let around = std::mem::replace(&mut self.is_nesting, is_nesting);
@@ -465,7 +450,6 @@ impl<'t> Scanner<'t> {
         matches!(rest.next(), Some(Token::ParenClose | Token::BracketClose))
     }
 
-    /// Writes the filters of a sequence of operands and operators.
     fn finish(&mut self, chain: Chain) {
         let Chain { operands, operators, is_walked, .. } = chain;
         if operands.is_empty() || operators.len() + 1 != operands.len() {
@@ -579,7 +563,6 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("__stored", stored);
 }
 
-/// A value that is compared, searched for, or walked by a function.
 fn walked(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     let value = settled(state, value)?;
     match value.as_str() {
@@ -594,7 +577,6 @@ fn container(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     if value.kind() == ValueKind::Map { Ok(value) } else { walked(state, value) }
 }
 
-/// An operand of `~`, which copies it as text.
 fn joined(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     match value.as_str() {
         Some(text) => spend(state, text.len() as u64)?,
@@ -610,7 +592,6 @@ fn added(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// The left operands whose right ones are being evaluated.
 #[derive(Default)]
 struct Lefts {
     compared: Vec<Value>,
@@ -639,7 +620,6 @@ fn compared(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
 struct Factor {
     /// Bytes of a text or of a list's items.
     length: u64,
-    /// The value of a number.
     count: u64,
 }
 

@@ -149,7 +149,7 @@ pub(super) fn accepts_response(headers: &HeaderMap) -> bool {
 }
 
 /// Returns whether the client requests a stream explicitly. `*/*` is not enough: browsers and command line tools send
-/// it, and would wait for ever.
+/// it, and would wait forever.
 pub(super) fn accepts_events(headers: &HeaderMap) -> bool {
     accepted(headers).any(|range| range.eq_ignore_ascii_case(EVENT_STREAM))
 }

@@ -42,11 +42,6 @@ impl HostCheck {
         HostCheck { hosts, origins }
     }
 
-    /// Admits a request and returns the origin that may read the response.
-    ///
-    /// # Errors
-    ///
-    /// The reason, as a sentence for the response.
     pub(super) fn admit<'a>(&self, head: &'a Parts) -> Result<Option<&'a HeaderValue>, &'static str> {
         let host = single(&head.headers, &header::HOST).map_err(|()| "The header Host occurs twice")?;
         let host = host.map(|host| host.to_str().unwrap_or_default());

@@ -90,11 +90,6 @@ impl StateKey {
     }
 
     /// Returns the content of a state if it is signed with this key, complete, not expired, and belongs to `bound`.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::Invalid`] deliberately does not show which check failed. A state of another version of the prompt is
-    /// valid otherwise.
     pub(super) fn open(&self, bound: &Bound<'_>, state: &str) -> Result<Progress, Refusal> {
         let opened = self.verified(bound, state).ok_or(Refusal::Invalid)?;
         let is_same = ENGINE.decode(opened.version).is_ok_and(|version| version == bound.digest);

@@ -1,6 +1,6 @@
 //! Long texts as JSON strings. Bytes that need no escape are copied in blocks.
 //!
-//! A second way beside serde, which looks at each byte alone: without it a `prompts/get` of one kilobyte takes 21 per
+//! A second way in addition to serde, which looks at each byte alone: without it a `prompts/get` of one kilobyte takes 21 per
 //! cent more instructions, and one of 100 kB twice as many (`cargo xtask guard`). Libraries that do this read beyond
 //! the end of the text with `unsafe` vector instructions; the text comes from callers.
 

@@ -28,16 +28,13 @@ use super::{
     problem::Problem,
 };
 
-/// Who may call operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// Callers sign in: their scopes and roles decide.
     SignIn,
-    /// Every caller has all scopes and roles.
     Everyone,
 }
 
-/// What handlers of every part of the API need.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) service: Service,
@@ -59,12 +56,10 @@ impl Site {
     }
 }
 
-/// The state of a part of the API.
 pub(super) trait Part: Clone + Send + Sync + 'static {
     fn site(&self) -> &Site;
 }
 
-/// The handlers of a part of the API, and their description.
 pub(super) struct Operations<S> {
     router: Router<S>,
     document: Document,
@@ -75,7 +70,6 @@ impl<S: Part> Operations<S> {
         Operations { router: Router::new(), document }
     }
 
-    /// Mounts the handler of an operation.
     pub(super) fn on<O, F, Fut>(mut self, handler: F) -> Operations<S>
     where
         O: Operation<Query: DeserializeOwned> + DeserializeOwned,
@@ -131,7 +125,6 @@ where
     answer
 }
 
-/// A call of an operation that may begin.
 pub(super) struct Call<O: Operation, S = ApiState> {
     pub(super) path: O,
     pub(super) query: O::Query,
@@ -149,7 +142,6 @@ impl<O: Operation, S> Deref for Call<O, S> {
 }
 
 impl<O: Operation, S: Part> Call<O, S> {
-    /// Reads the body, within the bounds of the endpoint.
     pub(super) async fn body(&self) -> Result<O::Body, Problem>
     where
         O::Body: DeserializeOwned,
@@ -195,7 +187,6 @@ impl<O: Operation, S: Part> Call<O, S> {
     }
 }
 
-/// The caller of an operation, and the record of the call.
 pub(super) struct Context<S = ApiState> {
     pub(super) state: S,
     caller: Caller,
@@ -292,7 +283,6 @@ impl<S: Part> Context<S> {
         }
     }
 
-    /// Adds a text to the record in the audit.
     pub(super) fn note(&self, key: &'static str, text: &str) {
         self.record.change(|record| record.note(key, text));
     }
@@ -302,7 +292,7 @@ impl<S: Part> Context<S> {
     }
 }
 
-/// The record of a call in the audit, and its measurement. Both end once, also if the call is dropped.
+/// The record of a call in the audit, and its measurement. Both end once, even if the call is dropped.
 #[derive(Debug)]
 struct Record {
     record: Mutex<Option<promptshelf_service::Operation>>,

@@ -63,10 +63,6 @@ fn condition(headers: &HeaderMap, name: &HeaderName, is_weak: bool) -> Result<Op
 }
 
 /// Checks `If-Match` against the present version, `None` for one that does not exist.
-///
-/// # Errors
-///
-/// 412 if another version is meant; 428 if the header `is_required` and missing.
 pub(super) fn check_match(headers: &HeaderMap, tag: Option<&Tag>, is_required: bool) -> Result<(), Problem> {
     let is_met = match condition(headers, &header::IF_MATCH, false)? {
         None if is_required => return Err(Problem::precondition_required("If-Match")),
@@ -80,11 +76,6 @@ pub(super) fn check_match(headers: &HeaderMap, tag: Option<&Tag>, is_required: b
     Err(Problem::precondition_failed("It has changed since it was read: read it again, and use its present ETag"))
 }
 
-/// Returns the versions of a file that a request expects.
-///
-/// # Errors
-///
-/// 428 if `If-Match` is missing; 400 for `*`, which would overwrite any version.
 pub(super) fn expected(headers: &HeaderMap) -> Result<Vec<String>, Problem> {
     match condition(headers, &header::IF_MATCH, false)? {
         None => Err(Problem::precondition_required("If-Match")),

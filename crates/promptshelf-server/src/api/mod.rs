@@ -123,7 +123,6 @@ impl fmt::Debug for Api {
     }
 }
 
-/// The state of the operations on a store.
 #[derive(Clone)]
 struct ApiState {
     api: Api,

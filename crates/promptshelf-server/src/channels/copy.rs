@@ -31,11 +31,6 @@ impl ChannelCopy {
     }
 
     /// Applies a delta to the copy that it was read for. The versions of the prompts are to be added.
-    ///
-    /// # Errors
-    ///
-    /// If a content is neither in `contents` nor in the copy, and [`StoreError::Corrupt`] if the files are not those of the
-    /// revision's digest.
     pub(super) fn apply(
         base: Option<&ChannelCopy>,
         delta: Delta,

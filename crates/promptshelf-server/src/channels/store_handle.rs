@@ -94,7 +94,7 @@ impl StoreHandle {
         }
     }
 
-    /// Drops the store, so that the next call of [`get`](StoreHandle::get) connects anew: a connection that was cut
+    /// Drops the store, so that the next call of [`get`](StoreHandle::get) connects again: a connection that was cut
     /// silently never ends by itself.
     pub async fn reset(&self) {
         *self.0.store.lock().await = None;

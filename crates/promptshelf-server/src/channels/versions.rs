@@ -65,7 +65,6 @@ async fn approved(
     Ok(served.into_iter().map(version).collect())
 }
 
-/// Returns the provenance of one prompt of a revision.
 pub(crate) async fn provenance_of(
     store: &Store,
     channel: &ChannelName,

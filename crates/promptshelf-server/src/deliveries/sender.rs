@@ -62,7 +62,7 @@ impl Sender {
             .redirect(Policy::none())
             .retry(reqwest::retry::never())
             .dns_resolver(Arc::new(resolver))
-            // Each request resolves and checks anew.
+            // Each request resolves and checks again.
             .pool_max_idle_per_host(0)
             .http1_only()
             .referer(false)

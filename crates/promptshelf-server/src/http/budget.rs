@@ -146,7 +146,6 @@ impl Open {
         }
     }
 
-    /// The first connections of an order that may be closed.
     fn first(&self, count: usize, filter: impl Fn(&Connection) -> bool) -> Vec<u64> {
         let closable = self.by_id.iter().filter(|(_, connection)| filter(connection));
         let mut orders: Vec<_> =
@@ -168,7 +167,6 @@ impl Open {
     }
 }
 
-/// What a connection does, in the order in which connections give way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Activity {
     /// No request has been admitted yet.
@@ -282,10 +280,6 @@ impl Budget {
 
     /// Finds a place for a connection from `address`, if necessary by closing another one; `None` for a trusted proxy,
     /// whose clients have many addresses.
-    ///
-    /// # Errors
-    ///
-    /// The limit that refuses it.
     pub(super) fn admit(&self, address: Option<IpAddr>) -> Result<Place, &'static str> {
         let address = address.map(address_key);
         let limits = *lock(&self.0.limits);

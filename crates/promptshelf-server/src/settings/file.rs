@@ -51,17 +51,11 @@ impl KnownFiles {
         read
     }
 
-    /// Remembers a file that is read later.
     pub(super) fn note(&mut self, path: &Path) {
         // An error is reported when the file is read.
         let _ = self.read(path);
     }
 
-    /// Returns the same files with their current content.
-    ///
-    /// # Errors
-    ///
-    /// Only when all file descriptors are in use; other errors belong to a file.
     pub(crate) fn current(&self) -> io::Result<KnownFiles> {
         let current = |(path, _): &(PathBuf, Option<u64>)| match read(path) {
             Ok(bytes) => Ok((path.clone(), Some(hash(&bytes)))),
@@ -71,7 +65,6 @@ impl KnownFiles {
         self.0.iter().map(current).collect::<io::Result<_>>().map(KnownFiles)
     }
 
-    /// Returns whether both have the same content of a file.
     pub(crate) fn have_same(&self, other: &KnownFiles, path: &Path) -> bool {
         let find = |files: &KnownFiles| files.0.iter().find(|(known, _)| known == path).and_then(|(_, hash)| *hash);
         find(self) == find(other)
@@ -214,21 +207,14 @@ impl ServerFile {
         self.file.read()
     }
 
-    /// Takes values of flags and variables, which replace those of the file.
     pub(super) fn give(&mut self, given: Vec<Given>) {
         self.given = given;
     }
 
-    /// The sections, with the values that replace those of the file.
-    ///
-    /// # Errors
-    ///
-    /// The first of these that is invalid.
     pub(super) fn merged(&mut self) -> Result<ServerSettings, Failure> {
         self.file.read_with(&self.given).map_err(|mistake| Failure::new(Exit::Usage, mistake))
     }
 
-    /// Returns whether a flag or variable gives the value of a key.
     pub(super) fn is_given(&self, path: &[&str]) -> bool {
         self.given.iter().any(|given| given.path == path)
     }
@@ -323,10 +309,6 @@ impl ServerFile {
     }
 
     /// Reports private files (keys, tokens, records) that are inside one of the folders, where callers could read them.
-    ///
-    /// # Errors
-    ///
-    /// The first such file that a flag or variable names.
     pub(super) fn check_private(
         &mut self,
         settings: &ServerSettings,
@@ -347,7 +329,6 @@ impl ServerFile {
     }
 }
 
-/// Returns the private files with their names and keys.
 fn private_files(settings: &ServerSettings, serves_sources: bool) -> Vec<(&'static str, PathBuf, Vec<String>)> {
     const SECRET: &str = "file of a secret";
     let mut files = Vec::new();
@@ -381,7 +362,6 @@ fn private_files(settings: &ServerSettings, serves_sources: bool) -> Vec<(&'stat
     files
 }
 
-/// Folders whose files callers may read.
 #[derive(Debug)]
 pub(super) struct PublicFolders<'a> {
     /// `None` for a library that is not a folder.

@@ -30,7 +30,6 @@ const EVALUATION_TIMEOUT: Duration = Duration::from_secs(60);
 const MCP_TIMEOUT: Duration = Duration::from_secs(10);
 const MCP_PROMPTS: usize = 10_000;
 
-/// One table of a list.
 struct Item<'f> {
     file: &'f mut ServerFile,
     list: &'static str,
@@ -101,7 +100,6 @@ pub(crate) enum McpEndpoint {
     Command(Vec<String>),
 }
 
-/// Returns the folders among sources.
 pub(super) fn folders(sources: &[ConfiguredSource]) -> Vec<PathBuf> {
     let folder = |source: &ConfiguredSource| match &source.place {
         SourcePlace::Folder(folder) => Some(folder.clone()),

@@ -225,7 +225,6 @@ impl fmt::Display for Address {
     }
 }
 
-/// Returns the host of a URL.
 pub(super) fn host(url: &str) -> Option<String> {
     let authority = url.split_once("://")?.1.split('/').next()?;
     let host = match authority.rsplit_once(':') {

@@ -369,11 +369,6 @@ struct ServerState {
 }
 
 impl MetricsServer {
-    /// Starts to listen.
-    ///
-    /// # Errors
-    ///
-    /// An address that is in use or cannot be bound.
     pub(super) async fn start(address: &Address) -> Result<MetricsServer, Failure> {
         let cannot =
             |error: io::Error| Failure::new(Exit::Address, format!("cannot serve metrics on {address}: {error}"));

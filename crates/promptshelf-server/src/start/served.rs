@@ -37,7 +37,6 @@ enum Origin {
     Sources(OpenSources),
 }
 
-/// A channel of a store, followed by a library.
 struct Followed {
     name: String,
     library: Library,
@@ -229,7 +228,6 @@ async fn git(address: &GitAddress, settings: &Settings) -> Result<GitSource, Fai
     Ok(source)
 }
 
-/// Reads the default channel, the others, and the targets of rollouts.
 async fn follow_channels(
     channels: &ServedChannels,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! The recent calls that a change would break: differences of two catalogs, joined with figures of usage.
+//! The recent calls that a change would break: differences of two catalogs, joined with usage metrics.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -15,7 +15,7 @@ const IN_FULL: u64 = 10;
 /// The time that one count covers.
 const INTERVAL: Duration = Duration::from_secs(60);
 const SEARCH: Duration = Duration::from_secs(1);
-/// Maximum number of counts at once; beyond it all are recorded and begin anew.
+/// Maximum number of counts at once; beyond it all are recorded and start again.
 const MAX_COUNTS: usize = 1_024;
 
 /// The kind of a refusal: refusals that are equal are counted together.

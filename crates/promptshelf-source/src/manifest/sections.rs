@@ -223,7 +223,6 @@ fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D
     }
 }
 
-/// Schemas of values that are read by other types.
 #[cfg(feature = "schema")]
 mod schemas {
     pub(super) use promptshelf_core::{Budget, Policy};

@@ -25,11 +25,6 @@ enum Piece {
 }
 
 impl PathTemplate {
-    /// Parses a template.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that describes the first mistake.
     pub(crate) fn parse(text: &str) -> Result<PathTemplate, String> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some(open) = rest.find('{') {

@@ -37,10 +37,6 @@ pub trait OpenSource: Send + Sync + 'static {
 
     /// Opens the source. Called on a thread of its own, which may block, inside a Tokio runtime; after an error it is
     /// called again.
-    ///
-    /// # Errors
-    ///
-    /// [`SourceError`] if nothing can be read. The message must contain no secret.
     fn open(&self) -> Result<OpenedSource, SourceError>;
 
     /// Returns the state of a source that follows something else than files.

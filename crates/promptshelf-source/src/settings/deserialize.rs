@@ -85,7 +85,6 @@ impl Mistake {
         }
     }
 
-    /// Returns whether the mistake is in the value of a key of a section.
     pub(super) fn is_at(&self, path: [&str; 2]) -> bool {
         self.keys.iter().rev().take(2).map(String::as_str).eq(path)
     }
@@ -182,14 +181,11 @@ impl de::Error for Mistake {
 #[derive(Clone, Copy)]
 pub(super) struct NodeDeserializer<'n> {
     node: &'n Node,
-    /// The folder that paths are relative to.
     folder: &'n Path,
     is_path: bool,
     /// Takes numbers and booleans as text too, as in `version = 1.10`.
     as_written: bool,
-    /// Takes one text as a list of one.
     one_or_list: bool,
-    /// Names two brackets in mistakes.
     is_tables: bool,
 }
 

@@ -31,11 +31,6 @@ impl OpenFile {
         OpenFile { path: path.to_owned(), ids: Mutex::new(ids) }
     }
 
-    /// Returns whether another file is at the path.
-    ///
-    /// # Errors
-    ///
-    /// If no file is there any more. It may come back, so its log stays.
     pub(crate) fn is_replaced(&self) -> Result<bool, StoreError> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let present = id(&self.path);

@@ -27,7 +27,6 @@ pub(crate) struct Transaction {
     is_finished: bool,
     /// Whether nothing that it does is kept.
     is_discarded: bool,
-    /// The disk that it changes.
     disk: Option<DiskState>,
 }
 
@@ -63,7 +62,6 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Tells the state of a disk when the transaction ends.
     pub(super) fn on(self, disk: DiskState) -> Transaction {
         let mut transaction = self;
         transaction.disk = Some(disk);

@@ -66,7 +66,7 @@ fn state(row: &Row) -> Result<RolloutState, StoreError> {
     Ok(RolloutState {
         channel: row.text(0)?.parse()?,
         target: row.text(1)?.parse()?,
-        // A row that was edited by hand never serves more than all callers.
+        // A row that was edited manually never serves more than all callers.
         percent: u8::try_from(row.number(2)?).unwrap_or(100).min(100),
         is_stopped: row.int(3)? != 0,
         changed_by: row.text(4)?,

@@ -14,7 +14,6 @@ const CHUNK: usize = 500;
 /// The time for which what a caller has stored counts, in microseconds.
 const DAY: u64 = 24 * 60 * 60 * 1_000_000;
 
-/// Records contents that a caller has stored.
 pub(crate) async fn add(transaction: &mut Transaction, caller: &str, contents: &Contents) -> Result<(), StoreError> {
     let now = transaction.row(format!("SELECT {}", transaction.now()), vec![]).await?;
     let now = now.map_or(Ok(0), |row| row.int(0))?;

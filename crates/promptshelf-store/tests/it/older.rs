@@ -106,7 +106,7 @@ async fn reading_leaves_the_schema_of_postgres() {
 }
 
 /// The statements that make a store as the program with schema 10 wrote it: a history with an approval, an emergency, a
-/// rollback and a promotion; proposals in every state; a policy; a rollout; figures of usage; evaluations.
+/// rollback and a promotion; proposals in every state; a policy; a rollout; usage metrics; evaluations.
 const WRITTEN: [&str; 2] =
     [include_str!("../fixtures/schema-10.sqlite.sql"), include_str!("../fixtures/schema-10.postgres.sql")];
 

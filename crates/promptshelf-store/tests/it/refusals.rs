@@ -270,7 +270,7 @@ async fn changed_content_is_found() {
     assert_eq!((misfit.revision, misfit.reason.contains("b.md")), (2, true), "{misfit:?}");
 }
 
-/// An earlier release knows nothing of digests, and may publish beside this one.
+/// An earlier release knows nothing of digests, and may publish at the same time as this one.
 async fn mixed_releases(url: String) {
     let store = Store::create(&url.parse().unwrap()).await.unwrap();
     let name = channel("c");

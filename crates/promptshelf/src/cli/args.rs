@@ -65,7 +65,6 @@ enum ServeCommand {
 }
 
 impl CommandLine {
-    /// The complete command line, with all texts.
     pub(crate) fn complete() -> clap::Command {
         operator::describe(CommandLine::command())
     }

@@ -33,10 +33,6 @@ const PREFIX: &str = "PROMPTSHELF_";
 static FILES: OnceLock<BTreeMap<&'static str, String>> = OnceLock::new();
 
 /// Reads the files of secrets, once, before anything else.
-///
-/// # Errors
-///
-/// A file that cannot be read or is empty, and a secret that is set in both ways.
 pub(crate) fn read_secrets() -> Result<(), Failure> {
     let mut files = BTreeMap::new();
     for name in SECRETS {

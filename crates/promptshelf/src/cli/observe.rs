@@ -9,7 +9,6 @@ use tracing::Span;
 
 pub(crate) use self::traces::{SpanExporterGuard, layer};
 
-/// Continues the traces of requests.
 pub(crate) fn traces() -> Arc<dyn Observer> {
     Arc::new(TraceObserver)
 }

@@ -32,11 +32,6 @@ pub(crate) enum Source {
 
 impl Source {
     /// Parses a TARGET: a URL, a folder, or the name of a server in the configuration of another client.
-    ///
-    /// # Errors
-    ///
-    /// If it is neither a folder nor a URL nor a configured name. A path to a folder that does not exist is not an error
-    /// here.
     pub(crate) fn parse(word: &OsStr) -> Result<Source, Failure> {
         let path = Path::new(word);
         let folder = || Ok(Source::Folder(path.to_owned()));
@@ -55,10 +50,6 @@ impl Source {
     }
 
     /// Returns the server with a name in the configuration of another client. Asks for consent to an entry of a project.
-    ///
-    /// # Errors
-    ///
-    /// If no server has this name, or its entry cannot be used.
     pub(crate) fn configured(name: &str) -> Result<Source, Failure> {
         Ok(Source::Configured { name: name.to_owned(), endpoint: configured(name)? })
     }

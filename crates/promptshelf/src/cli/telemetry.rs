@@ -27,10 +27,6 @@ use crate::{
 
 /// Starts the log, and traces if they are configured; spans are sent until the returned exporter is dropped. `level` is
 /// a level such as `debug`, or several such as `info,promptshelf_source=debug`.
-///
-/// # Errors
-///
-/// An unknown level, or an invalid exporter.
 pub(crate) fn start(
     format: LogFormat,
     level: &str,

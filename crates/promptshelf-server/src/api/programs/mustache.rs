@@ -13,11 +13,6 @@ pub(super) enum Converted {
     Chat(Vec<(Role, String)>),
 }
 
-/// Converts a prompt.
-///
-/// # Errors
-///
-/// A sentence with the reasons for which the form cannot express the prompt.
 pub(super) fn convert(prompt: &Prompt) -> Result<Converted, String> {
     let Outline { pieces, losses } = prompt.outline();
     if !losses.is_empty() {

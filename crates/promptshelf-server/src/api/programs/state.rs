@@ -108,10 +108,6 @@ impl ProgramState {
     }
 
     /// Finds the channel of a request; without a name the default one.
-    ///
-    /// # Errors
-    ///
-    /// 404 for a channel that is not served or hidden from the caller; 400 for any name if no channels are served.
     pub(super) fn channel(&self, caller: &Caller, name: Option<&str>) -> Result<&ServedChannel, Problem> {
         let default = self.inner.channels.first();
         if name.is_some() && default.is_some_and(|default| default.name.is_none()) {
@@ -125,10 +121,6 @@ impl ProgramState {
     }
 
     /// Returns the library with a version of a prompt: the present one, unless another version is named.
-    ///
-    /// # Errors
-    ///
-    /// 404 if the caller may not use the prompt as it is now, or the channel never had this version; those of the store.
     pub(super) async fn at_version(
         &self,
         channel: &ServedChannel,

@@ -33,7 +33,6 @@ pub struct Versions(Arc<Inner>);
 struct Inner {
     store: StoreHandle,
     granted_roots: Vec<PathBuf>,
-    /// The newest use first.
     loaded: Mutex<VecDeque<(Key, Library)>>,
 }
 

@@ -15,10 +15,6 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: usize = 1 << 20;
 
 /// Fetches the issuer's keys, the document of RFC 7517.
-///
-/// # Errors
-///
-/// Sentences for the log, one for each URL that was tried.
 pub(super) async fn keys(options: &IssuerOptions) -> Result<Value, String> {
     let client = client(options.ca_certificates.as_deref(), &options.issuer)?;
     let uri = match &options.jwks_uri {
@@ -93,10 +89,6 @@ async fn get(client: &Client, url: &str) -> Result<Value, String> {
 
 /// Creates a client that trusts the system's certificate authorities (or those of `SSL_CERT_FILE`) and further ones, as
 /// PEM. A new client for each fetch knows authorities that were added meanwhile.
-///
-/// # Errors
-///
-/// Certificates that cannot be read.
 pub(super) fn client(ca_certificates: Option<&[u8]>, issuer: &str) -> Result<Client, String> {
     let further = Certificate::from_pem_bundle(ca_certificates.unwrap_or_default());
     let further = further.map_err(|error| format!("invalid certificates: {}", reason(&error)))?;

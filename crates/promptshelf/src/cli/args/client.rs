@@ -45,10 +45,6 @@ pub(crate) struct SourceArguments {
 
 impl SourceArguments {
     /// Returns the library or server of the options, of `target`, or the library in the current folder.
-    ///
-    /// # Errors
-    ///
-    /// If both an option and `target` name one, or it cannot be used.
     pub(crate) fn source(&self, target: Option<&OsStr>) -> Result<Source, Failure> {
         if let (Some(target), true) = (target, self.is_set()) {
             let target = target.display();

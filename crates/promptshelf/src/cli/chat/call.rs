@@ -104,11 +104,6 @@ pub(super) fn without(
     line
 }
 
-/// Assigns the values of a line to the arguments of a prompt.
-///
-/// # Errors
-///
-/// A message if a value cannot be assigned.
 pub(super) fn assign(text: &str, arguments: &[PromptArgument]) -> Result<Arguments, String> {
     let mut assigned = Arguments::new();
     let values = values(text, arguments);

@@ -115,11 +115,6 @@ const METHODS: &[Method] = &[
     Method { word: "completion/complete", recorded: "complete", list: None },
 ];
 
-/// Returns the method that a word means.
-///
-/// # Errors
-///
-/// An unknown word, with the most similar one as help.
 fn find_method(word: &str) -> Result<&'static Method, Failure> {
     METHODS.iter().find(|method| method.word == word).ok_or_else(|| {
         let words = || METHODS.iter().map(|method| method.word);

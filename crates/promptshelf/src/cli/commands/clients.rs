@@ -63,11 +63,6 @@ pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
     Ok(output.out.flush()?)
 }
 
-/// Returns the client with an ID.
-///
-/// # Errors
-///
-/// An unknown ID, with the most similar one as help.
 pub(crate) fn find(name: &str) -> Result<&'static clients::Client, Failure> {
     clients::find(name).ok_or_else(|| {
         let known = clients::CLIENTS.iter().map(|client| client.id);

@@ -3,11 +3,6 @@
 /// The longest name of a file without its ending, in bytes; below the limit of every file system.
 const MAX_BYTES: usize = 128;
 
-/// Accepts names that are one plain file name on Linux, macOS and Windows.
-///
-/// # Errors
-///
-/// The reason, for a report.
 pub(super) fn check_file_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '@' | '=' | ',');
     if name.len() > MAX_BYTES {

@@ -19,10 +19,6 @@ const MAX_BYTES: u64 = 4 << 20;
 
 /// Rejects a folder that the library itself reads, unless each prompt file in it was written by `sync` or `export`:
 /// those are never prompts. `folder` is below `to`, and `sample` the name of a file to be written.
-///
-/// # Errors
-///
-/// A failure that names both folders and a file.
 pub(super) fn refuse(source: &Source, to: &Path, folder: &str, sample: &str) -> Result<(), Failure> {
     let Some((library, root, target, prefix)) = read_itself(source, to, folder, sample) else { return Ok(()) };
     let Some(unmarked) = unmarked(&root, &target, &prefix, MAX_DEPTH) else { return Ok(()) };
@@ -30,10 +26,6 @@ pub(super) fn refuse(source: &Source, to: &Path, folder: &str, sample: &str) -> 
 }
 
 /// Rejects a folder that the library itself reads, for files without a mark.
-///
-/// # Errors
-///
-/// A failure that names both folders.
 pub(super) fn refuse_any(source: &Source, to: &Path, folder: &str, sample: &str) -> Result<(), Failure> {
     match read_itself(source, to, folder, sample) {
         Some((library, ..)) => Err(failure(library, to, folder, "each skill would be one of its prompts again")),

@@ -68,10 +68,6 @@ const OPERATOR_TABLES: &[&str] =
     &["http", "auth", "tls", "proxy", "audit", "metrics", "traces", "store", "api", "source", "webhook", "evaluation"];
 
 /// Rejects private files, except those that `included` names.
-///
-/// # Errors
-///
-/// A failure that names each file and what it looks like.
 pub(crate) fn refuse<'f>(files: impl Iterator<Item = (&'f str, &'f [u8])>, included: &[String]) -> Result<(), Failure> {
     let found: Vec<String> = files
         .filter(|(path, _)| !included.iter().any(|included| included.trim_start_matches("./") == *path))

@@ -19,10 +19,6 @@ pub(crate) struct Saved(Vec<(usize, PathBuf)>);
 
 impl Saved {
     /// Writes the binary content of all messages to files in a folder, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// If the folder cannot be created or written.
     pub(crate) fn write_all(folder: Option<&Path>, messages: &[Message]) -> Result<Saved, Failure> {
         let Some(folder) = folder else { return Ok(Saved::default()) };
         let failed = |error: io::Error| {

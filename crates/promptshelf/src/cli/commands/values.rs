@@ -18,11 +18,6 @@ use crate::{
 const MAX_BYTES: u64 = 64 << 20;
 
 impl ValueArguments {
-    /// Returns the values by name, with files and stdin read.
-    ///
-    /// # Errors
-    ///
-    /// For names that occur twice, and for values that are not readable as UTF-8.
     pub(crate) fn read(&self, stdin: impl Read) -> Result<Variables, Failure> {
         let mut stdin = Some(stdin);
         let mut values = Variables::new();
@@ -63,10 +58,6 @@ impl ValueArguments {
 
     /// Checks that every name is an argument of a prompt of the library. The protocol allows clients to send others; from
     /// a person they are typing errors. An unknown prompt passes: the request for it fails.
-    ///
-    /// # Errors
-    ///
-    /// For the first unknown name, with the most similar one.
     pub(crate) fn check_names(&self, library: &Library, prompt: &str) -> Result<(), Failure> {
         let catalog = library.catalog();
         let Some(prompt) = catalog.find(prompt) else { return Ok(()) };

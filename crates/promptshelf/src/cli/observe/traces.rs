@@ -50,11 +50,6 @@ impl Drop for SpanExporterGuard {
     }
 }
 
-/// Returns the layer that exports spans.
-///
-/// # Errors
-///
-/// Invalid settings, or invalid `OTEL_*` variables of the environment.
 pub(crate) fn layer<S>(traces: &Traces) -> Result<(impl Layer<S> + use<S>, SpanExporterGuard), Failure>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,

@@ -88,12 +88,6 @@ impl WorkingCopy {
         written.map_err(|error| self.failure(MARKER, &error))
     }
 
-    /// Prepares the replacement of all files by others.
-    ///
-    /// # Errors
-    ///
-    /// If the folder has files of its own, or changes since its last pull, that are not among the new contents; if a new
-    /// path is not that of a library's file.
     pub(crate) fn replacement(&self, target: Base) -> Result<Replacement<'_>, Failure> {
         for path in target.files.keys() {
             check_tree_path(path).map_err(|reason| refused_path(path, &reason.to_string()))?;

@@ -340,7 +340,7 @@ async fn corrupt_content_is_refused_and_the_last_good_revision_stays() {
         signal(&server.child, Signal::STOP);
         match author.try_publish(two.to_vec()).await {
             Ok(_) => break,
-            // It was stopped while it wrote figures of usage.
+            // It was stopped while it wrote usage metrics.
             Err(StoreError::Unreachable { .. }) => signal(&server.child, Signal::CONT),
             Err(error) => panic!("{error}"),
         }

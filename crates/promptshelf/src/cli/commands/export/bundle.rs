@@ -41,11 +41,6 @@ const FORMATS: &[(&[u8], Platform)] =
     &[(b"\x7fELF", LINUX), (b"MZ", WINDOWS), (b"\xcf\xfa\xed\xfe", MACOS), (b"\xca\xfe\xba\xbe", MACOS)];
 
 /// Writes the bundle of a library. An existing file stays.
-///
-/// # Errors
-///
-/// A library that cannot be read as a whole, a program of an unknown format, or a file that exists or cannot be
-/// written; nothing is left then.
 pub(super) fn write(to: &Path, arguments: &BundleArguments, catalog: &Catalog, folder: &Path) -> Result<(), Failure> {
     let (program, about) = (arguments.program.as_deref(), catalog.about());
     let tree = read_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;

@@ -24,11 +24,6 @@ const MAX_ICON: usize = 255;
 /// The largest bundle, in bytes.
 const MAX_BUNDLE_BYTES: u64 = 1 << 30;
 
-/// Returns the text of the entry.
-///
-/// # Errors
-///
-/// A name, version, URL or file that a registry would refuse.
 pub(super) fn text(arguments: &RegistryArguments, about: &About, folder: &Path) -> Result<String, Failure> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     let registered = arguments.server_name.as_deref().unwrap_or_default();

@@ -13,10 +13,6 @@ const MANIFEST: &str = "promptshelf.toml";
 
 /// Refuses a folder that was named nowhere, over HTTP without a person at a terminal; and the file system's root and home
 /// folders, unless they are libraries or a server over HTTP was given their path.
-///
-/// # Errors
-///
-/// With the reason, and a mistyped variable that may be the cause.
 pub(super) fn refuse(
     arguments: &ServeArguments,
     settings: &Settings,

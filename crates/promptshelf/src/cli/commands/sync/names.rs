@@ -14,11 +14,6 @@ use crate::commands::file_name::check_file_name;
 /// The longest name of an Agent Skill (Agent Skills specification).
 const MAX_SKILL_CHARS: usize = 64;
 
-/// Returns the path of a prompt's file below the synced folder.
-///
-/// # Errors
-///
-/// The reason why a name cannot be a file name on every system.
 pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
     let folder = native.folder;
     check_built_in(name, native)?;
@@ -76,11 +71,6 @@ pub(in crate::commands) fn sample(format: ExportFormat) -> String {
     }
 }
 
-/// Accepts a skill whose name and paths are those of files on every system.
-///
-/// # Errors
-///
-/// The reason, for a report.
 pub(super) fn check_skill(skill: &SkillInfo, native: &NativeFiles) -> Result<(), String> {
     check_built_in(&skill.name, native)?;
     if !is_skill(&skill.name) {
@@ -94,11 +84,6 @@ pub(super) fn check_skill(skill: &SkillInfo, native: &NativeFiles) -> Result<(),
     skill.files.iter().try_for_each(|file| check_skill_path(&file.path))
 }
 
-/// Accepts the path of a file below the folder of its skill.
-///
-/// # Errors
-///
-/// The reason, for a report.
 pub(super) fn check_skill_path(path: &str) -> Result<(), String> {
     check_tree_path(path).map_err(|error| format!("its file `{path}` cannot be written: {error}"))
 }

@@ -1,7 +1,7 @@
 //! Skills of a library or server as folders that a client reads.
 //!
 //! The files of a skill are written as the server sends them, after a check of their digests. A skill is updated as a
-//! whole or not at all: with one file that was edited by hand, all stay as they are.
+//! whole or not at all: with one file that was edited manually, all stay as they are.
 //!
 //! Elsewhere: the files and records on disk (`skill_folder`).
 
