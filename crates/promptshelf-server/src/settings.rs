@@ -87,19 +87,29 @@ fixed! {
     /// The settings that are fixed while a server runs.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Fixed {
+        /// The library.
         library: ServedLibrary = "[[source]] or [channels]",
+        /// The folder of copies of channels.
         cache: Option<PathBuf> = "`cache` in [store]",
+        /// The address to listen on.
         address: Address = "`address` in [http]",
         /// Whether other machines can connect without sign-in.
         allow_remote: bool = "`allow-remote` in [http]",
+        /// The address of metrics.
         metrics: Option<Address> = "`listen` in [metrics]",
+        /// Where traces are sent to.
         traces: Option<Traces> = "[traces]",
+        /// Whether the API of a store is served.
         has_api: bool = "`enabled` in [api], or a setting that it depends on,",
+        /// Whether the tokens of the store are accepted.
         has_store_tokens: bool = "`store-tokens` in [auth], or a setting that it depends on,",
         /// The count of usage, unless it is off.
         usage: Option<UsageSettings> = "[usage]",
+        /// Receivers of events.
         webhooks: Vec<ConfiguredWebhook> = "[[webhook]]",
+        /// Rollouts between channels.
         rollouts: Vec<ConfiguredRollout> = "[[rollout]]",
+        /// The names of evaluations that policies can require.
         evaluations: Vec<String> = "`name` in [[evaluation]]",
     }
 }
