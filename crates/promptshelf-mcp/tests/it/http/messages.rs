@@ -316,7 +316,7 @@ fn service_mounts_in_axum() {
 #[tokio::test]
 async fn only_large_messages_are_handled_on_another_thread() {
     let here = || format!("{:?}", std::thread::current().id());
-    let thread = PromptDefinition::new("thread", move |_| Ok(vec![Message::user(here())]))
+    let thread = PromptDefinition::new_async("thread", move |_| async move { Ok(vec![Message::user(here())]) })
         .description("Names its thread")
         .argument(ArgumentDefinition::new("text").description("Any text"));
     let handle = CatalogHandle::new(check(Definitions::from_iter([thread]), None).catalog);
