@@ -3,6 +3,9 @@
 
 #![no_main]
 
+#[path = "../src/foreign_readers.rs"]
+mod foreign_readers;
+
 use std::{cell::LazyCell, fs};
 
 use libfuzzer_sys::fuzz_target;
@@ -10,29 +13,13 @@ use promptshelf_core::{RawArguments, check};
 use promptshelf_source::{Directory, Source as _};
 use tempfile::TempDir;
 
-/// A path for each reader. The first byte of the input selects one: `a` is the first.
-const READERS: &[&str] = &[
-    ".claude/commands/it.md",
-    ".claude/skills/it/SKILL.md",
-    ".agents/skills/it/SKILL.md",
-    "skills/it/SKILL.md",
-    ".github/prompts/it.prompt.md",
-    "it.prompt.yml",
-    ".gemini/commands/it.toml",
-    ".opencode/commands/it.md",
-    ".cursor/commands/it.md",
-    ".codex/prompts/it.md",
-    "_part/it.md",
-];
-
 thread_local! {
     static FOLDER: LazyCell<TempDir> = const { LazyCell::new(|| tempfile::tempdir().expect("a folder")) };
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((which, text)) = bytes.split_first() else { return };
+    let Some((path, text)) = foreign_readers::split(bytes) else { return };
     FOLDER.with(|folder| {
-        let path = READERS[usize::from(which.wrapping_sub(b'a')) % READERS.len()];
         let file = folder.path().join(path);
         fs::create_dir_all(file.parent().expect("a folder around it")).expect("folders");
         fs::write(&file, text).expect("a file");

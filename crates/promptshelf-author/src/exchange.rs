@@ -19,7 +19,7 @@ mod prompty;
 mod template;
 mod write;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use promptshelf_core::{
     ArgumentDefinition, ArgumentType, Code, Diagnostic, SourceText, TemplateAnalysis, TestDefinition,
@@ -221,8 +221,29 @@ impl ImportFormat {
 /// ```
 #[must_use]
 pub fn import(source: &Arc<SourceText>, format: ImportFormat) -> Imported {
+    import_all(&[(Arc::clone(source), format)]).pop().unwrap_or_default()
+}
+
+/// Converts files that belong together, as [`import`] does. A prompt declares what its partials use, too.
+#[must_use]
+pub fn import_all(sources: &[(Arc<SourceText>, ImportFormat)]) -> Vec<Imported> {
+    let mut all: Vec<(Vec<Foreign>, Vec<Diagnostic>)> = sources.iter().map(|(it, format)| read(it, *format)).collect();
+    let partials: BTreeMap<String, String> = all
+        .iter()
+        .flat_map(|(prompts, _)| prompts)
+        .filter(|prompt| prompt.is_partial)
+        .map(|partial| (format!("{}.md", partial.path), partial.template.clone()))
+        .collect();
+    let imported = all.iter_mut().map(|(prompts, losses)| {
+        prompts.iter_mut().for_each(|prompt| declare_used(prompt, &partials));
+        Imported { files: prompts.iter().map(write::file).collect(), losses: std::mem::take(losses) }
+    });
+    imported.collect()
+}
+
+fn read(source: &Arc<SourceText>, format: ImportFormat) -> (Vec<Foreign>, Vec<Diagnostic>) {
     let mut notes = Notes::new(source);
-    let mut prompts = match format {
+    let prompts = match format {
         ImportFormat::Dotprompt => dotprompt::read(&mut notes),
         ImportFormat::Prompty => prompty::read(&mut notes),
         ImportFormat::Goose => goose::read(&mut notes),
@@ -232,10 +253,9 @@ pub fn import(source: &Arc<SourceText>, format: ImportFormat) -> Imported {
         ImportFormat::PromptsChat => csv::read(&mut notes),
         other => native::read(other, &mut notes),
     };
-    prompts.iter_mut().for_each(declare_used);
     let mut losses = notes.diagnostics;
     losses.sort_by_key(|loss| loss.location.span().start);
-    Imported { files: prompts.iter().map(write::file).collect(), losses }
+    (prompts, losses)
 }
 
 #[derive(Debug, Default)]
@@ -253,21 +273,45 @@ struct Foreign {
     template: String,
 }
 
-/// Declares the names that a template uses and its file does not declare. A name of a condition or a loop can be left out.
-fn declare_used(prompt: &mut Foreign) {
+/// The most levels of partials in partials, and the largest text with all of them.
+const MAX_INCLUDED: usize = 8;
+const MAX_EXPANDED: usize = 1 << 20;
+
+/// Returns a template with the texts of its partials, so that each name is seen in the scope of its include.
+fn expanded(template: &str, partials: &BTreeMap<String, String>, depth: usize) -> String {
+    let mut text = template.to_owned();
+    for partial in TemplateAnalysis::of(template).partials.iter().rev() {
+        let start = template[..partial.span.start].rfind("{%");
+        let end = template[partial.span.end..].find("%}").map(|end| partial.span.end + end + "%}".len());
+        if let (Some(start), Some(end), Some(inner)) = (start, end, partials.get(&partial.name)) {
+            let inner = if depth < MAX_INCLUDED { expanded(inner, partials, depth + 1) } else { String::new() };
+            if text.len() + inner.len() <= MAX_EXPANDED {
+                text.replace_range(start..end, &inner);
+            }
+        }
+    }
+    text
+}
+
+/// Declares the names that a template and its partials use and its file does not declare. A name of a condition or a
+/// loop can be left out.
+fn declare_used(prompt: &mut Foreign, partials: &BTreeMap<String, String>) {
     if prompt.is_partial {
         return;
     }
     let known = prompt.arguments.len();
-    for used in TemplateAnalysis::of(&prompt.template).variables {
-        let (before, after) = prompt.template.split_at(used.span.start);
+    let template = expanded(&prompt.template, partials, 0);
+    for used in TemplateAnalysis::of(&template).variables {
+        let (before, after) = template.split_at(used.span.start);
         let is_declared = prompt.arguments[..known].iter().any(|argument| argument.name == used.name);
         if is_declared || argument_name(&used.name).as_ref() != Some(&used.name) {
             continue;
         }
+        let starts = |at: usize, word| before[at..].trim_start_matches(['{', '%', '-', ' ']).starts_with(word);
         let statement = before.rfind("{%").filter(|at| before.rfind("{{").is_none_or(|tag| tag < *at));
-        let is_list =
-            statement.is_some_and(|at| before[at..].trim_start_matches(['{', '%', '-', ' ']).starts_with("for "));
+        // The value of a partial's name is used as it is.
+        let statement = statement.filter(|at| !starts(*at, "with "));
+        let is_list = statement.is_some_and(|at| starts(at, "for "));
         let has_parts = after[used.name.len()..].starts_with(['.', '[']);
         let kind = match (has_parts, is_list) {
             (true, _) => ArgumentType::Json,

@@ -34,7 +34,7 @@ pub use comparison::{
 };
 pub use exchange::{
     ActiveKind, ActivePart, ExportFormat, Exported, ImportFormat, Imported, ImportedFile, Loss, active_parts,
-    active_parts_of_skill, export, import,
+    active_parts_of_skill, export, import, import_all,
 };
 pub use format::format;
 #[cfg(feature = "language-server")]

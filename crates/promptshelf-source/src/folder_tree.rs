@@ -1,6 +1,6 @@
 //! Reads a folder as a tree of files in memory.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use crate::{
     confined_dir::ConfinedDir,
@@ -10,11 +10,12 @@ use crate::{
     format::foreign_folders,
     manifest::Manifest,
     memory_tree::{MemoryFile, MemoryTree},
-    pipeline::{WalkOptions, walk},
+    pipeline::{WalkOptions, unread_file, walk},
     tree::Tree,
     tree_path::check_tree_path,
 };
-use promptshelf_core::SourceText;
+use promptshelf_core::{Code, Diagnostic, SourceText};
+use smol_str::{SmolStr, format_smolstr};
 
 const MAX_PROBLEMS: usize = 20;
 
@@ -22,8 +23,8 @@ const MAX_PROBLEMS: usize = 20;
 /// files of its tests. Hidden files and temporary files of editors are left out. A link to a file of the library
 /// becomes a copy of that file.
 ///
-/// Unlike a [`Directory`](crate::Directory), which serves the rest of a library with problems, this reads all or
-/// nothing. The limits are those of the library's promptshelf.toml; a file may be as large as a resource.
+/// The limits are those of the library's promptshelf.toml; a file may be as large as a resource. [`read_served_tree`]
+/// leaves out what is refused here and not served from a folder either.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,6 +42,18 @@ const MAX_PROBLEMS: usize = 20;
 /// [`SourceError`] if the folder or a file cannot be read, a link leads out of the folder or nowhere, a name is not
 /// UTF-8 or not portable, or a limit is exceeded. The message names the files.
 pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
+    let (tree, left_out) = read_served_tree(folder)?;
+    if left_out.is_empty() { Ok(tree) } else { Err(SourceError::new(report(folder, left_out.iter().map(problem)))) }
+}
+
+/// Reads the files of a library as [`read_tree`] does, but leaves out what a [`Directory`](crate::Directory) does not serve
+/// either: symbolic links that lead out of the folder, nowhere or to themselves, names that are not UTF-8 or not portable,
+/// and what is not a file. Returns a finding for each.
+///
+/// # Errors
+///
+/// [`SourceError`] if the folder or a file cannot be read, or a limit is exceeded. The message names the files.
+pub fn read_served_tree(folder: &Path) -> Result<(MemoryTree, Vec<Diagnostic>), SourceError> {
     let root = ConfinedDir::open(folder).map(Tree::Folder).map_err(|error| SourceError::folder(folder, error))?;
     let limits = limits(&root);
     if let Some(problem) = foreign_home(folder, &root) {
@@ -48,15 +61,18 @@ pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
     }
     let options = WalkOptions { files: limits.files, states: false, foreign_folders: true, golden_files: true };
     let found = walk(&root, options);
-    let mut problems: Vec<String> = found
-        .diagnostics
-        .iter()
-        .map(|problem| format!("{}: {}", problem.location.source.path, problem.message))
-        .collect();
-    let manifest = root.state(MANIFEST).is_ok().then(|| MANIFEST.into());
-    let (mut files, mut bytes) = (Vec::with_capacity(found.files.len() + 1), 0);
+    let (mut left_out, refused): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        found.diagnostics.into_iter().partition(|found| matches!(found.code, Code::Outside | Code::NotUtf8));
+    let mut problems: Vec<String> = refused.iter().map(problem).collect();
+    let mut manifests: BTreeSet<SmolStr> = BTreeSet::new();
+    let folders = found.files.iter().filter_map(|file| foreign_folders::around_plugin(&file.path));
+    for folder in folders.chain([""]).collect::<BTreeSet<&str>>() {
+        let paths = foreign_folders::hidden_manifests().map(|manifest| format_smolstr!("{folder}{manifest}"));
+        manifests.extend(paths.chain([MANIFEST.into()]).filter(|path| root.state(path).is_ok()));
+    }
+    let (mut files, mut bytes) = (Vec::with_capacity(found.files.len() + manifests.len()), 0);
     let limit = limits.file_bytes.max(limits.resource_bytes);
-    for path in manifest.into_iter().chain(found.files.into_iter().map(|file| file.path)) {
+    for path in manifests.into_iter().chain(found.files.into_iter().map(|file| file.path)) {
         if let Err(reason) = check_tree_path(&path) {
             problems.push(format!("{path}: {reason}"));
             continue;
@@ -77,10 +93,24 @@ pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
             }
             // Deleted since the walk.
             Err(FileError::NotFound) => {}
-            Err(error) => problems.push(format!("{path}: {}", describe(&error, limit))),
+            Err(FileError::TooLarge(bytes)) => problems.push(format!(
+                "{path}: this file has {bytes} bytes; the limit is {limit}: make it smaller, or raise `resource-bytes` \
+                 under [limits] in promptshelf.toml"
+            )),
+            Err(error) => match unread_file(&path, &error, limit) {
+                Some(found) if found.code == Code::Outside => left_out.push(found),
+                found => problems.extend(found.iter().map(problem)),
+            },
         }
     }
-    if problems.is_empty() { Ok(files.into_iter().collect()) } else { Err(SourceError::new(report(folder, &problems))) }
+    if problems.is_empty() {
+        return Ok((files.into_iter().collect(), left_out));
+    }
+    Err(SourceError::new(report(folder, problems.into_iter())))
+}
+
+fn problem(found: &Diagnostic) -> String {
+    format!("{}: {}", found.location.source.path, found.message)
 }
 
 /// Returns the limits in the library's manifest, also in one with mistakes: the check reports those.
@@ -100,23 +130,10 @@ fn foreign_home(folder: &Path, root: &Tree) -> Option<String> {
     })
 }
 
-fn describe(error: &FileError, limit: u64) -> String {
-    match error {
-        FileError::NotFound => "the file does not exist".to_owned(),
-        FileError::OutsideRoot => "this path leads out of the library".to_owned(),
-        FileError::LinkCycle => "this symbolic link is part of a cycle".to_owned(),
-        FileError::NotAFile => "this is not a regular file".to_owned(),
-        FileError::TooLarge(bytes) => format!(
-            "this file has {bytes} bytes; the limit is {limit}: make it smaller, or raise `resource-bytes` under \
-             [limits] in promptshelf.toml"
-        ),
-        FileError::Io(error) => format!("cannot read this file: {error}"),
-    }
-}
-
-fn report(folder: &Path, problems: &[String]) -> String {
-    let shown = problems.iter().take(MAX_PROBLEMS).map(|problem| format!("\n  {problem}")).collect::<String>();
-    let more = match problems.len().saturating_sub(MAX_PROBLEMS) {
+fn report(folder: &Path, problems: impl ExactSizeIterator<Item = String>) -> String {
+    let count = problems.len();
+    let shown = problems.take(MAX_PROBLEMS).map(|problem| format!("\n  {problem}")).collect::<String>();
+    let more = match count.saturating_sub(MAX_PROBLEMS) {
         0 => String::new(),
         more => format!("\n  and {more} more"),
     };

@@ -57,7 +57,7 @@ pub use directory::Directory;
 pub use editable_folder::{EditError, EditableFolder, ListedFile};
 pub use error::SourceError;
 pub use fixed::Fixed;
-pub use folder_tree::read_tree;
+pub use folder_tree::{read_served_tree, read_tree};
 pub use format::ForeignSyntax;
 pub use listing::{is_foreign_file, is_prompt_path, prompt_files};
 pub use loader::{LoadReport, Loader, ReloadTask};

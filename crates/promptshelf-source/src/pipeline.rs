@@ -35,11 +35,14 @@ use self::{
     cache::ReadCache,
     cached_file::{ReadContext, SharedBodies},
     context::LibraryContext,
-    found_files::{FoundFile, add_unsaved, at, unread_file},
+    found_files::{FoundFile, add_unsaved, at},
     globs::GlobIndex,
     homes::Homes,
 };
-pub(crate) use self::{found_files::WalkOptions, walk::walk};
+pub(crate) use self::{
+    found_files::{WalkOptions, unread_file},
+    walk::walk,
+};
 use crate::{
     error::SourceError,
     file_access::FileError,

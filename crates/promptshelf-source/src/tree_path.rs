@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{
     file_role::{self, MANIFEST},
-    format::GOLDEN,
+    format::{GOLDEN, foreign_folders},
     mark::SKILL_RECORD,
 };
 
@@ -109,7 +109,10 @@ pub fn check_file_path(path: &str) -> Result<(), InvalidTreePath> {
 #[must_use]
 pub fn is_library_file(path: &str) -> bool {
     let mut folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+    // The formats of a plugin depend on its manifest, which is in a hidden folder.
+    let is_of_plugin = |folder: &str| folder.is_empty() || is_library_file(&format!("{folder}x"));
     path == MANIFEST
+        || foreign_folders::plugin_of_manifest(path).is_some_and(is_of_plugin)
         || (folders.all(|folder| !file_role::is_ignored(folder, true))
             && (!file_role::is_ignored(path, false) || is_golden(path) || is_skill_record(path)))
 }
@@ -208,6 +211,8 @@ mod tests {
             "a.golden.md",
             "git/a.golden.md",
             ".claude/commands/a.md",
+            ".claude-plugin/plugin.json",
+            "plugins/own/.cursor-plugin/plugin.json",
             "über/größe.md",
             "a file.md",
             "console.md",
@@ -249,6 +254,10 @@ mod tests {
             ".promptshelf-base/a.md",
             ".github/workflows/ci.yml",
             ".claude/settings.json",
+            ".claude-plugin/marketplace.json",
+            ".claude-plugin/x/plugin.json",
+            ".git/.claude-plugin/plugin.json",
+            "x.claude-plugin/plugin.json",
             "x/.env",
             "node_modules/a.md",
             "a.md.orig",

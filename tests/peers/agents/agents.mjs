@@ -26,8 +26,11 @@ const keys = (names) => names.map((name) => `  - { name: ${name}, required: true
 const PROMPTS = {
   three: `---\ndescription: Three\narguments:\n${keys(['pr', 'priority', 'who'])}---\nReview #{{ pr }} with {{ priority }}, assign to {{ who }}; {{ pr }}x.\n`,
   one: `---\ndescription: One\narguments:\n${keys(['text'])}---\nSum up:\n\n{{ text }}\n`,
+  backslashes: `---\ndescription: Backslashes\narguments:\n${keys(['text'])}---\nTwo \\\\{{ text }}, three \\\\\\{{ text }}, \\$HOME, \\\\$2M\n`,
   dollars: `---\ndescription: Dollars\narguments:\n${keys(['text'])}---\nCosts $5.00, {print $1}, $ARGUMENTS, $2M for {{ text }}\n`,
 };
+// A command as its author writes it, with one to four backslashes.
+const ESCAPES = String.raw`0 $0 1 \$0 2 \\$0 3 \\\$0 4 \\\\$0, \$ARGUMENTS \\$ARGUMENTS \\\$ARGUMENTS, \$2M \\$2M \$HOME \$\$0 $\$0`;
 const THREE = { pr: '456', priority: 'high', who: 'alice' };
 
 let home;
@@ -67,9 +70,17 @@ async function sync(client) {
   await run(promptshelf, ['sync', '--client', client, '../prompts']);
 }
 
-async function rendered(name, values) {
+const claude = (line) =>
+  run(join(modules, '@anthropic-ai/claude-code-linux-x64/claude'), ['-p', line], {
+    ANTHROPIC_BASE_URL: model.url,
+    ANTHROPIC_API_KEY: 'none',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_TELEMETRY: '1',
+  });
+
+async function rendered(name, values, library = '../prompts') {
   const args = Object.entries(values).flatMap(([key, value]) => ['--arg', `${key}=${value}`]);
-  return (await run(promptshelf, ['get', name, '-l', '../prompts', ...args])).trim();
+  return (await run(promptshelf, ['get', name, '-l', library, ...args])).trim();
 }
 
 /** Asserts that one message of the user is, or contains, the text of a prompt. */
@@ -81,19 +92,20 @@ function assertSent(expected, plain = (text) => text) {
 
 test('Claude Code sends what promptshelf renders', { skip }, async () => {
   await sync('claude-code');
-  const claude = (line) =>
-    run(join(modules, '@anthropic-ai/claude-code-linux-x64/claude'), ['-p', line], {
-      ANTHROPIC_BASE_URL: model.url,
-      ANTHROPIC_API_KEY: 'none',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      DISABLE_TELEMETRY: '1',
-    });
   await claude('/three 456 high alice');
   assertSent(await rendered('three', THREE));
   await claude('/one several words, and "quotes"');
   assertSent(await rendered('one', { text: 'several words, and "quotes"' }));
   await claude('/dollars it');
   assertSent(await rendered('dollars', { text: 'it' }));
+  await claude('/backslashes it');
+  assertSent(await rendered('backslashes', { text: 'it' }));
+});
+
+test('promptshelf fills in a command with backslashes as Claude Code does', { skip }, async () => {
+  await put('project/.claude/commands/escapes.md', ESCAPES);
+  await claude('/escapes ONE TWO');
+  assertSent(await rendered('escapes', { arguments: 'ONE TWO' }, '.'));
 });
 
 test('OpenCode sends what promptshelf renders', { skip }, async () => {

@@ -44,17 +44,18 @@ const BUILT_IN: &[BuiltIn] = &[
     },
     BuiltIn {
         client: "vscode",
-        source: "code.visualstudio.com/docs, chat commands, 2026-11",
-        names: "agents clear compact create-agent create-instruction create-prompt create-skill debug doc edit explain \
-                fix fixTestFailure fork generate help hooks init instructions models new newNotebook plan prompts \
-                rename search setupTests skills startDebugging tests",
+        source: "microsoft/vscode at 0870c2a, and code.visualstudio.com/docs, 2026-11",
+        names: "agents autoApprove clear compact create-agent create-instruction create-prompt create-skill debug \
+                disableAutoApprove disableYolo doc edit explain fix fixTestFailure fork generate help hooks init \
+                instructions models new newNotebook plan prompts rename search setupTests skills startDebugging tests \
+                tools yolo",
     },
     BuiltIn {
         client: "cursor",
         source: "cursor.com/docs/cli/reference/slash-commands, 2026-11",
         names: "about ask auto-run clear commands compress config copy-conversation-id copy-request-id debug feedback \
-                goal help logout logs mcp model new-chat plan quit resume rewind rules run-everything setup-terminal \
-                summarize usage vim",
+                goal help logout logs max-mode mcp model new-chat plan quit resume rewind rules run-everything sandbox \
+                setup-terminal summarize usage vim",
     },
     BuiltIn {
         client: "codex",

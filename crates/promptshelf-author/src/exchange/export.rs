@@ -711,8 +711,19 @@ mod tests {
             ("$5.00 ", r"\$5.00 $ARGUMENTS"),
             ("$2M {print $1} ", r"$2M {print \$1} $ARGUMENTS"),
             ("$ARGUMENTS[0] $HOME ", r"\$ARGUMENTS[0] $HOME $ARGUMENTS"),
+            (r"\\$2M \$HOME \\\$b \\", r"\\$2M \$HOME \\\$b \\$ARGUMENTS"),
         ] {
             assert_eq!(written(ExportFormat::Claude, words), (claude.to_owned(), 0));
+        }
+        // Claude Code has no way to write these.
+        for (words, claude) in [
+            (r"\$5.00 ", r"\$5.00 $ARGUMENTS"),
+            (r"\$2M ", r"\$2M $ARGUMENTS"),
+            (r"\\$5.00 ", r"\\$ 5.00 $ARGUMENTS"),
+            (r"\\\$5.00 ", r"\\\$ 5.00 $ARGUMENTS"),
+            (r"C:\", r"C:\\$ARGUMENTS"),
+        ] {
+            assert_eq!(written(ExportFormat::Claude, words), (claude.to_owned(), 1));
         }
         assert_eq!(written(ExportFormat::Opencode, "$5.00 ").0, "$ 5.00 $ARGUMENTS");
         assert_eq!(written(ExportFormat::Gemini, "{{args}} ").1, 1);
@@ -736,7 +747,7 @@ mod tests {
         fn client_sends_what_the_prompt_says(
             parts in prop::collection::vec(
                 prop::sample::select(vec![
-                    "$", "1", "0", "9", "ARGUMENTS", "[0]", "[", "]", "a", "b", "_", "$1", "$a", "$ARGUMENTS", " ", "x", ".", "\n", "{A}", "{B}",
+                    "$", "1", "0", "9", "ARGUMENTS", "[0]", "[", "]", "a", "b", "_", "$1", "$a", "$ARGUMENTS", "\\", " ", "x", ".", "\n", "{A}", "{B}",
                 ]),
                 1..12,
             ),
@@ -761,7 +772,11 @@ mod tests {
             let two = [("a", true), ("b", true)];
             let claude = exported(ExportFormat::Claude, &two, pieces.clone());
             let said = sent(&CLAUDE_CODE, body(&claude), &["a", "b"], &["ONE", "TWO"]);
-            prop_assert_eq!(said.trim_end(), expected.trim_end(), "{}", body(&claude));
+            let is_lossy = claude.losses.iter().any(|loss| !loss.what.contains("several words"));
+            prop_assert!(!is_lossy || parts.contains(&"\\"), "{:?}", claude.losses);
+            // A message begins without empty lines.
+            let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            prop_assert!(is_lossy || plain(&said) == plain(&expected), "{said}: {}", body(&claude));
             let opencode = exported(ExportFormat::Opencode, &two, pieces);
             let said = sent(&OPENCODE, body(&opencode), &[], &["ONE", "TWO"]);
             let plain = |text: &str| text.split_whitespace().collect::<String>();

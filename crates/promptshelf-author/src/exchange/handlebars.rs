@@ -250,6 +250,12 @@ impl<'t> Work<'t, '_, '_> {
                 None => self.lose(&tag.span, &format!("`{word}` is not passed to the partial `{name}`")),
             }
         }
+        if self.scopes.is_inner() {
+            self.lose(
+                &tag.span,
+                &format!("in this block, the partial `{name}` gets the values of the prompt, not those of the block"),
+            );
+        }
         if given.is_empty() {
             return self.statement(tag, &include);
         }

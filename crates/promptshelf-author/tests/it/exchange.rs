@@ -1,6 +1,6 @@
 //! Prompts that come from other programs and go to them, there and back.
 
-use promptshelf_author::{ExportFormat, Exported, ImportFormat, Imported, export, import};
+use promptshelf_author::{ExportFormat, Exported, ImportFormat, Imported, export, import, import_all};
 use promptshelf_core::{BodyPiece, Prompt, SourceText};
 use promptshelf_source::Loader;
 use proptest::prelude::*;
@@ -10,6 +10,32 @@ use crate::library::{asks, lines, messages, opened};
 fn imported(path: &str, text: &str) -> Imported {
     let format = ImportFormat::of(path, text).unwrap_or_else(|| panic!("{path} is of no known format"));
     import(&SourceText::new(path, text), format)
+}
+
+fn imported_together(files: &[(&str, &str)]) -> Vec<Imported> {
+    let source =
+        |(path, text): &(&str, &str)| (SourceText::new(*path, *text), ImportFormat::of(path, text).expect(path));
+    import_all(&files.iter().map(source).collect::<Vec<_>>())
+}
+
+#[test]
+fn prompt_declares_what_its_partials_use() {
+    let all = imported_together(&[
+        ("greet.prompt", "Hi {{name}}. {{>tone}} {{>sign mood=style}}\n"),
+        ("both.prompt", "---\ninput:\n  schema:\n    mood: string\n---\n{{>sign mood=\"kind\"}}{{>sign}}\n"),
+        ("again.prompt", "{{>sign mood=\"kind\"}} and {{>sign}}{{>loop}}\n"),
+        ("_tone.prompt", "{{#if formal}}Dear {{title}}{{/if}} {{>inner}}\n"),
+        ("_inner.prompt", "In {{language}}, {{#each topics}}{{this}}{{/each}}\n"),
+        ("_sign.prompt", "{{mood}} {{sender}}\n"),
+        ("_loop.prompt", "{{>loop}}{{more}}\n"),
+    ]);
+    let loader = shelved(&all);
+    let catalog = loader.handle().current();
+    assert_eq!(asks(&catalog, "greet"), ["name!", "formal", "title!", "language!", "topics", "style!", "sender!"]);
+    assert_eq!(asks(&catalog, "both"), ["mood!", "sender!"]);
+    let errors = errors(&loader);
+    assert!(errors.iter().all(|error| error.starts_with("_loop.md")), "{errors:?}");
+    assert!(all[2].files[0].text.contains("name: mood") && all[2].files[0].text.contains("name: more"));
 }
 
 /// What was lost, without its code.

@@ -23,11 +23,12 @@ pub struct CommandRules {
     pub needs_boundary: bool,
     /// Whether `$ARGUMENTS[0]` is a word.
     pub has_indexes: bool,
-    /// Whether `\$` keeps a placeholder as text.
+    /// Whether one backslash before `$` and a digit, `ARGUMENTS` or a name is removed and keeps them as text. More than
+    /// one backslash has no meaning.
     pub has_escapes: bool,
     /// The placeholders with names.
     pub names: PlaceholderNames,
-    /// The text before the arguments, which a program adds to a command without placeholders.
+    /// The text before the arguments, which a program adds to a command without placeholders; empty if it drops them.
     pub appended: &'static str,
     /// Whether `@path` is a file and `` !`command` `` a command.
     pub has_inserts: bool,
@@ -79,7 +80,7 @@ pub const OPENCODE: CommandRules = CommandRules {
 /// Codex's prompts.
 pub const CODEX: CommandRules = CommandRules {
     program: "Codex",
-    checked: "documentation of custom prompts, 2026-11",
+    checked: "source of custom prompts at 09e67f2; 0.169.0 has skills only",
     first: Some(1),
     highest: Some(9),
     keeps_missing: false,
@@ -88,7 +89,7 @@ pub const CODEX: CommandRules = CommandRules {
     has_indexes: false,
     has_escapes: false,
     names: PlaceholderNames::Capitals,
-    appended: "\n\n",
+    appended: "",
     has_inserts: false,
 };
 
@@ -117,7 +118,7 @@ pub enum Placeholder {
     Word(usize),
     /// A name, by its index among the declared ones, or as it is written.
     Named(String),
-    /// A placeholder that stays as text; this is the length of the mark before it.
+    /// A placeholder, or text that begins like one, that stays as text; this is the length of the mark before it.
     Escaped(usize),
     /// A command of the shell.
     Shell,
@@ -162,22 +163,31 @@ impl CommandRules {
         let mut at = 0;
         while let Some(offset) = text[at..].find(['$', '!', '@']) {
             let start = at + offset;
+            if let Some(end) = self.escaped(text, start, names) {
+                all.push((start - 1..end, Placeholder::Escaped(1)));
+                at = end;
+                continue;
+            }
             let Some((end, placeholder)) = self.at(text, start, names) else {
                 // Codex: `$$` is text, with what follows.
                 let is_pair = self.names == PlaceholderNames::Capitals && text[start..].starts_with("$$");
                 at = start + if is_pair { 2 } else { 1 };
                 continue;
             };
-            let marks = text[..start].len() - text[at..start].trim_end_matches('\\').len() - at;
-            let is_value = !matches!(placeholder, Placeholder::Shell | Placeholder::File(_));
-            if self.has_escapes && is_value && marks % 2 == 1 {
-                all.push((start - 1..end, Placeholder::Escaped(1)));
-            } else {
-                all.push((start..end, placeholder));
-            }
+            all.push((start..end, placeholder));
             at = end;
         }
         all
+    }
+
+    /// Returns the end of an escaped placeholder whose `$` is at this place.
+    fn escaped(&self, text: &str, start: usize, names: &[&str]) -> Option<usize> {
+        let before = text[..start].strip_suffix('\\').filter(|_| self.has_escapes)?;
+        let after = text[start..].strip_prefix('$').filter(|_| !before.ends_with('\\'))?;
+        // A digit is enough: the backslash of `\$2M` is removed, too.
+        let digit = after.starts_with(|c: char| c.is_ascii_digit()).then_some(1);
+        let length = self.value(after, names).map(|(length, _)| length).or(digit)?;
+        Some(start + 1 + length)
     }
 
     fn at(&self, text: &str, start: usize, names: &[&str]) -> Option<(usize, Placeholder)> {
@@ -277,7 +287,11 @@ mod tests {
             ("$ARGUMENTS_x $ARGUMENTSx", vec![All, All]),
             ("$5.00 $1,500 $2M $0abc $0_x x$0y ${0}", vec![Word(5), Word(1)]),
             ("awk '{print $1}' $$0 $0-x $00 $01", vec![Word(1), Word(0), Word(0), Word(0), Word(1)]),
-            (r"\$1 \$ARGUMENTS \$ARGUMENTS[0] \\$1 \$0abc", vec![Escaped(1), Escaped(1), Escaped(1), Word(1)]),
+            (r"\$1 \$ARGUMENTS \$ARGUMENTS[0] \$ARGUMENTSx", vec![Escaped(1), Escaped(1), Escaped(1), Escaped(1)]),
+            (r"\$1 \\$1 \\\$1 \\\\$1 \\\\\$1", vec![Escaped(1), Word(1), Word(1), Word(1), Word(1)]),
+            (r"\\$ARGUMENTS \\\$ARGUMENTS \\\$ARGUMENTS[0] \\\$file", vec![All, All, Word(0), named("file")]),
+            (r"\$0abc \$2M \\$2M \$$0 $\$0 \$\$0", vec![Escaped(1), Escaped(1), Word(0), Escaped(1), Escaped(1)]),
+            (r"\$file \$file-x \$filex \$file[0] \$HOME \$", vec![Escaped(1), Escaped(1)]),
             (
                 "$file $filex $file_x $file[0] $file-name $file-x",
                 vec![named("file"), named("file-name"), named("file")],

@@ -154,7 +154,7 @@ fn scan(
     // Forms ask for arguments in the order of the words.
     arguments.sort_by_key(|argument| inputs.words.iter().position(|(_, named)| named.name == argument.name));
     let mut pieces = Pieces::of(body, arguments);
-    if hint.is_some() && inputs.is_empty() {
+    if hint.is_some() && inputs.is_empty() && !rules.appended.is_empty() {
         // The programs add the text to a command that does not use it.
         let before = rules.appended.to_owned();
         let words = Words { argument: TEXT.to_owned(), select: Select::All, before, otherwise: String::new() };

@@ -88,6 +88,22 @@ pub(crate) fn plugin_home(has_file: impl Fn(&str) -> bool) -> &'static str {
     PLUGINS.iter().find(|(manifest, _)| has_file(manifest)).map_or("", |(_, home)| home)
 }
 
+/// Returns the folder of the plugin that a hidden manifest describes: empty, or with a trailing `/`.
+pub(crate) fn plugin_of_manifest(path: &str) -> Option<&str> {
+    let folder = hidden_manifests().find_map(|manifest| path.strip_suffix(manifest))?;
+    (folder.is_empty() || folder.ends_with('/')).then_some(folder)
+}
+
+pub(crate) fn hidden_manifests() -> impl Iterator<Item = &'static str> {
+    PLUGINS.iter().map(|(manifest, _)| *manifest).filter(|manifest| manifest.starts_with('.'))
+}
+
+/// Returns the folder that would be a plugin, by the path of a file in its `commands` or `skills`, with a trailing `/`.
+pub(crate) fn around_plugin(path: &str) -> Option<&str> {
+    let at = ["/commands/", "/skills/"].iter().find_map(|inner| path.find(inner))?;
+    (!path.starts_with('.')).then(|| &path[..=at])
+}
+
 /// Derives a prompt's name from its path: without the foreign folder and the suffix, and with `-` between the parts.
 pub(super) fn name_from_path(path: &str, ending: &str) -> String {
     let inner = FOREIGN_FOLDERS.iter().find_map(|home| below(path, home)).unwrap_or(path);

@@ -97,6 +97,24 @@ fn blank(text: &mut String, span: Range<usize>) {
     text.replace_range(span, &blank);
 }
 
+/// Returns whether typographic quotation marks stand where those of YAML would: around the whole value, or at one end of
+/// it, because a comma in a list has cut it.
+fn has_typographic_quotes(text: &str) -> bool {
+    const QUOTES: &[char] = &['“', '”', '„', '‟', '«', '»', '‘', '’', '‚'];
+    let is_double = |c: char| QUOTES[..6].contains(&c);
+    let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return false };
+    let inner = text[first.len_utf8()..].strip_suffix(last).unwrap_or_default();
+    if inner.contains(is_double) || text.chars().nth(1).is_none() {
+        return false;
+    }
+    match (QUOTES.contains(&first), QUOTES.contains(&last)) {
+        (true, true) => is_double(first) == is_double(last),
+        (true, false) => is_double(first),
+        (false, true) => is_double(last),
+        (false, false) => false,
+    }
+}
+
 enum Stop {
     Syntax(ScanError),
     Noted,
@@ -153,6 +171,12 @@ impl<'t> Builder<'t, '_, '_> {
                 if anchor != 0 {
                     // An `&` at the start of a text is most often not meant as an anchor.
                     self.mistake(beginning(span.clone(), '&'));
+                }
+                if style == ScalarStyle::Plain && has_typographic_quotes(&text) {
+                    let message = "typographic quotation marks are part of the value";
+                    self.notes.warning(Code::Syntax, &span, message).help = Some(
+                        "write straight ones: `\"` or `'`; around typographic ones that are meant, too".to_owned(),
+                    );
                 }
                 let kind = self.scalar_kind(&text, style, tag.as_deref(), &span);
                 self.end = self.end.max(span.end);

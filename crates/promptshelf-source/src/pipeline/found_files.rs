@@ -102,7 +102,7 @@ pub(super) fn at(path: &str, code: Code, is_error: bool, message: impl Into<Stri
 
 /// Returns the diagnostic for a file that was not read: an error for a prompt, and a warning for other files, which
 /// nothing may refer to.
-pub(super) fn unread_file(path: &str, error: &FileError, limit: u64) -> Option<Diagnostic> {
+pub(crate) fn unread_file(path: &str, error: &FileError, limit: u64) -> Option<Diagnostic> {
     let is_error = FileRole::of(path).is_prompt();
     let diagnostic = match error {
         FileError::NotFound => return None,

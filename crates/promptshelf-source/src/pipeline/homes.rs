@@ -20,11 +20,8 @@ impl Homes {
 
     /// Looks for plugins in the folders around `commands` and `skills`.
     pub(super) fn with_plugins(&self, root: &Tree, files: &[FoundFile]) -> Homes {
-        let around = |path: &str| -> Option<String> {
-            let at = ["/commands/", "/skills/"].iter().find_map(|inner| path.find(inner))?;
-            (!path.starts_with('.')).then(|| path[..=at].to_owned())
-        };
-        let mut folders: BTreeSet<String> = files.iter().filter_map(|found| around(&found.path)).collect();
+        let around = |found: &FoundFile| foreign_folders::around_plugin(&found.path).map(str::to_owned);
+        let mut folders: BTreeSet<String> = files.iter().filter_map(around).collect();
         if self.library.is_empty() {
             folders.insert(String::new());
         }

@@ -2,7 +2,8 @@
 
 use std::{fs, path::Path};
 
-use promptshelf_source::{check_tree_path, read_tree};
+use promptshelf_core::check;
+use promptshelf_source::{Directory, Source as _, check_tree_path, read_served_tree, read_tree};
 use tempfile::TempDir;
 
 fn folder(files: &[(&str, &[u8])]) -> TempDir {
@@ -93,6 +94,36 @@ fn links_that_lead_outside_are_refused() {
         assert!(error.contains(path), "{error}");
     }
     assert!(!error.contains("inside.md") && error.contains("leads out of the library"), "{error}");
+}
+
+// req: S-310
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_folder_does_not_serve_is_left_out_with_the_same_words() {
+    use std::os::unix::{ffi::OsStrExt as _, fs::symlink, net::UnixListener};
+
+    let outside = folder(&[("secret.md", b"secret\n")]);
+    let folder = folder(&[("a.md", b"A\n"), ("sub/b.md", b"B\n")]);
+    symlink(outside.path().join("secret.md"), folder.path().join("file.md")).expect("a link");
+    symlink(outside.path(), folder.path().join("sub/linked")).expect("a link");
+    symlink("nowhere.md", folder.path().join("dangling.md")).expect("a link");
+    symlink("self.md", folder.path().join("self.md")).expect("a link");
+    symlink("..", folder.path().join("sub/up")).expect("a link");
+    fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.md")), "D").expect("a file");
+    write(folder.path(), "con.md", b"C\n");
+    let _socket = UnixListener::bind(folder.path().join("socket.md")).expect("a socket");
+    let (tree, left_out) = read_served_tree(folder.path()).expect("a tree");
+    assert_eq!(tree.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a.md", "sub/b.md"]);
+    let served = Directory::new(folder.path()).read(None).expect("a folder").expect("a snapshot");
+    let served = check(served.into_definitions().expect("definitions"), None).diagnostics;
+    let served: Vec<String> =
+        crate::library::lines(&served).into_iter().filter(|line| !line.contains("missing-description")).collect();
+    let left_out = crate::library::lines(&left_out);
+    assert_eq!(left_out.len(), 8, "{left_out:?}");
+    assert_eq!(left_out, served);
+    // A limit is another matter: what is served depends on it.
+    write(folder.path(), "promptshelf.toml", b"[limits]\nfiles = 1\n");
+    assert!(read_served_tree(folder.path()).expect_err("a limit").to_string().contains("more than 1 files"));
 }
 
 #[cfg(target_os = "linux")]

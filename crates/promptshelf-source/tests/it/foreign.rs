@@ -1,6 +1,10 @@
 //! Files of other programs that lie in a project: what their programs load is served, or a finding says why not.
 
+#[path = "../../../../fuzz/src/foreign_readers.rs"]
+mod foreign_readers;
+
 use promptshelf_core::{Catalog, Code, Diagnostic, Severity, check};
+use promptshelf_source::{MemoryTree, Source as _, TreeSource, check_tree_path, is_library_file, read_tree};
 use proptest::prelude::*;
 
 use crate::{
@@ -177,29 +181,19 @@ proptest! {
 #[test]
 fn seeds_of_the_fuzz_target_are_served() {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/foreign");
-    let paths = [
-        ".claude/commands/it.md",
-        ".claude/skills/it/SKILL.md",
-        ".agents/skills/it/SKILL.md",
-        "skills/it/SKILL.md",
-        ".github/prompts/it.prompt.md",
-        "it.prompt.yml",
-        ".gemini/commands/it.toml",
-        ".opencode/commands/it.md",
-        ".cursor/commands/it.md",
-        ".codex/prompts/it.md",
-    ];
     let mut count = 0;
     for seed in std::fs::read_dir(seeds).expect("seeds") {
-        let text = std::fs::read_to_string(seed.expect("a seed").path()).expect("a text");
-        let which = usize::from(text.as_bytes()[0] - b'a');
-        let Some(path) = paths.get(which) else { continue };
-        let (catalog, found) = served(path, &text[1..]);
+        let bytes = std::fs::read(seed.expect("a seed").path()).expect("a file");
+        let (path, text) = foreign_readers::split(&bytes).expect("a reader");
+        if path.starts_with('_') {
+            continue;
+        }
+        let (catalog, found) = served(path, std::str::from_utf8(text).expect("a text"));
         let is_literal = messages_of(&catalog, "it", &sent(&catalog)).concat().contains("---");
         assert!(!is_literal && !found.iter().any(Diagnostic::is_error), "{path}: {found:#?}");
         count += 1;
     }
-    assert!(count >= paths.len());
+    assert!(count >= foreign_readers::READERS.len() - 1);
 }
 
 /// Returns a value for each argument of the only prompt.
@@ -218,6 +212,8 @@ fn words_are_filled_in_as_claude_code_does() {
         (".claude/commands/awk.md", "```sh\nawk '{print $1}' file\n```\nThen $ARGUMENTS\n"),
         (".claude/commands/plain.md", "Costs $5.00 for `awk '{print $3}'`.\n"),
         (".claude/commands/escaped.md", "Keep \\$1 and \\$ARGUMENTS\n"),
+        (".claude/commands/backslashes.md", r"1 \$0 2 \\$0 3 \\\$0 4 \\\\$0 x \$2M y \\$2M z \$HOME"),
+        (".claude/commands/all.md", r"1 \$ARGUMENTS 2 \\$ARGUMENTS 3 \\\$ARGUMENTS"),
         (
             ".claude/commands/named.md",
             "---\narguments: [file, to-do]\n---\nF=$file T=$to-do X=$filex E=\\$file 0=$0 A=$ARGUMENTS\n",
@@ -241,6 +237,9 @@ fn words_are_filled_in_as_claude_code_does() {
         assert_eq!(arguments_of(&catalog, name), [""; 0]);
         assert_eq!(said(name, &[]), format!("user: {expected}"));
     }
+    assert_eq!(said("backslashes", words), r"user: 1 $0 2 \\ONE 3 \\\ONE 4 \\\\ONE x $2M y \\$2M z \$HOME");
+    assert_eq!(said("backslashes", &[]), r"user: 1 $0 2 \\$0 3 \\\$0 4 \\\\$0 x $2M y \\$2M z \$HOME");
+    assert_eq!(said("all", &[("arguments", "ONE TWO")]), r"user: 1 $ARGUMENTS 2 \\ONE TWO 3 \\\ONE TWO");
     assert_eq!(arguments_of(&catalog, "named"), ["file", "to_do"]);
     let given = &[("file", "ONE"), ("to_do", "TWO")];
     assert_eq!(said("named", given), "user: F=ONE T=TWO X=$filex E=$file 0=ONE A=ONE TWO");
@@ -553,9 +552,21 @@ fn documents_and_rules_of_a_repository_are_counted() {
 
 #[test]
 fn plugins_are_read_by_the_rules_of_their_programs() {
+    // A folder, a revision that is made of it, and a commit have the same prompts.
     let served = |files: &[(&str, &str)], name: &str| {
-        let checked = check(Library::of(files).read(), None);
-        arguments_of(&checked.catalog, name)
+        let library = Library::of(files);
+        let checked = check(library.read(), None);
+        let arguments = arguments_of(&checked.catalog, name);
+        let tree = read_tree(&library.path(".")).expect("a tree");
+        let kept = files.iter().copied().filter(|(path, _)| is_library_file(path)).collect::<MemoryTree>();
+        for tree in [tree, kept] {
+            assert!(tree.iter().all(|(path, _)| check_tree_path(path).is_ok()));
+            let read = TreeSource::new(tree).read(None).expect("a tree").expect("new");
+            let revision = check(read.into_definitions().expect("definitions"), None);
+            assert_eq!(arguments_of(&revision.catalog, name), arguments, "{files:?}");
+            assert_eq!(revision.catalog.prompts().len(), checked.catalog.prompts().len());
+        }
+        arguments
     };
     let manifest = (".claude-plugin/plugin.json", "{}");
     let command = ("commands/fix.md", "---\ndescription: Fixes: all\n---\nFix $0\n");

@@ -296,6 +296,33 @@ fn invalid_yaml_is_reported_at_its_position() {
 }
 
 #[test]
+fn typographic_quotes_around_a_value_are_reported() {
+    let found = |keys: &str| {
+        let all = mistakes(&format!("---\n{keys}\n---\nBody {{{{ a }}}}\n"));
+        all.into_iter().filter(|line| line.contains("typographic")).count()
+    };
+    let argument = |keys: &str| format!("arguments:\n  - name: a\n    {keys}");
+    for (keys, count) in [
+        (argument("enum: [“x”]"), 1),
+        (argument("enum: [“x”, „y“, ‘z’, «w»]"), 4),
+        (argument("enum:\n      - “x”"), 1),
+        (argument("enum: [“a, b”]"), 2),
+        (argument("default: ‘x’"), 1),
+        ("description: “Says hello”".to_owned(), 1),
+        ("tags: [“x”]".to_owned(), 1),
+        // Text, or quoted as it should be.
+        ("description: “Hello” and “bye”".to_owned(), 0),
+        ("description: Say “hello”".to_owned(), 1 - 1),
+        ("description: \"“Hello”\"".to_owned(), 0),
+        ("description: the users’".to_owned(), 0),
+        (argument("enum: ['“x”']"), 0),
+        (argument("enum: [don’t]"), 0),
+    ] {
+        assert_eq!(found(&keys), count, "{keys}");
+    }
+}
+
+#[test]
 fn oversized_and_deeply_nested_yaml_is_rejected() {
     let deep = format!("---\na: {}\n---\n", "[".repeat(100_000));
     let wide = format!("---\ntags: [{}]\n---\n", "a,".repeat(30_000));

@@ -30,6 +30,10 @@ impl Scopes {
         self.0.pop();
     }
 
+    pub(super) fn is_inner(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// Returns a name that no surrounding block uses.
     pub(super) fn fresh(&self, name: &str) -> String {
         match self.0.len() {
