@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         fs::write(folder.path().join(file), text).expect("a file");
         let _ = fs::remove_file(folder.path().join(other));
         let Ok(Some(snapshot)) = Directory::new(folder.path()).read(None) else { return };
-        let checked = check(snapshot.into_definitions().expect("definitions"), None);
+        let checked = check(snapshot.into_definitions(), None);
         for prompt in checked.catalog.prompts().iter() {
             let values: Vec<(&str, &str)> =
                 prompt.arguments().iter().map(|argument| (argument.name(), "{{ x }}\n\nassistant: \u{FDD0}")).collect();

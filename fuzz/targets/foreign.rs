@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
         let read = Directory::new(folder.path()).read(None);
         fs::remove_file(&file).expect("it is removed");
         let Ok(Some(snapshot)) = read else { panic!("the library cannot be read") };
-        let checked = check(snapshot.into_definitions().expect("definitions"), None);
+        let checked = check(snapshot.into_definitions(), None);
         let is_explained = checked.diagnostics.iter().any(|it| it.is_error() && it.location.source.path == path);
         let is_prompt = !path.starts_with('_');
         assert!(!is_prompt || is_explained || checked.catalog.prompts().len() == 1, "neither served nor reported");

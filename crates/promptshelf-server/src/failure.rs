@@ -14,7 +14,7 @@ use crate::library::OpenError;
 pub enum Exit {
     /// Nothing failed.
     Success = 0,
-    /// `check` or `test` has findings, or another error without a code of its own occurred.
+    /// `check` has findings, a test or an evaluation fails, or another error without a code of its own occurred.
     Failed = 1,
     /// The command line is invalid.
     Usage = 2,
@@ -26,7 +26,7 @@ pub enum Exit {
     Address = 5,
     /// The library has errors, with `serve --strict`.
     Strict = 6,
-    /// A prompt, argument, resource, channel, revision or proposal does not exist.
+    /// A prompt, argument, resource, test, channel, revision or proposal does not exist.
     NotFound = 7,
     /// The arguments of the prompt are invalid.
     Arguments = 8,
@@ -49,13 +49,13 @@ pub enum Exit {
 impl Exit {
     const ALL: [(Exit, &'static str); 16] = [
         (Exit::Success, "success"),
-        (Exit::Failed, "`check` or `test` has findings, or another error occurred"),
+        (Exit::Failed, "`check` has findings, a test or an evaluation fails, or another error occurred"),
         (Exit::Usage, "the command line is invalid"),
         (Exit::Library, "the library does not exist or is unreadable"),
         (Exit::Settings, "promptshelf.toml or server.toml is invalid"),
         (Exit::Address, "the server cannot listen on the address, or sign-in is missing"),
         (Exit::Strict, "the library has errors, with `serve --strict`"),
-        (Exit::NotFound, "a prompt, argument, resource, channel, revision or proposal does not exist"),
+        (Exit::NotFound, "a prompt, argument, resource, test, channel, revision or proposal does not exist"),
         (Exit::Arguments, "the arguments of the prompt are invalid"),
         (Exit::Unreachable, "the server cannot be reached, or the connection was lost"),
         (Exit::TimedOut, "the server did not answer in time"),

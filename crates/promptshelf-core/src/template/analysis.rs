@@ -21,6 +21,8 @@ use super::lint::{Lint, Use};
 pub struct TemplateAnalysis {
     /// Names that neither the template nor the engine defines, in the order of the text: its arguments.
     pub variables: Vec<TemplateUse>,
+    /// Partials that are included, imported or extended; the span is the path's.
+    pub partials: Vec<TemplateUse>,
     /// Calls of `role`, `attach`, `link` and `prompt`, in the order of the text.
     pub calls: Vec<TemplateUse>,
     /// Files and URIs that are attached by a literal; the span is the literal's.
@@ -48,6 +50,7 @@ impl TemplateAnalysis {
         let public = |uses: Vec<Use>| uses.into_iter().map(|Use { name, span }| TemplateUse { name, span }).collect();
         TemplateAnalysis {
             variables: public(lint.variables),
+            partials: public(lint.partials),
             calls: public(lint.structure),
             attached: public(lint.attached),
             unenclosed: public(lint.unenclosed),

@@ -122,17 +122,139 @@ fn same_prompts_in_six_formats_are_served_once_before_and_after_sync() {
     ]);
     let library = folder.path().join("prompts");
     assert_eq!(names(&library), ["review"]);
-    let round = || {
-        for client in CLIENTS {
-            run(&library, &["sync", "--client", client, "."]);
+    let before = files(&library);
+    // Into the library itself, where it reads prompts of its own in the folders of each client, and into the project around
+    // it.
+    for (at, from, expected) in [(&*library, ".", 2), (folder.path(), "prompts", 0)] {
+        let round = || {
+            for client in CLIENTS {
+                let done = run(at, &["sync", "--client", client, from]);
+                let message = String::from_utf8_lossy(&done.stderr).into_owned();
+                assert_eq!(done.status.code(), Some(expected), "{client}: {message}");
+                assert_eq!(message.contains("is one of its prompts"), expected == 2, "{client}: {message}");
+            }
+            assert_eq!(names(&library), ["review"]);
+            files(folder.path())
+        };
+        let first = round();
+        for _ in 1..10 {
+            assert_eq!(round(), first);
         }
-        assert_eq!(names(&library), ["review"]);
-        files(&library)
-    };
-    let first = round();
-    for _ in 0..3 {
-        assert_eq!(round(), first);
     }
+    let written: Vec<PathBuf> = files(folder.path()).into_keys().filter(|path| !before.contains_key(path)).collect();
+    assert_eq!(written.len(), CLIENTS.len(), "{written:?}");
+    assert!(before.iter().all(|(path, bytes)| fs::read(path).is_ok_and(|now| now == *bytes)));
+}
+
+// req: S-381
+#[test]
+fn libraries_with_the_same_folder_name_never_take_each_others_files() {
+    let folder = Folder::empty();
+    folder.write("a/prompts/one.md", "One\n");
+    folder.write("b/prompts/two.md", "Two\n");
+    folder.write("project/.keep", "");
+    let project = folder.path().join("project");
+    let sync = |library: &str, home: &str| {
+        let mut command = promptshelf();
+        command.args(["sync", "--client", "claude-code", library]).current_dir(&project).env_remove("XDG_STATE_HOME");
+        command.env("HOME", folder.path().join(home)).output().expect("a process")
+    };
+    assert_eq!(sync("../a/prompts", "").status.code(), Some(0));
+    let refused = sync("../b/prompts", "");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(14), "{message}");
+    assert!(message.contains("a/prompts") && message.contains("[server]"), "{message}");
+    assert!(project.join(".claude/commands/one.md").exists() && !project.join(".claude/commands/two.md").exists());
+    folder.write("b/prompts/promptshelf.toml", "[server]\nname = \"b\"\n");
+    assert_eq!(sync("../b/prompts", "").status.code(), Some(0));
+    assert_eq!(sync("../a/prompts", "").status.code(), Some(0));
+    assert!(project.join(".claude/commands/one.md").exists() && project.join(".claude/commands/two.md").exists());
+    // A library that has moved is still the same one.
+    fs::rename(folder.path().join("a"), folder.path().join("c")).expect("a move");
+    assert_eq!(sync("../c/prompts", "").status.code(), Some(0));
+}
+
+// req: S-382
+#[test]
+fn export_again_refreshes_its_own_files_and_keeps_edited_ones() {
+    let folder = library(&[
+        ("promptshelf.toml", "[server]\nname = \"team\"\ndescription = \"One\"\n"),
+        ("hello.md", "---\ndescription: d\n---\nHello\n"),
+        ("bye.md", "---\ndescription: d\n---\nBye\n"),
+        ("pdf/SKILL.md", "---\nname: pdf\ndescription: x\n---\nFill\n"),
+    ]);
+    let read = |path: &str| fs::read_to_string(folder.path().join(path)).expect("a file");
+    let ran = |arguments: &[&str]| {
+        let done = run(folder.path(), arguments);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    for (arguments, hello, skill) in [
+        (
+            &["export", "--plugin", "claude-code", "market", "-l", "prompts"][..],
+            "market/plugins/team/commands/hello.md",
+            "market/plugins/team/skills/pdf/SKILL.md",
+        ),
+        (&["export", "--format", "skill", "--to", "out", "-l", "prompts"], "out/hello/SKILL.md", "out/pdf/SKILL.md"),
+    ] {
+        folder.write("prompts/hello.md", "---\ndescription: d\n---\nHello\n");
+        folder.write("prompts/pdf/SKILL.md", "---\nname: pdf\ndescription: x\n---\nFill\n");
+        assert_eq!(ran(arguments).0, Some(0));
+        let (code, written, message) = ran(arguments);
+        assert_eq!((code, &*written), (Some(0), ""), "{message}");
+        assert!(message.contains(" unchanged"), "{message}");
+        folder.write("prompts/hello.md", "---\ndescription: d\n---\nHello!\n");
+        folder.write("prompts/pdf/SKILL.md", "---\nname: pdf\ndescription: x\n---\nFill in\n");
+        let (code, written, message) = ran(arguments);
+        assert_eq!(code, Some(0), "{message}");
+        assert_eq!(written.lines().count(), 2, "{written}");
+        assert!(read(hello).contains("Hello!\n") && read(skill).contains("Fill in"));
+        // Edited files stay, and are named.
+        folder.write(hello, &read(hello).replace("Hello!", "Mine"));
+        folder.write(skill, "Mine\n");
+        folder.write("prompts/hello.md", "---\ndescription: d\n---\nHello?\n");
+        let (code, _, message) = ran(arguments);
+        assert_eq!(code, Some(1), "{message}");
+        assert!(message.contains(hello) && message.contains(skill), "{message}");
+        assert!(read(hello).contains("Mine") && read(skill) == "Mine\n");
+    }
+}
+
+// req: S-380
+#[cfg(target_os = "linux")]
+#[test]
+fn publish_leaves_out_what_a_folder_does_not_serve() {
+    use std::os::unix::{ffi::OsStrExt as _, fs::symlink};
+
+    let folder = library(&[("hello.md", "Hello\n"), ("old.md", "Old\n"), ("AGENTS.md", "Obey\n")]);
+    let library = folder.path().join("prompts");
+    symlink("AGENTS.md", library.join("CLAUDE.md")).expect("a link");
+    symlink("/etc/hostname", library.join("host.md")).expect("a link");
+    let ran = |arguments: &[&str]| {
+        let done = run(folder.path(), arguments);
+        let message = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(0), "{message}");
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    let made = ran(&["init", "sqlite:team.db", "--from", "prompts"]);
+    assert!(made.contains("left out host.md: this path leads out of the library"), "{made}");
+    fs::write(library.join(std::ffi::OsStr::from_bytes(b"caf\xe9.md")), "Caf\n").expect("a file");
+    fs::remove_file(library.join("old.md")).expect("removed");
+    symlink("../nowhere", library.join("old.md")).expect("a link");
+    folder.write("prompts/new.md", "New\n");
+    let publish = ["publish", "prompts", "--store", "sqlite:team.db", "-m", "x", "--json"];
+    for arguments in [&[&publish[..], &["--dry-run"]].concat()[..], &publish, &publish] {
+        let outcome: Value = serde_json::from_str(&ran(arguments)).expect("JSON");
+        let paths: Vec<&str> =
+            outcome["leftOut"].as_array().into_iter().flatten().filter_map(|row| row["path"].as_str()).collect();
+        assert_eq!(paths, ["caf\u{fffd}.md", "host.md", "old.md"], "{outcome}");
+        assert!(outcome["leftOut"][0]["reason"].as_str().is_some_and(|reason| reason.contains("not UTF-8")));
+    }
+    // The channel keeps what it has at such a path.
+    ran(&["pull", "sqlite:team.db", "copy"]);
+    let text = |path: &str| fs::read_to_string(folder.path().join("copy").join(path)).ok();
+    assert_eq!((text("old.md").as_deref(), text("new.md").as_deref()), (Some("Old\n"), Some("New\n")));
+    assert_eq!(text("host.md"), None);
 }
 
 fn server(text: &str) -> FakeServer {

@@ -7,8 +7,9 @@ mod server_json;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -20,6 +21,7 @@ use promptshelf_author::{
 use promptshelf_core::{BodyPiece, ContentBlock, Message, Prompt, RawArguments, ResourceBody, nearest};
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
+use promptshelf_source::Mark;
 use serde_json::json;
 
 use super::{
@@ -27,7 +29,7 @@ use super::{
     file_name::check_file_name,
     import, own_library, private_files,
     sync::{
-        marker::{self, Origin},
+        marker::{self, Origin, Owner},
         names,
         report::grouped,
     },
@@ -38,7 +40,7 @@ use crate::{
     exit::{Exit, Failure},
     output::{Output, count, file_json, note},
     source::Source,
-    state::digest_bytes,
+    state::{self, digest_bytes},
 };
 
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
@@ -261,17 +263,39 @@ impl<'a> Writer<'a> {
             ResourceBody::Text(text) => (path, text.as_bytes()),
             ResourceBody::Blob(blob) => (path, blob.bytes()),
         });
-        for (path, bytes) in texts.chain(bodies) {
-            let path = to.join(path);
+        if !files.is_empty() || !others.is_empty() {
+            self.origin.claim(&Source::Folder(self.folder.to_owned()))?;
+        }
+        let (mut record, mut unchanged) = (read_record(to), 0);
+        for (relative, bytes) in texts.chain(bodies) {
+            let path = to.join(relative);
             let shown = stdout.line(&path.display().to_string()).into_owned();
-            match import::write(&path, bytes) {
-                Ok(()) => writeln!(stdout.out, "{shown}")?,
-                Err(error) => {
+            let written = match import::write(&path, bytes) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    refreshed(&path, relative, bytes, &self.origin, &record)
+                }
+                Err(error) => Err(reason(&error)),
+                Ok(()) => Ok(true),
+            };
+            match written {
+                Ok(is_new) => {
+                    record.insert(relative.clone(), digest_bytes(bytes));
+                    if is_new {
+                        writeln!(stdout.out, "{shown}")?;
+                    } else {
+                        unchanged += 1;
+                    }
+                }
+                Err(reason) => {
                     self.failed = true;
-                    writeln!(stderr.out, "warning: {shown} {}", reason(&error))?;
+                    writeln!(stderr.out, "warning: {shown} {reason}")?;
                 }
             }
         }
+        if unchanged > 0 {
+            writeln!(stderr.out, "{} unchanged", count(unchanged, "file"))?;
+        }
+        write_record(to, &record);
         stdout.out.flush()?;
         if self.failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
     }
@@ -355,6 +379,67 @@ impl<'a> Writer<'a> {
 /// Returns the name of the skill whose file is at a path of a plugin, and the path in the skill.
 fn skill_of(path: &str) -> Option<(&str, &str)> {
     path.split_once("/skills/")?.1.split_once('/')
+}
+
+/// Replaces an existing file that an earlier export wrote and nobody edited; returns whether it has changed.
+fn refreshed(
+    path: &Path,
+    relative: &str,
+    bytes: &[u8],
+    origin: &Origin,
+    record: &BTreeMap<String, String>,
+) -> Result<bool, String> {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let present = fs::read(path).ok().filter(|_| is_file).ok_or("already exists and was not changed")?;
+    if present == bytes {
+        return Ok(false);
+    }
+    let text = std::str::from_utf8(&present).ok();
+    let marked = text.and_then(|text| Some((Mark::find(text)?, text)));
+    match marked {
+        Some((mark, _)) if mark.is_synced => return Err("was written by `sync`, and was not changed".to_owned()),
+        Some((mark, _)) if mark.path.as_deref().is_some_and(|written| written != relative) => {
+            return Err("is a copy of another exported file, and was not changed".to_owned());
+        }
+        Some((mark, _)) if origin.owner(&mark.origin, mark.path.is_none()) == Owner::Other => {
+            return Err(format!("comes from {}, and was not changed", mark.origin));
+        }
+        Some((mark, text)) if marker::is_edited(text, &mark) => {
+            return Err("was edited, and was not changed; remove it to write it again".to_owned());
+        }
+        Some(_) => {}
+        // Files that cannot have a mark are known on this machine.
+        None if record.get(relative) == Some(&digest_bytes(&present)) => {}
+        None => return Err("already exists and was not changed".to_owned()),
+    }
+    let replace = || {
+        let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+        new.write_all(bytes)?;
+        new.as_file().set_permissions(fs::metadata(path)?.permissions())?;
+        new.persist(path)?;
+        Ok(())
+    };
+    replace().map_err(|error: io::Error| reason(&error))?;
+    Ok(true)
+}
+
+/// Returns the file with the digests of what was exported to a folder.
+fn record_file(to: &Path) -> Option<PathBuf> {
+    let to = fs::canonicalize(to).ok()?;
+    let name = state::digest(&to.display().to_string());
+    state::folder().map(|folder| folder.join("export").join(format!("{}.json", &name[..32])))
+}
+
+fn read_record(to: &Path) -> BTreeMap<String, String> {
+    let text = record_file(to).and_then(|file| fs::read_to_string(file).ok());
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Without a record, a later export refuses files that have no mark.
+fn write_record(to: &Path, record: &BTreeMap<String, String>) {
+    if let (Some(file), false) = (record_file(to), record.is_empty()) {
+        state::write(&file, &json!(record).to_string()).ok();
+    }
 }
 
 fn is_text(path: &str) -> bool {

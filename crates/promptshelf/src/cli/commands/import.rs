@@ -5,12 +5,13 @@ use std::{
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use promptshelf_author::{ImportFormat, ImportedFile, import};
+use promptshelf_author::{ImportFormat, ImportedFile, import_all};
 use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
-use promptshelf_source::{MemoryFile, TreeSource, read_tree};
+use promptshelf_source::{MemoryFile, TreeSource, read_served_tree};
 
 use super::diagnostics::DiagnosticFormat;
 use crate::{
@@ -41,6 +42,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     for path in files.iter().filter(|path| !skills.iter().any(|skill| path.starts_with(&skill.folder))) {
         import.read(path)?;
     }
+    import.convert();
     for skill in &skills {
         import.copy(skill)?;
     }
@@ -72,6 +74,7 @@ fn skills(path: &Path, files: &[PathBuf]) -> Vec<SkillFolder> {
 struct Import {
     format: Option<ImportFormat>,
     is_file: bool,
+    sources: Vec<(Arc<SourceText>, ImportFormat)>,
     files: BTreeMap<String, Vec<u8>>,
     losses: Vec<Diagnostic>,
     /// The files that were not imported, with the reasons.
@@ -105,16 +108,20 @@ impl Import {
             }
         };
         match format {
-            Ok(format) => {
-                let imported = import(&SourceText::new(shown.clone(), text), format);
-                self.losses.extend(imported.losses);
-                for ImportedFile { path, text } in imported.files {
-                    self.add(&shown, path, text.into_bytes());
-                }
-            }
+            Ok(format) => self.sources.push((SourceText::new(shown, text), format)),
             Err(reason) => self.skipped.push((shown, reason)),
         }
         Ok(())
+    }
+
+    fn convert(&mut self) {
+        let sources = std::mem::take(&mut self.sources);
+        for ((source, _), imported) in sources.iter().zip(import_all(&sources)) {
+            self.losses.extend(imported.losses);
+            for ImportedFile { path, text } in imported.files {
+                self.add(&source.path, path, text.into_bytes());
+            }
+        }
     }
 
     /// Copies a skill as it is: libraries read skills, and their texts refer to their files.
@@ -147,7 +154,7 @@ impl Import {
     }
 
     fn errors(&self, library: &Path) -> Vec<Diagnostic> {
-        let present = read_tree(library).unwrap_or_default();
+        let (present, _) = read_served_tree(library).unwrap_or_default();
         let is_new = |path: &str| !library.join(path).exists();
         let new = self.files.iter().filter(|(path, _)| is_new(path));
         let tree = present.with(new.map(|(path, bytes)| (path.as_str(), Some(MemoryFile::new(bytes.as_slice())))));

@@ -53,6 +53,9 @@ pub(crate) async fn run(arguments: &SyncArguments) -> Result<(), Failure> {
         _ => None,
     };
     let origin = Origin::of(&source, &arguments.to, name.as_deref());
+    if !arguments.dry_run {
+        origin.claim(&source)?;
+    }
     let consent = Consent::new(&source, origin.as_str(), &arguments.allow_commands, !arguments.dry_run);
     let job = Job { arguments, native, source, folder, origin, consent };
     watch::run(&job).await

@@ -74,8 +74,10 @@ pub(super) fn gate_journey(team: &Team) {
     assert_eq!(inputs[0]["cases"][0]["name"], "sample");
     let open = team.approve(&["2", "--as", "bob"]);
     assert_eq!(open["state"], "open");
-    // Versions with a result are left out; each has its newest one.
-    assert_eq!(team.json(&evaluate(&["--proposal", "2", "--missing"]))["evaluations"], json!([]));
+    // Versions with a result are not evaluated again, and a result below its threshold is a failure still.
+    let missing = team.run(&evaluate(&["--proposal", "2", "--missing"]));
+    assert_eq!(missing.code, "1", "{}", missing.stdout);
+    assert!(missing.stdout.ends_with("0 results stored, 2 earlier results below a threshold\n"), "{}", missing.stdout);
     judge(team, "0.9");
     let passed = team.json(&evaluate(&["--proposal", "2"]));
     assert_eq!(passed["evaluations"][1]["digest"], hello["digest"]);

@@ -2,7 +2,8 @@
 
 use std::{io::Write, path::PathBuf};
 
-use promptshelf_source::{MemoryTree, read_tree};
+use promptshelf_core::Diagnostic;
+use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::ChannelName;
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use super::{access::Place, backend::Backend, rendered, report, unified::FileDiff
 use crate::{
     args::channels::DiffArguments,
     exit::{Exit, Failure},
-    output::Output,
+    output::{Output, note},
 };
 
 pub(crate) async fn run(arguments: &DiffArguments) -> Result<(), Failure> {
@@ -79,7 +80,10 @@ fn place(arguments: &DiffArguments) -> Result<Place, Failure> {
 
 /// Reads a folder; returns its name too.
 fn folder(path: PathBuf) -> Result<(String, MemoryTree), Failure> {
-    let tree = read_tree(&path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    let read = read_served_tree(&path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    let (tree, left_out) = read;
+    let line = |found: &Diagnostic| format!("left out {}: {}", found.location.source.path, found.message);
+    note(&left_out.iter().map(line).collect::<Vec<_>>());
     Ok((path.display().to_string(), tree))
 }
 

@@ -38,6 +38,8 @@ struct Failed {
 struct Outcome {
     channel: ChannelName,
     stored: Vec<Evaluation>,
+    /// Earlier results below a threshold, which `--missing` does not repeat.
+    red: Vec<Evaluation>,
     failed: Vec<Failed>,
 }
 
@@ -47,7 +49,8 @@ pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
     let mut evaluations = configured(arguments.config.as_deref(), &arguments.evaluations)?;
     evaluations.retain(|it| arguments.evaluations.is_empty() || arguments.evaluations.contains(&it.name));
     let outcome = place.changing(async |store| evaluate(store, arguments, &place, &actor, &evaluations).await).await?;
-    let passes = outcome.failed.is_empty() && outcome.stored.iter().all(|result| result.passed);
+    let passes =
+        outcome.failed.is_empty() && outcome.red.is_empty() && outcome.stored.iter().all(|result| result.passed);
     if arguments.json {
         let failed = outcome.failed.iter();
         let failed = failed.map(|it| json!({ "prompt": it.prompt, "evaluation": it.evaluation, "error": it.error }));
@@ -55,6 +58,7 @@ pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
             "channel": outcome.channel,
             "proposal": arguments.proposal,
             "evaluations": outcome.stored,
+            "earlier": outcome.red,
             "errors": failed.collect::<Vec<_>>(),
         }))?;
     } else {
@@ -62,6 +66,9 @@ pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
         let mut line = format!("{} stored", count(outcome.stored.len(), "result"));
         if bad > 0 {
             line.push_str(&format!(", {bad} below a threshold"));
+        }
+        if !outcome.red.is_empty() {
+            line.push_str(&format!(", {} below a threshold", count(outcome.red.len(), "earlier result")));
         }
         if !outcome.failed.is_empty() {
             line.push_str(&format!(", {} without a result", count(outcome.failed.len(), "evaluation")));
@@ -100,10 +107,19 @@ async fn evaluate(
         Some(id) => Versions::of_proposal(store, place, id, arguments.config.as_deref()).await?,
         None => Versions::of_channel(store, place, arguments.config.as_deref()).await?,
     };
-    let mut outcome = Outcome { channel: versions.channel.clone(), stored: Vec::new(), failed: Vec::new() };
+    let mut outcome =
+        Outcome { channel: versions.channel.clone(), stored: Vec::new(), red: Vec::new(), failed: Vec::new() };
     for version in versions.selected(arguments.prompt.as_deref())? {
         for evaluation in evaluations {
-            if arguments.missing && has_result(store, &versions.channel, version, &evaluation.name).await? {
+            if arguments.missing
+                && let Some(present) = present(store, &versions.channel, version, &evaluation.name).await?
+            {
+                if !present.passed {
+                    if !arguments.json {
+                        print(&present)?;
+                    }
+                    outcome.red.push(present);
+                }
                 continue;
             }
             let name = evaluation.name.clone();
@@ -170,7 +186,13 @@ async fn judge(
     })
 }
 
-async fn has_result(store: &Backend, channel: &ChannelName, version: &Version, name: &str) -> Result<bool, Failure> {
+/// Returns the newest result of an evaluation of a version.
+async fn present(
+    store: &Backend,
+    channel: &ChannelName,
+    version: &Version,
+    name: &str,
+) -> Result<Option<Evaluation>, Failure> {
     let query = EvaluationQuery {
         prompt: Some(version.name.clone()),
         evaluation: Some(name.to_owned()),
@@ -179,7 +201,7 @@ async fn has_result(store: &Backend, channel: &ChannelName, version: &Version, n
         limit: 1,
     };
     match store.evaluations(channel, &query).await {
-        Ok(found) => Ok(!found.is_empty()),
+        Ok(found) => Ok(found.into_iter().next()),
         Err(error) => Err(error.into()),
     }
 }

@@ -148,14 +148,17 @@ pub(super) fn print_dry_run(
     published: &Published,
     place: &Place,
     differences: &[CountedDifference],
+    left_out: &report::LeftOut,
     is_json: bool,
 ) -> Result<(), Failure> {
     if is_json {
         let mut outcome = report::outcome_with_prompts(published, true);
         outcome["differences"] = differences.iter().map(CountedDifference::to_json).collect();
+        left_out.add_to(&mut outcome);
         report::print_json(&outcome)?;
         return report::verdict(published, place);
     }
+    left_out.print()?;
     report::print_outcome(published, place, true)?;
     let mut output = Output::stdout();
     print_warnings(&mut output, differences)?;

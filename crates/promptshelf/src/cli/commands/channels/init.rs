@@ -1,6 +1,6 @@
 //! `promptshelf init`: creates a store.
 
-use promptshelf_source::{MemoryTree, read_tree};
+use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{Actor, Policy, PolicyGuard, Publish, RevisionKind, Store, StoreError};
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::{
     access::{self, Place, StorePlace, waiting},
     actor::local_actor,
     backend::Backend,
-    report,
+    report::{self, LeftOut},
     tree_checker::checker,
 };
 use crate::{
@@ -23,10 +23,13 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
     let place = StorePlace::unpinned(&arguments.store)?;
     // A mistake in the folder is found before the store is created.
     let tree = match &arguments.from {
-        Some(folder) => Some(read_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?),
+        Some(folder) => {
+            let read = read_served_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+            Some((read.0, LeftOut::of(&read.1)))
+        }
         None => None,
     };
-    if let Some(tree) = &tree {
+    if let Some((tree, _)) = &tree {
         private_files::refuse(tree.iter().map(|(path, file)| (path, file.bytes())), &arguments.include)?;
     }
     let actor = local_actor(&arguments.actor)?;
@@ -41,7 +44,7 @@ async fn fill(
     arguments: &InitArguments,
     place: &StorePlace,
     store: &Store,
-    tree: Option<&MemoryTree>,
+    tree: Option<&(MemoryTree, LeftOut)>,
     actor: &Actor,
 ) -> Result<(), Failure> {
     let channel = &place.address.channel;
@@ -54,7 +57,7 @@ async fn fill(
     }
     let (head, current) = access::current(&Backend::Store(store.clone()), channel).await?.unzip();
     let revision = head.map_or(0, |head| head.revision);
-    let Some((tree, folder)) = tree.zip(arguments.from.as_ref()) else {
+    let Some(((tree, left_out), folder)) = tree.zip(arguments.from.as_ref()) else {
         if arguments.json {
             return report::print_json(
                 &json!({ "store": store.url().to_string(), "channel": channel, "revision": revision }),
@@ -102,9 +105,11 @@ async fn fill(
     if arguments.json {
         let mut outcome = report::outcome(&published);
         outcome["store"] = json!(store.url().to_string());
+        left_out.add_to(&mut outcome);
         report::print_json(&outcome)?;
         return report::verdict(&published, &Place::from(place.clone()));
     }
+    left_out.print()?;
     report::print_outcome(&published, &Place::from(place.clone()), false)?;
     report::verdict(&published, &Place::from(place.clone()))?;
     report::print_line(&format!("serve: {}", place.serve()))

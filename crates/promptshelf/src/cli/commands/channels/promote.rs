@@ -9,7 +9,7 @@ use super::{
     answer::BackendError,
     backend::Backend,
     impact::{self, CountedEffects},
-    report,
+    report::{self, LeftOut},
 };
 use crate::{
     args::channels::{PromoteArguments, RollbackArguments},
@@ -36,7 +36,7 @@ pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure>
     let promote = async |store: &Backend| {
         let published = match place.waiting(store.promote(&promotion, &actor)).await {
             Err(BackendError::Store(StoreError::Unchanged { .. })) => {
-                return report::print_unchanged(store, to, change.json).await;
+                return report::print_unchanged(store, to, change.json, &LeftOut::default()).await;
             }
             published => published.map_err(|error| conflict(error, &promotion))?,
         };
@@ -45,7 +45,7 @@ pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure>
             if !change.json {
                 print_kept(&published, &promotion)?;
             }
-            return impact::print_dry_run(&published, &place, &differences, change.json);
+            return impact::print_dry_run(&published, &place, &differences, &LeftOut::default(), change.json);
         }
         let effects = CountedEffects::of(store, &published.proposal).await;
         print(&published, &place, &effects, change.json, Some(&promotion))
@@ -94,13 +94,13 @@ pub(crate) async fn rollback(arguments: &RollbackArguments) -> Result<(), Failur
         let returning = store.rollback(channel, *to, prompt.as_deref(), &message, change.dry_run, &actor);
         let published = match place.waiting(returning).await {
             Err(BackendError::Store(StoreError::Unchanged { .. })) => {
-                return report::print_unchanged(store, channel, change.json).await;
+                return report::print_unchanged(store, channel, change.json, &LeftOut::default()).await;
             }
             published => published.map_err(failure)?,
         };
         if change.dry_run {
             let differences = impact::of_copied(store, &published, (channel, Some(*to))).await?;
-            return impact::print_dry_run(&published, &place, &differences, change.json);
+            return impact::print_dry_run(&published, &place, &differences, &LeftOut::default(), change.json);
         }
         let effects = CountedEffects::of(store, &published.proposal).await;
         print(&published, &place, &effects, change.json, None)

@@ -1,6 +1,6 @@
 //! `promptshelf publish`: makes a channel equal to a folder.
 
-use promptshelf_source::{MemoryTree, read_tree};
+use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{
     Actor, Change, ChannelName, Digest, Head, HistoryQuery, ProposalState, Publish, Published, RevisionKind, StoreError,
 };
@@ -11,7 +11,7 @@ use super::{
     answer::BackendError,
     backend::Backend,
     impact::{self, CountedDifference, CountedEffects},
-    report,
+    report::{self, LeftOut},
 };
 use crate::{
     args::channels::PublishArguments,
@@ -30,24 +30,31 @@ pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
     }
     let copy = WorkingCopy::open(&arguments.folder)?;
-    let tree = read_tree(&arguments.folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
-    place.changing(async |store| publish(store, arguments, &place, &actor, (&copy, &tree, &message)).await).await
+    let read = read_served_tree(&arguments.folder);
+    let (tree, left_out) = read.map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    let work = Work { arguments, copy, tree, left_out: LeftOut::of(&left_out), message };
+    place.changing(async |store| publish(store, &place, &actor, &work).await).await
 }
 
-async fn publish(
-    store: &Backend,
-    arguments: &PublishArguments,
-    place: &Place,
-    actor: &Actor,
-    (copy, tree, message): (&WorkingCopy, &MemoryTree, &str),
-) -> Result<(), Failure> {
+struct Work<'a> {
+    arguments: &'a PublishArguments,
+    copy: WorkingCopy,
+    tree: MemoryTree,
+    left_out: LeftOut,
+    message: String,
+}
+
+async fn publish(store: &Backend, place: &Place, actor: &Actor, work: &Work<'_>) -> Result<(), Failure> {
+    let Work { arguments, copy, tree, left_out, message } = work;
     let pulled = copy.base()?;
-    let plan = Plan::new(store, place.channel(), tree, pulled.as_ref()).await?;
+    let mut plan = Plan::new(store, place.channel(), tree, pulled.as_ref()).await?;
+    // The channel keeps what it has at these paths.
+    plan.changes.retain(|change| change.after.is_some() || !left_out.has(&change.path));
     if plan.changes.is_empty() {
         if !arguments.change.dry_run {
             plan.move_marker(store, copy, pulled.as_ref(), place.channel(), None).await?;
         }
-        return report::print_unchanged(store, place.channel(), arguments.change.json).await;
+        return report::print_unchanged(store, place.channel(), arguments.change.json, left_out).await;
     }
     let contents = plan.changes.iter().filter_map(|change| Some((change.path.as_str(), change.after.as_deref()?)));
     private_files::refuse(contents, &arguments.include)?;
@@ -56,7 +63,7 @@ async fn publish(
         channel: place.channel().clone(),
         base: plan.revision,
         kind: RevisionKind::Publish,
-        message: message.to_owned(),
+        message: message.clone(),
         proposal: arguments.proposal,
         expected: None,
         emergency: arguments.emergency.clone(),
@@ -69,7 +76,7 @@ async fn publish(
         crate::terminal::Progress::new(crate::output::visible_line(&what).into_owned()).during(sending).await;
     let published = match published {
         Err(BackendError::Store(StoreError::Unchanged { .. })) => {
-            return report::print_unchanged(store, place.channel(), arguments.change.json).await;
+            return report::print_unchanged(store, place.channel(), arguments.change.json, left_out).await;
         }
         published => published.map_err(|error| failure(error, arguments, place))?,
     };
@@ -86,7 +93,7 @@ async fn publish(
         true => CountedEffects::default(),
         false => CountedEffects::of(store, &published.proposal).await,
     };
-    print(arguments, place, &published, (&warned, &effects))
+    print(work, place, &published, (&warned, &effects))
 }
 
 struct Plan {
@@ -181,24 +188,26 @@ async fn digest_of(store: &Backend, channel: &ChannelName, revision: u64) -> Res
 }
 
 fn print(
-    arguments: &PublishArguments,
+    Work { arguments, left_out, .. }: &Work<'_>,
     place: &Place,
     published: &Published,
     (differences, effects): (&[CountedDifference], &CountedEffects),
 ) -> Result<(), Failure> {
     match (arguments.change.json, arguments.change.dry_run) {
         // An emergency passes the policy.
-        (is_json, true) => match impact::print_dry_run(published, place, differences, is_json) {
+        (is_json, true) => match impact::print_dry_run(published, place, differences, left_out, is_json) {
             Err(Failure { exit: Exit::Policy, .. }) if arguments.emergency.is_some() => Ok(()),
             printed => printed,
         },
         (true, false) => {
             let mut outcome = report::outcome(published);
             effects.add_to(&mut outcome);
+            left_out.add_to(&mut outcome);
             report::print_json(&outcome)?;
             report::verdict(published, place)
         }
         (false, false) => {
+            left_out.print()?;
             report::print_outcome(published, place, false)?;
             effects.print()?;
             report::verdict(published, place)

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
+use promptshelf_core::Diagnostic;
 use promptshelf_store::{
     ChannelName, CheckLevel, CheckSummary, FileChange, Policy, PolicyRoles, PromptChange, PromptChangeKind,
     ProposalState, Published, RevisionKind, StoreError,
@@ -16,6 +17,35 @@ use crate::{
 };
 
 const MAX_FINDINGS: usize = 20;
+
+/// What a folder does not serve, and a publish leaves out: each path with the reason.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LeftOut(Vec<(String, String)>);
+
+impl LeftOut {
+    pub(super) fn of(found: &[Diagnostic]) -> LeftOut {
+        let row = |found: &Diagnostic| (found.location.source.path.clone(), found.message.clone());
+        LeftOut(found.iter().map(row).collect())
+    }
+
+    /// Whether a path is one of these, or below one of them.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let is_below =
+            |above: &str| path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.0.iter().any(|(left_out, _)| is_below(left_out))
+    }
+
+    pub(super) fn print(&self) -> Result<(), Failure> {
+        self.0.iter().try_for_each(|(path, reason)| print_line(&format!("left out {path}: {reason}")))
+    }
+
+    pub(super) fn add_to(&self, outcome: &mut Value) {
+        if !self.0.is_empty() {
+            let row = |(path, reason): &(String, String)| json!({ "path": path, "reason": reason });
+            outcome["leftOut"] = self.0.iter().map(row).collect();
+        }
+    }
+}
 
 pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
     let mut output = Output::stdout();
@@ -54,7 +84,12 @@ pub(super) fn outcome_with_prompts(published: &Published, is_dry_run: bool) -> V
     outcome
 }
 
-pub(super) async fn print_unchanged(store: &Backend, channel: &ChannelName, is_json: bool) -> Result<(), Failure> {
+pub(super) async fn print_unchanged(
+    store: &Backend,
+    channel: &ChannelName,
+    is_json: bool,
+    left_out: &LeftOut,
+) -> Result<(), Failure> {
     let revision = match store.channel(channel).await {
         Ok(info) => info.head.revision,
         Err(BackendError::Store(StoreError::NotFound { .. })) => 0,
@@ -62,8 +97,11 @@ pub(super) async fn print_unchanged(store: &Backend, channel: &ChannelName, is_j
     };
     if is_json {
         let (state, proposal) = (ProposalState::Published, Value::Null);
-        return print_json(&json!({ "channel": channel, "proposal": proposal, "state": state, "revision": revision }));
+        let mut outcome = json!({ "channel": channel, "proposal": proposal, "state": state, "revision": revision });
+        left_out.add_to(&mut outcome);
+        return print_json(&outcome);
     }
+    left_out.print()?;
     print_line(&format!("no changes: {channel} stays at revision {revision}"))
 }
 

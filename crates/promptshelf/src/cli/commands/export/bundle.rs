@@ -11,7 +11,7 @@ use std::{
 };
 
 use promptshelf_core::{About, Catalog, CompletionSource, Icon};
-use promptshelf_source::{MemoryTree, read_tree, syntax::LIBRARY_FILE};
+use promptshelf_source::{MemoryTree, read_served_tree, syntax::LIBRARY_FILE};
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
@@ -43,7 +43,8 @@ const FORMATS: &[(&[u8], Platform)] =
 /// Writes the bundle of a library. An existing file stays.
 pub(super) fn write(to: &Path, arguments: &BundleArguments, catalog: &Catalog, folder: &Path) -> Result<(), Failure> {
     let (program, about) = (arguments.program.as_deref(), catalog.about());
-    let tree = read_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    // What is left out is not served, and `export` reports the errors of the library.
+    let (tree, _) = read_served_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
     let served = served(catalog);
     let tree: MemoryTree = tree
         .iter()

@@ -9,7 +9,12 @@ use std::{
 use promptshelf_author::ExportFormat;
 use promptshelf_source::Mark;
 
-use crate::{source::Source, state::digest};
+use crate::{
+    command_line,
+    exit::{Exit, Failure},
+    source::Source,
+    state::{self, digest},
+};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
@@ -17,6 +22,8 @@ pub(crate) struct Origin {
     earlier: String,
     name: Option<String>,
     to: PathBuf,
+    /// Whether other libraries may have the same text: it is the name of a folder.
+    is_ambiguous: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +37,16 @@ pub(crate) enum Owner {
 impl Origin {
     /// Returns the origin of prompts that are written to a project. `name` is that of the library.
     pub(crate) fn of(source: &Source, to: &Path, name: Option<&str>) -> Origin {
+        let mut is_ambiguous = false;
         let (text, earlier, last) = match source {
             Source::Folder(folder) => {
                 let (folder, to) = (canonical(folder), canonical(to));
                 let last = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-                let id = name.map(str::to_owned).or(last.clone()).unwrap_or_else(|| "library".to_owned());
+                let id = name.map(str::to_owned).unwrap_or_else(|| {
+                    let (last, repository) = (last.as_deref().unwrap_or("library"), repository(&folder));
+                    is_ambiguous = repository.is_none() && !folder.starts_with(&to);
+                    repository.map_or_else(|| last.to_owned(), |repository| format!("{last}-{repository}"))
+                });
                 let (text, earlier) = match folder.strip_prefix(&to) {
                     // A path inside the project is the same for everyone who has the project.
                     Ok(path) if path.as_os_str().is_empty() => (".".to_owned(), "./".to_owned()),
@@ -55,7 +67,47 @@ impl Origin {
                 }
             }
         };
-        Origin { text: word(&text), earlier: word(&earlier), name: last.as_deref().map(word), to: to.to_owned() }
+        Origin {
+            text: word(&text),
+            earlier: word(&earlier),
+            name: last.as_deref().map(word),
+            to: canonical(to),
+            is_ambiguous,
+        }
+    }
+
+    /// Remembers which library writes to the project under this origin. A folder without a name and a repository has no
+    /// identity but its place, which the mark does not have: only this machine knows of two with the same name.
+    ///
+    /// # Errors
+    ///
+    /// If another folder, which still exists, writes there under the same origin.
+    pub(crate) fn claim(&self, source: &Source) -> Result<(), Failure> {
+        let Source::Folder(folder) = source else { return Ok(()) };
+        let folder = canonical(folder);
+        let Some(state) = state::folder().filter(|_| self.is_ambiguous) else { return Ok(()) };
+        let key = state::digest(&format!("{}\0{}", self.to.display(), self.text));
+        let record = state.join("sync").join(format!("{}.library", &key[..32]));
+        let own = folder.display().to_string();
+        match fs::read_to_string(&record) {
+            Ok(other) if other != own && Path::new(&other).is_dir() => {
+                let message = format!(
+                    "{} has files of another library with the name of this one: {}",
+                    command_line::path(&self.to),
+                    command_line::path(Path::new(&other))
+                );
+                let help = format!(
+                    "give one of them a name: `name = \"…\"` under [server] in {}",
+                    command_line::path(&folder.join(promptshelf_source::syntax::LIBRARY_FILE))
+                );
+                Err(Failure::new(Exit::Conflict, message).help(help))
+            }
+            Ok(known) if known == own => Ok(()),
+            _ => {
+                state::write(&record, &own).ok();
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -80,6 +132,32 @@ impl Origin {
 
 fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+/// Returns a short digest that names the repository and the folder in it, the same in each clone; `None` without a remote
+/// repository.
+fn repository(folder: &Path) -> Option<String> {
+    let root = folder.ancestors().find(|above| above.join(".git").exists())?;
+    let git = root.join(".git");
+    let configs = match fs::read_to_string(&git) {
+        // A worktree has its own folder inside of that of the repository.
+        Ok(link) => {
+            let folder = root.join(link.strip_prefix("gitdir:")?.trim());
+            vec![folder.join("config"), folder.join("../../config")]
+        }
+        Err(_) => vec![git.join("config")],
+    };
+    let config = configs.iter().find_map(|path| fs::read_to_string(path).ok())?;
+    let section = config.split_once("[remote \"origin\"]")?.1;
+    let lines = section.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+    let url =
+        lines.filter_map(|line| line.split_once('=')).find(|(key, _)| key.trim() == "url")?.1.trim().to_lowercase();
+    // The same repository has addresses of several protocols: `git@host:path` and `https://host/path.git`.
+    let url = url.split_once("://").map_or(&*url, |(_, rest)| rest);
+    let url = url.split_once('@').map_or(url, |(_, rest)| rest).replacen(':', "/", 1);
+    let url = url.trim_end_matches('/').trim_end_matches(".git");
+    let path = portable(folder.strip_prefix(root).ok()?);
+    Some(digest(&format!("{url}\0{path}"))[..8].to_owned())
 }
 
 fn portable(path: &Path) -> String {
@@ -179,6 +257,21 @@ mod tests {
         assert_eq!(origin(&ada, &elsewhere).as_str(), origin(&bob, &elsewhere).as_str());
         let named = Origin::of(&Source::Folder(ada.clone()), &elsewhere, Some("team"));
         assert_eq!(named.as_str(), "library:team");
+
+        // Clones of one repository are one library; another repository has another one.
+        for (clone, url) in [
+            ("carol/tools", "git@example.com:team/tools.git"),
+            ("dave/src/tools", "https://dave:secret@example.com/Team/tools"),
+            ("other/tools", "https://example.com/other/tools.git"),
+        ] {
+            folder(&format!("{clone}/.git"));
+            let config = format!("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = {url}\n");
+            fs::write(around.path().join(clone).join(".git/config"), config).expect("a file");
+        }
+        let of = |clone: &str| origin(&folder(&format!("{clone}/prompts")), &elsewhere).as_str().to_owned();
+        assert_eq!(of("carol/tools"), of("dave/src/tools"));
+        assert_ne!(of("carol/tools"), of("other/tools"));
+        assert!(of("carol/tools").starts_with("library:prompts-"));
 
         let ours = origin(&ada, &elsewhere);
         assert_eq!(ours.owner("library:prompts", false), Owner::Same);
