@@ -55,7 +55,7 @@ impl Exit {
         (Exit::Settings, "promptshelf.toml or server.toml is invalid"),
         (Exit::Address, "the server cannot listen on the address, or sign-in is missing"),
         (Exit::Strict, "the library has errors, with `serve --strict`"),
-        (Exit::NotFound, "a prompt, argument, resource, test, channel, revision or proposal does not exist"),
+        (Exit::NotFound, "no such prompt, argument, resource, test, channel, revision or proposal"),
         (Exit::Arguments, "the arguments of the prompt are invalid"),
         (Exit::Unreachable, "the server cannot be reached, or the connection was lost"),
         (Exit::TimedOut, "the server did not answer in time"),
