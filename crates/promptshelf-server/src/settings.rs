@@ -239,6 +239,39 @@ impl ServerFile {
     }
 }
 
+/// The settings that hold for commands on a store, too.
+#[derive(Clone, Debug)]
+pub struct LocalSettings {
+    /// The audit file. A server that writes to the same file rotates it.
+    pub audit: Option<AuditFileOptions>,
+    /// The largest request, in bytes.
+    pub max_body_bytes: usize,
+}
+
+impl LocalSettings {
+    /// Combines the environment and `server.toml`.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of `server.toml`, else the first invalid variable.
+    pub fn read(
+        location: &ServerFileLocation,
+        environment: &impl Fn(&str) -> Option<String>,
+    ) -> Result<LocalSettings, Failure> {
+        let mut file = location.load()?;
+        let flags = FLAGS.iter().filter(|flag| ["audit", "max-body-bytes"].contains(&flag.name));
+        file.give(flags.filter_map(|flag| flag.given(&BTreeMap::new(), environment)).collect());
+        file.read();
+        file.check()?;
+        let written = file.merged()?;
+        let mut audit = written.audit.settings();
+        if let Some(options) = &mut audit {
+            options.max_bytes = u64::MAX;
+        }
+        Ok(LocalSettings { audit, max_body_bytes: written.http_options(None, false, false).mcp.max_body_bytes })
+    }
+}
+
 impl Settings {
     /// Combines flags, environment and `server.toml`.
     ///

@@ -66,6 +66,8 @@ struct Inner {
     store: Option<StoreHandle>,
     retention: Duration,
     min_callers: u64,
+    /// Whether only the figures of others are read.
+    only_reads: bool,
     /// The calls whose figures are not written yet.
     waiting_calls: AtomicU64,
     state: Mutex<State>,
@@ -114,7 +116,21 @@ impl UsageLog {
             usage.set_key(random::bytes());
         }
         let (usage, waiting_calls, state) = (usage.clone(), AtomicU64::new(0), Mutex::default());
-        UsageLog(Arc::new(Inner { usage, store, retention, min_callers, waiting_calls, state }))
+        UsageLog(Arc::new(Inner { usage, store, retention, min_callers, only_reads: false, waiting_calls, state }))
+    }
+
+    /// Creates a reader of the figures that servers have written to a store.
+    #[must_use]
+    pub fn reading(store: StoreHandle, min_callers: u64) -> UsageLog {
+        UsageLog(Arc::new(Inner {
+            usage: Usage::default(),
+            store: Some(store),
+            retention: Duration::MAX,
+            min_callers,
+            only_reads: true,
+            waiting_calls: AtomicU64::new(0),
+            state: Mutex::default(),
+        }))
     }
 
     /// The least number of callers that is shown.
@@ -218,6 +234,9 @@ impl UsageLog {
     }
 
     async fn write(&self, now: Timestamp, limit: Duration) -> Result<(), StoreError> {
+        if self.0.only_reads {
+            return Ok(());
+        }
         let mut state = self.0.state.lock().await;
         let hour = now.as_second().div_euclid(HOUR) * HOUR;
         let is_steady = state.clock.is_steady(Instant::now(), now);

@@ -33,6 +33,8 @@ pub(crate) enum Trust {
     /// Callers sign in: their scopes and roles decide.
     SignIn,
     Everyone,
+    /// The only caller operates the store itself: all scopes and roles, and policies change at once.
+    Operator,
 }
 
 #[derive(Clone)]

@@ -5,6 +5,7 @@
 //!
 //! - `call` is the frame of all: scopes, roles, limits, channels and the audit. `admit` checks the host, the origin and the
 //!   sign-in before.
+//! - `local` calls the operations in this process, for the operator of the store.
 //! - `routes` has all routes on one screen. `programs` is the API for programs, which every server has; `folder` edits the
 //!   files of a served folder.
 //! - `request` reads pages; `etag` compares preconditions; `problem` is the answer to all errors.
@@ -31,6 +32,7 @@ mod files;
 mod folder;
 mod history;
 mod impact;
+mod local;
 mod opened;
 mod overview;
 mod permissions;
@@ -53,6 +55,7 @@ use promptshelf_store::{Checker, Proposal, Store, StoreError};
 pub(crate) use call::{Site, Trust};
 pub use folder::FolderApi;
 pub(crate) use folder::routes as folder_routes;
+pub use local::{LocalAnswer, LocalApi, Operator};
 pub(crate) use programs::ProgramState;
 pub use programs::Versions;
 pub(crate) use routes::{document_route, langfuse_routes, routes};

@@ -28,6 +28,8 @@ struct Extra {
     challenge: Option<HeaderValue>,
     retry_after: Option<u64>,
     scopes: Option<RequiredScopes>,
+    /// The error of the store, for callers in this process.
+    store: Option<StoreError>,
 }
 
 impl Problem {
@@ -148,12 +150,20 @@ impl From<Rejection> for Problem {
 /// Details of the server are logged, and left out of the answer.
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
+        let mut problem = Problem::of_store(&error);
+        problem.0.extra.store = Some(error);
+        problem
+    }
+}
+
+impl Problem {
+    fn of_store(error: &StoreError) -> Problem {
         let detail = error.to_string();
         let failed = |status, name, title, detail: &str| {
             tracing::error!("the API cannot use the store: {error}");
             Problem::new(status, name, title, detail)
         };
-        match &error {
+        match error {
             StoreError::InvalidChannel { .. }
             | StoreError::InvalidRevision { .. }
             | StoreError::InvalidInput { .. } => Problem::invalid(detail),
@@ -227,6 +237,9 @@ impl IntoResponse for Problem {
         }
         if let Some(scopes) = self.0.extra.scopes {
             response.extensions_mut().insert(scopes);
+        }
+        if let Some(error) = self.0.extra.store {
+            response.extensions_mut().insert(error);
         }
         response
     }

@@ -73,7 +73,7 @@ fn checked(routes: Router, library: &Library, endpoint: &HttpService) -> Router 
     routes.layer(middleware::from_fn_with_state(checks, admit))
 }
 
-fn described(document: Document) -> Operations<ApiState> {
+pub(super) fn described(document: Document) -> Operations<ApiState> {
     Operations::new(document)
         .on(channels::list_channels)
         .on(channels::get_channel)

@@ -38,6 +38,12 @@ impl StoreHandle {
         StoreHandle(Arc::new(Inner { url, migrates: false, store: Mutex::new(None) }))
     }
 
+    /// Creates a handle of an open store.
+    #[must_use]
+    pub fn of(store: Store) -> StoreHandle {
+        StoreHandle(Arc::new(Inner { url: store.url().clone(), migrates: false, store: Mutex::new(Some(store)) }))
+    }
+
     /// The place of the store.
     #[must_use]
     pub fn url(&self) -> &StoreUrl {

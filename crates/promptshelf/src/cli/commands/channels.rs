@@ -1,9 +1,7 @@
 //! The commands for channels: versions, review, promotion and rollback of libraries in a store.
 
 mod access;
-mod actor;
-mod answer;
-mod backend;
+mod connection;
 mod diff;
 mod evaluate;
 mod history;
@@ -15,12 +13,12 @@ mod progress;
 mod promote;
 mod publish;
 mod pull;
-mod remote;
 mod rendered;
 mod report;
 mod review;
 mod rollout;
 pub(crate) mod tokens;
+mod transfer;
 mod tree_checker;
 mod unified;
 mod usage;
@@ -32,7 +30,7 @@ use crate::{
 
 pub(crate) use self::{
     access::check_channel,
-    remote::{refresh_remote_source, remote_sources},
+    connection::{refresh_remote_source, remote_sources},
 };
 
 pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {

@@ -486,3 +486,65 @@ fn looser_policy_is_a_proposal_through_a_server() {
     assert_eq!((&told[0]["actor"], &told[0]["byOperator"]), (&json!("olga"), &json!(true)));
     assert!(bob.ok(&["history"]).contains("with access to the database"));
 }
+
+/// Whatever is refused for another reason than rights.
+#[test]
+fn refusals_are_the_same_on_both_roads() {
+    let served = Served::new(Team::with(&[("hello.md", HELLO)]));
+    let (team, root) = (&served.team, served.by("root"));
+    team.write("large", &[("hello.md", HELLO), ("notes.md", &"x".repeat(9 << 20))]);
+    let long = "x".repeat(5_000);
+    for words in [
+        &["publish", "large", "-m", "Large"][..],
+        &["publish", "large", "-m", "Large", "--dry-run"],
+        &["publish", "large", "-m", "Large", "--proposal", "99"],
+        &["rollback", "--to", "99", "-m", "Back"],
+        &["rollback", "--to", "1", "-m", &long],
+        &["promote", "--from", "nowhere", "--to", "production", "-m", "Copy"],
+        &["approve", "99", "--digest", "00000000"],
+        &["reject", "99"],
+        &["history", "--channel", "nowhere"],
+    ] {
+        let (local, remote) = (team.run(words), root.run(words));
+        let neutral = |ran: &Ran| {
+            let stderr = ran.stderr.replace(&format!(" --url {}", served.url()), "");
+            stderr.replace(&served.url(), "PLACE").replace(&team.store, "PLACE")
+        };
+        assert_ne!(local.code, "0", "{words:?}");
+        assert_eq!((&local.code, neutral(&local)), (&remote.code, neutral(&remote)), "{words:?}");
+    }
+    assert_eq!(team.revision("production"), 1);
+}
+
+#[test]
+fn commands_on_a_store_are_in_the_audit() {
+    let team = Team::new();
+    team.write("prompts", &[("hello.md", HELLO)]);
+    let run = |words: &[&str], audit: &str| {
+        let mut command = team.command(words);
+        command.env("PROMPTSHELF_AUDIT", team.path(audit));
+        Ran::of(&shown(command, ""))
+    };
+    assert_eq!(run(&["publish", "prompts", "-m", "First", "--as", "bob"], "audit.jsonl").code, "0");
+    assert_ne!(run(&["rollback", "--to", "9", "-m", "Back"], "audit.jsonl").code, "0");
+    assert_eq!(run(&["store", "gc"], "audit.jsonl").code, "0");
+    let records: Vec<Value> =
+        team.read("audit.jsonl").lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let record = |method: &str| records.iter().find(|record| record["method"] == method).expect("a record");
+    let published = record("api/propose");
+    assert_eq!((&published["caller"], &published["outcome"]), (&json!("bob"), &json!("ok")), "{published}");
+    assert_eq!((&published["channel"], &published["revision"]), (&json!("production"), &json!(1)), "{published}");
+    let refused = record("api/rollback");
+    assert_eq!((&refused["caller"], &refused["outcome"]), (&json!("ada"), &json!("not-found")), "{refused}");
+    assert_eq!((&record("store/gc")["caller"], &record("store/gc")["outcome"]), (&json!("ada"), &json!("ok")));
+    // What cannot be recorded is not done.
+    team.folder.edit("prompts/hello.md", "Say", "Shout");
+    assert_ne!(run(&["publish", "prompts", "-m", "Second"], "missing/audit.jsonl").code, "0");
+    assert_eq!(team.revision("production"), 1);
+    // The settings of the operator hold, too.
+    team.write("ops", &[("server.toml", "[audit]\nfile = \"own.jsonl\"\n")]);
+    let mut command = team.command(&["history"]);
+    command.env("PROMPTSHELF_CONFIG", team.path("ops/server.toml"));
+    assert_eq!(Ran::of(&shown(command, "")).code, "0");
+    assert!(team.read("ops/own.jsonl").contains("api/revisions"));
+}

@@ -1,13 +1,13 @@
 //! The store of a command: the place that its options name, opening it, and command lines for the same store.
 
-use std::{collections::BTreeMap, str::FromStr};
+use std::{collections::BTreeMap, env, path::Path, str::FromStr};
 
 use promptshelf_client::ServerUrl;
 use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError};
 
-use super::{answer::BackendError, backend::Backend, remote::Remote};
+use super::connection::{CallError, Connection, LocalCaller};
 use crate::{
-    args::channels::{PlaceArguments, StoreArguments, StoreText},
+    args::channels::{ActorArguments, PlaceArguments, StoreArguments, StoreText},
     command_line::shell_word,
     environment,
     exit::{Exit, Failure, store_word},
@@ -72,19 +72,35 @@ impl StorePlace {
         format!("`promptshelf serve{word}`")
     }
 
-    /// Opens the store for `work` that changes it, and closes it.
-    pub(super) async fn changing<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Failure>) -> Result<T, Failure> {
-        let store = open(&self.address, true).await?;
-        let outcome = work(&store).await;
-        store.close().await;
-        outcome
+    /// Opens the store for maintenance that changes it, and closes it. `method` is the name in the audit.
+    pub(super) async fn changing<T>(
+        &self,
+        method: &'static str,
+        work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.maintained(method, true, work).await
     }
 
-    /// Opens the store for `work` that only reads, and closes it.
-    pub(super) async fn reading<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Failure>) -> Result<T, Failure> {
-        let store = open(&self.address, false).await?;
-        let outcome = work(&store).await;
-        store.close().await;
+    /// Opens the store for maintenance that only reads, and closes it.
+    pub(super) async fn reading<T>(
+        &self,
+        method: &'static str,
+        work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.maintained(method, false, work).await
+    }
+
+    async fn maintained<T>(
+        &self,
+        method: &'static str,
+        changes: bool,
+        work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let local = LocalCaller::default().open(async || open(&self.address, changes).await).await?;
+        let record = local.api.record(method)?;
+        let outcome = work(&local.store).await;
+        record.end(if outcome.is_ok() { "ok" } else { "failed" });
+        local.close().await;
         outcome
     }
 
@@ -130,6 +146,8 @@ pub(super) struct Place {
     revision: Option<u64>,
     has_channel: bool,
     shown: String,
+    /// Who calls the operations of a store that is opened here.
+    caller: LocalCaller,
 }
 
 #[derive(Clone, Debug)]
@@ -184,7 +202,38 @@ impl Place {
             }
         };
         let shown = format!(" --url {}", shell_word(&server.to_string()));
-        Ok(Place { target: Target::Server(server), channel, revision, has_channel: fragment.is_some(), shown })
+        Ok(Place {
+            target: Target::Server(server),
+            channel,
+            revision,
+            has_channel: fragment.is_some(),
+            shown,
+            caller: LocalCaller::default(),
+        })
+    }
+
+    /// Names the caller as the arguments do. A server knows the caller, and no name is sent to it.
+    pub(super) fn acting(mut self, arguments: &ActorArguments) -> Result<Place, Failure> {
+        if !self.is_server() {
+            self.caller.name = Some(local_name(arguments)?);
+        } else if arguments.name.is_some() {
+            let message = "`--as` and `--url` exclude each other: a server knows the caller";
+            return Err(Failure::new(Exit::Usage, message)
+                .help("leave out `--as`; the author is the name of the token or of the sign-in"));
+        }
+        Ok(self)
+    }
+
+    /// Sets the settings file of the operator.
+    pub(super) fn configured(mut self, file: Option<&Path>) -> Place {
+        self.caller.config = file.map(Path::to_path_buf);
+        self
+    }
+
+    /// Sets the least number of callers that reports of usage show. A server has one of its own.
+    pub(super) fn showing_callers(mut self, at_least: u64) -> Place {
+        self.caller.min_callers = at_least;
+        self
     }
 
     pub(super) fn channel(&self) -> &ChannelName {
@@ -230,14 +279,17 @@ impl Place {
 
     /// Connects to the store or the server for `work` that only reads, and closes the connections. The schema of a store
     /// stays as it is.
-    pub(super) async fn using<T>(&self, work: impl AsyncFnOnce(&Backend) -> Result<T, Failure>) -> Result<T, Failure> {
+    pub(super) async fn using<T>(
+        &self,
+        work: impl AsyncFnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         self.connected(false, work).await
     }
 
     /// Connects to the store or the server for `work` that changes it, and closes the connections.
     pub(super) async fn changing<T>(
         &self,
-        work: impl AsyncFnOnce(&Backend) -> Result<T, Failure>,
+        work: impl AsyncFnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.connected(true, work).await
     }
@@ -245,14 +297,16 @@ impl Place {
     async fn connected<T>(
         &self,
         changes: bool,
-        work: impl AsyncFnOnce(&Backend) -> Result<T, Failure>,
+        work: impl AsyncFnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let backend = match &self.target {
-            Target::Store(address) => Backend::Store(open(address, changes).await?),
-            Target::Server(server) => Backend::Server(Box::new(Remote::new(server.clone()).await?)),
+        let connection = match &self.target {
+            Target::Store(address) => {
+                Connection::Store(Box::new(self.caller.open(async || open(address, changes).await).await?))
+            }
+            Target::Server(server) => Connection::to_server(server.clone()).await?,
         };
-        let outcome = work(&backend).await;
-        backend.close().await;
+        let outcome = work(&connection).await;
+        connection.close().await;
         outcome
     }
 
@@ -265,7 +319,8 @@ impl From<StorePlace> for Place {
     fn from(place: StorePlace) -> Place {
         let StorePlace { address, has_channel, shown } = place;
         let (channel, revision) = (address.channel.clone(), address.revision);
-        Place { target: Target::Store(address), channel, revision, has_channel, shown }
+        let caller = LocalCaller::default();
+        Place { target: Target::Store(address), channel, revision, has_channel, shown, caller }
     }
 }
 
@@ -274,14 +329,54 @@ pub(super) async fn waiting<T>(store: &impl ToString, answer: impl Future<Output
 }
 
 /// Returns the files of a channel; `None` if the channel does not exist.
-pub(super) async fn current(store: &Backend, channel: &ChannelName) -> Result<Option<(Head, Listing)>, Failure> {
+pub(super) async fn current(store: &Connection, channel: &ChannelName) -> Result<Option<(Head, Listing)>, Failure> {
     match store.files(channel, None).await {
         Ok((head, files)) => Ok(Some((head, to_listing(&files)))),
-        Err(BackendError::Store(StoreError::NotFound { .. })) => Ok(None),
+        Err(CallError::Store(StoreError::NotFound { .. })) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
 pub(super) fn to_listing(files: &[FileEntry]) -> Listing {
     files.iter().map(|file| (file.path.clone(), file.digest)).collect::<BTreeMap<_, _>>()
+}
+
+/// Returns the name of the person or program that runs a command on a store.
+pub(super) fn local_name(arguments: &ActorArguments) -> Result<String, Failure> {
+    let name = match &arguments.name {
+        Some(name) => Some(name.clone()),
+        None => user(),
+    };
+    let is_valid = |name: &String| !name.trim().is_empty() && !name.contains(char::is_control);
+    match name.filter(is_valid) {
+        Some(name) => Ok(name),
+        None if arguments.name.is_some() => {
+            Err(Failure::new(Exit::Usage, "`--as` expects a name, without control characters"))
+        }
+        None => Err(Failure::new(Exit::Usage, "the name of the user is unknown").help("set it: `--as NAME`")),
+    }
+}
+
+pub(super) fn user() -> Option<String> {
+    let is_set = |name: &String| !name.is_empty();
+    let variable = |name| env::var(name).ok().filter(is_set);
+    variable("USER").or_else(|| variable("LOGNAME")).or_else(|| variable("USERNAME")).or_else(account)
+}
+
+/// Returns the name of the account, in environments without these variables, such as containers.
+#[cfg(unix)]
+fn account() -> Option<String> {
+    let id = rustix::process::getuid().as_raw();
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _password) = (fields.next()?, fields.next()?);
+        (fields.next()?.parse() == Ok(id)).then(|| name.to_owned())
+    });
+    Some(name.unwrap_or_else(|| format!("uid {id}")))
+}
+
+#[cfg(not(unix))]
+fn account() -> Option<String> {
+    None
 }

@@ -5,9 +5,10 @@ use std::{io::Write, path::PathBuf};
 use promptshelf_core::Diagnostic;
 use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::ChannelName;
+use promptshelf_wire::op;
 use serde_json::json;
 
-use super::{access::Place, backend::Backend, rendered, report, unified::FileDifference};
+use super::{access::Place, connection::Connection, rendered, report, unified::FileDifference};
 use crate::{
     args::channels::DiffArguments,
     exit::{Exit, Failure},
@@ -25,7 +26,7 @@ pub(crate) async fn run(arguments: &DiffArguments) -> Result<(), Failure> {
         }
         [before, after] => {
             let place = place(arguments)?;
-            let read = async |store: &Backend| {
+            let read = async |store: &Connection| {
                 let (before, after) = (before.read(&place, store).await?, after.read(&place, store).await?);
                 if !arguments.rendered {
                     return Ok((before, after, None));
@@ -117,13 +118,17 @@ impl Side {
         }
     }
 
-    async fn read(self, place: &Place, store: &Backend) -> Result<(String, MemoryTree), Failure> {
+    async fn read(self, place: &Place, store: &Connection) -> Result<(String, MemoryTree), Failure> {
         let (channel, revision) = match self {
             Side::Folder(path) => return folder(path),
             Side::Revision(revision) => (place.channel().clone(), Some(revision)),
             Side::Pinned(channel, revision) => (channel, Some(revision)),
             Side::Name(name) => match name.parse::<ChannelName>() {
-                Ok(channel) if store.channels().await?.iter().any(|known| known.name == channel) => (channel, None),
+                Ok(channel)
+                    if store.get(&op::ListChannels {}).await?.channels.iter().any(|known| known.name == channel) =>
+                {
+                    (channel, None)
+                }
                 Ok(_) | Err(_) if PathBuf::from(&name).is_dir() => return folder(PathBuf::from(name)),
                 Ok(channel) => {
                     let message = format!("neither a channel nor a folder has the name `{channel}`");

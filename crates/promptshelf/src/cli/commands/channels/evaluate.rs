@@ -10,14 +10,15 @@ mod version;
 use std::{io::Write, path::Path};
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_store::{Actor, ChannelName, Evaluation, EvaluationQuery, NewEvaluation};
+use promptshelf_store::{ChannelName, Evaluation, NewEvaluation};
+use promptshelf_wire::{EvaluationsQuery, op};
 use serde_json::json;
 
 use self::{
     verdict::Verdict,
     version::{Version, Versions},
 };
-use super::{access::Place, actor::actor, backend::Backend, report, tree_checker::checker_with};
+use super::{access::Place, connection::Connection, report};
 use crate::{
     args::channels::EvaluateArguments,
     exit::{Exit, Failure},
@@ -44,11 +45,12 @@ struct Outcome {
 }
 
 pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
-    let actor = actor(&arguments.actor, &place)?;
+    let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?
+        .acting(&arguments.actor)?
+        .configured(arguments.config.as_deref());
     let mut evaluations = configured(arguments.config.as_deref(), &arguments.evaluations)?;
     evaluations.retain(|it| arguments.evaluations.is_empty() || arguments.evaluations.contains(&it.name));
-    let outcome = place.changing(async |store| evaluate(store, arguments, &place, &actor, &evaluations).await).await?;
+    let outcome = place.changing(async |store| evaluate(store, arguments, &place, &evaluations).await).await?;
     let passes =
         outcome.failed.is_empty() && outcome.red.is_empty() && outcome.stored.iter().all(|result| result.passed);
     if arguments.json {
@@ -97,10 +99,9 @@ pub(super) fn configured(config: Option<&Path>, names: &[String]) -> Result<Vec<
 }
 
 async fn evaluate(
-    store: &Backend,
+    store: &Connection,
     arguments: &EvaluateArguments,
     place: &Place,
-    actor: &Actor,
     evaluations: &[ConfiguredEvaluation],
 ) -> Result<Outcome, Failure> {
     let versions = match arguments.proposal {
@@ -126,8 +127,9 @@ async fn evaluate(
             match judge(&versions, version, evaluation).await {
                 Ok(new) => {
                     let new = NewEvaluation { proposal: arguments.proposal, ..new };
-                    let checker = checker_with(arguments.config.as_deref());
-                    let stored = store.add_evaluation(&versions.channel, &new, actor, checker).await?;
+                    let operation = op::AddEvaluation { channel: versions.channel.clone() };
+                    let stored = store.send(&operation, &new).await;
+                    let stored = stored.map_err(|error| error.about(format!("the prompt `{}`", new.prompt)))?;
                     if !arguments.json {
                         print(&stored)?;
                     }
@@ -188,22 +190,20 @@ async fn judge(
 
 /// Returns the newest result of an evaluation of a version.
 async fn present(
-    store: &Backend,
+    store: &Connection,
     channel: &ChannelName,
     version: &Version,
     name: &str,
 ) -> Result<Option<Evaluation>, Failure> {
-    let query = EvaluationQuery {
+    let query = EvaluationsQuery {
         prompt: Some(version.name.clone()),
         evaluation: Some(name.to_owned()),
         digest: Some(version.digest),
         before: None,
-        limit: 1,
+        limit: Some(1),
     };
-    match store.evaluations(channel, &query).await {
-        Ok(found) => Ok(found.into_iter().next()),
-        Err(error) => Err(error.into()),
-    }
+    let found = store.query(&op::ListEvaluations { channel: channel.clone() }, &query).await?;
+    Ok(found.evaluations.into_iter().next())
 }
 
 fn print(result: &Evaluation) -> Result<(), Failure> {

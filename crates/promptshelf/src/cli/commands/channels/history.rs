@@ -3,10 +3,11 @@
 use std::{cmp::Reverse, io::Write};
 
 use jiff::{Timestamp, civil, tz::TimeZone};
-use promptshelf_store::{HistoryQuery, PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
+use promptshelf_store::{PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
+use promptshelf_wire::{RevisionsQuery, op};
 use serde_json::{Value, json};
 
-use super::{access::Place, backend::Backend, report};
+use super::{access::Place, connection::Connection, report};
 use crate::{
     args::channels::HistoryArguments,
     exit::{Exit, Failure},
@@ -17,16 +18,21 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
     let at = arguments.at.as_deref().map(moment).transpose()?;
     let channel = place.channel();
-    let query =
-        HistoryQuery { prompt: arguments.prompt.clone(), at, before: None, limit: usize::from(arguments.limit) };
-    let read = async |store: &Backend| {
+    let query = RevisionsQuery {
+        prompt: arguments.prompt.clone(),
+        at,
+        before: None,
+        limit: Some(usize::from(arguments.limit)),
+    };
+    let read = async |store: &Connection| {
         let revisions = place.waiting(store.history(channel, &query)).await?;
         if revisions.is_empty() && (arguments.prompt.is_some() || at.is_some()) {
             return Err(nothing(arguments, &place));
         }
         let served = match (at, revisions.first()) {
             (Some(_), Some(revision)) => {
-                let mut served = store.served(channel, revision.number).await?;
+                let operation = op::GetServed { channel: channel.clone(), number: revision.number };
+                let mut served = store.get(&operation).await?.prompts;
                 served.retain(|version| arguments.prompt.as_ref().is_none_or(|prompt| version.name == *prompt));
                 Some(served)
             }

@@ -9,10 +9,10 @@ use promptshelf_server::{
 };
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{ChannelName, Effect, EffectImpact, Proposal, Published};
-use promptshelf_wire::{RecentCalls, UsageReport};
+use promptshelf_wire::{RecentCalls, UsageReport, op};
 use serde_json::{Value, json};
 
-use super::{access::Place, backend::Backend, report, usage::usage};
+use super::{access::Place, connection::Connection, report, usage::usage};
 use crate::{exit::Failure, output::Output};
 
 const MAX_EFFECTS: usize = 50;
@@ -26,13 +26,13 @@ pub(super) struct CountedDifference {
 
 /// Joins differences with the figures of a channel. Without them, the differences stand alone.
 pub(super) async fn counted(
-    site: Option<(&Backend, &ChannelName)>,
+    site: Option<(&Connection, &ChannelName)>,
     differences: Vec<Difference>,
 ) -> Vec<CountedDifference> {
     let is_counted = |found: &Difference| found.affects != AffectedCalls::Unknown;
     let mut figures: Option<(&ChannelName, UsageReport)> = None;
-    if let Some((backend, channel)) = site.filter(|_| differences.iter().any(is_counted)) {
-        match usage(backend, None, IMPACT_WINDOW, true, u64::MAX).await {
+    if let Some((store, channel)) = site.filter(|_| differences.iter().any(is_counted)) {
+        match usage(store, None, IMPACT_WINDOW, true).await {
             Ok(report) => figures = Some((channel, report)),
             Err(error) => {
                 let reason = Failure::from(error).message;
@@ -49,33 +49,33 @@ pub(super) async fn counted(
 
 /// Returns the differences that changed files make for the callers of a channel; none for a new channel.
 pub(super) async fn of_changes(
-    backend: &Backend,
+    store: &Connection,
     channel: &ChannelName,
     changes: impl IntoIterator<Item = (String, Option<Arc<[u8]>>)>,
 ) -> Result<Vec<CountedDifference>, Failure> {
-    let present = backend.channels().await?.into_iter().find(|known| known.name == *channel);
+    let present = store.get(&op::ListChannels {}).await?.channels.into_iter().find(|known| known.name == *channel);
     if present.is_none_or(|known| known.head.revision == 0) {
         return Ok(Vec::new());
     }
-    let (_, before) = backend.tree(channel, None).await?;
+    let (_, before) = store.tree(channel, None).await?;
     let after = before.with(changes.into_iter().map(|(path, content)| (path, content.map(MemoryFile::new))));
     let found = tokio::task::block_in_place(|| between(before, after));
-    Ok(counted(Some((backend, channel)), found).await)
+    Ok(counted(Some((store, channel)), found).await)
 }
 
 /// Returns the differences that a dry run of a promotion or a rollback makes for the callers of its channel. The new
 /// contents are those of the revision `to` of the channel `from`.
 pub(super) async fn of_copied(
-    backend: &Backend,
+    store: &Connection,
     published: &Published,
     (from, to): (&ChannelName, Option<u64>),
 ) -> Result<Vec<CountedDifference>, Failure> {
-    let (_, source) = backend.tree(from, to).await?;
+    let (_, source) = store.tree(from, to).await?;
     let changes = published.proposal.changes.iter().map(|change| {
         let copied = change.after.as_ref().and_then(|_| source.get(&change.path));
         (change.path.clone(), copied.map(MemoryFile::shared))
     });
-    of_changes(backend, &published.proposal.channel, changes).await
+    of_changes(store, &published.proposal.channel, changes).await
 }
 
 /// A tree that cannot be read has findings of the check instead.
@@ -90,10 +90,10 @@ fn between(before: MemoryTree, after: MemoryTree) -> Vec<Difference> {
 pub(super) struct CountedEffects(Vec<(Effect, Option<RecentCalls>)>);
 
 impl CountedEffects {
-    pub(super) async fn of(backend: &Backend, proposal: &Proposal) -> CountedEffects {
+    pub(super) async fn of(store: &Connection, proposal: &Proposal) -> CountedEffects {
         let mut report = None;
         if proposal.effects.iter().any(|effect| effect.calls.is_some()) {
-            match usage(backend, None, IMPACT_WINDOW, true, u64::MAX).await {
+            match usage(store, None, IMPACT_WINDOW, true).await {
                 Ok(found) => report = Some(found),
                 Err(error) => {
                     let reason = Failure::from(error).message;

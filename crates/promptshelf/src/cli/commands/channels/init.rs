@@ -1,15 +1,16 @@
 //! `promptshelf init`: creates a store.
 
+use http::header;
 use promptshelf_source::{MemoryTree, read_served_tree};
-use promptshelf_store::{Actor, Policy, PolicyGuard, Publish, RevisionKind, Store, StoreError};
+use promptshelf_store::{Policy, Store, StoreError};
+use promptshelf_wire::{PolicyBody, op};
 use serde_json::json;
 
 use super::{
-    access::{self, Place, StorePlace, waiting},
-    actor::local_actor,
-    backend::Backend,
+    access::{self, Place, StorePlace, local_name, waiting},
+    connection::{CallError, Connection, LocalCaller},
     report::{self, LeftOut},
-    tree_checker::checker,
+    transfer::Publication,
 };
 use crate::{
     args::channels::InitArguments,
@@ -32,10 +33,11 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
     if let Some((tree, _)) = &tree {
         private_files::refuse(tree.iter().map(|(path, file)| (path, file.bytes())), &arguments.include)?;
     }
-    let actor = local_actor(&arguments.actor)?;
-    let store = waiting(&place.address.store, Store::create(&place.address.store)).await;
-    let store = store.map_err(|error| place.opening(error))?;
-    let outcome = fill(arguments, &place, &store, tree.as_ref(), &actor).await;
+    let caller = LocalCaller { name: Some(local_name(&arguments.actor)?), ..LocalCaller::default() };
+    let url = &place.address.store;
+    let create = async || waiting(url, Store::create(url)).await.map_err(|error| place.opening(error));
+    let store = Connection::Store(Box::new(caller.open(create).await?));
+    let outcome = fill(arguments, &place, &store, tree.as_ref()).await;
     store.close().await;
     outcome
 }
@@ -43,27 +45,26 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
 async fn fill(
     arguments: &InitArguments,
     place: &StorePlace,
-    store: &Store,
+    store: &Connection,
     tree: Option<&(MemoryTree, LeftOut)>,
-    actor: &Actor,
 ) -> Result<(), Failure> {
     let channel = &place.address.channel;
-    match store.channel(channel).await {
+    match store.get(&op::GetChannel { channel: channel.clone() }).await {
         Ok(_) => {}
-        Err(StoreError::NotFound { .. }) => {
-            store.set_policy(channel, &Policy::default(), &PolicyGuard::Absent, "", actor).await?;
+        Err(CallError::Store(StoreError::NotFound { .. })) => {
+            let body = PolicyBody::new(Policy::default(), String::new());
+            let condition = (header::IF_NONE_MATCH, "*".to_owned());
+            store.send_if(&op::PutPolicy { channel: channel.clone() }, &body, Some(condition)).await?;
         }
         Err(error) => return Err(error.into()),
     }
-    let (head, current) = access::current(&Backend::Store(store.clone()), channel).await?.unzip();
+    let (head, current) = access::current(store, channel).await?.unzip();
     let revision = head.map_or(0, |head| head.revision);
     let Some(((tree, left_out), folder)) = tree.zip(arguments.from.as_ref()) else {
         if arguments.json {
-            return report::print_json(
-                &json!({ "store": store.url().to_string(), "channel": channel, "revision": revision }),
-            );
+            return report::print_json(&json!({ "store": store.name(), "channel": channel, "revision": revision }));
         }
-        report::print_line(&format!("the store {} is ready; {channel} is at revision {revision}", store.url()))?;
+        report::print_line(&format!("the store {} is ready; {channel} is at revision {revision}", store.name()))?;
         return report::print_line(&format!("next: {}", place.command("publish FOLDER -m TEXT")));
     };
     let current = current.unwrap_or_default();
@@ -80,31 +81,27 @@ async fn fill(
     let changes = changes(tree, &Listing::new(), &current);
     if changes.is_empty() {
         if arguments.json {
-            return report::print_json(
-                &json!({ "store": store.url().to_string(), "channel": channel, "revision": revision }),
-            );
+            return report::print_json(&json!({ "store": store.name(), "channel": channel, "revision": revision }));
         }
-        return report::print_line(&format!("no changes: {channel} of {} is at revision {revision}", store.url()));
+        return report::print_line(&format!("no changes: {channel} of {} is at revision {revision}", store.name()));
     }
-    let publish = Publish {
+    let publication = Publication {
         channel: channel.clone(),
         base: revision,
-        kind: RevisionKind::Publish,
         message: arguments.message.clone(),
         proposal: None,
-        expected: None,
         emergency: None,
         changes,
         dry_run: false,
     };
-    let published = waiting(&place.address.store, store.publish(publish, actor, checker())).await;
+    let published = waiting(&place.address.store, store.publish(publication)).await;
     let published = published.map_err(|error| {
         let folder = command_line::path(folder);
         Failure::from(error).help(format!("the store is ready, and empty; see `promptshelf check {folder}`"))
     })?;
     if arguments.json {
         let mut outcome = report::outcome(&published);
-        outcome["store"] = json!(store.url().to_string());
+        outcome["store"] = json!(store.name());
         left_out.add_to(&mut outcome);
         report::print_json(&outcome)?;
         return report::verdict(&published, &Place::from(place.clone()));

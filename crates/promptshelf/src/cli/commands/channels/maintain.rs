@@ -19,7 +19,7 @@ pub(crate) async fn migrate(arguments: &MigrateArguments) -> Result<(), Failure>
     let (present, newest) = waiting(url, Store::schema(url)).await.map_err(|error| place.opening(error))?;
     let is_current = present >= newest;
     if !arguments.check && !is_current {
-        place.changing(async |_| Ok(())).await?;
+        place.changing("store/migrate", async |_| Ok(())).await?;
     }
     if arguments.json {
         let schema = if arguments.check { present } else { present.max(newest) };
@@ -40,7 +40,8 @@ pub(crate) async fn migrate(arguments: &MigrateArguments) -> Result<(), Failure>
 
 pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.store)?;
-    let (contents, bytes) = place.changing(async |store| Ok(waiting(store.url(), store.gc()).await?)).await?;
+    let (contents, bytes) =
+        place.changing("store/gc", async |store| Ok(waiting(store.url(), store.gc()).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "contents": contents, "bytes": bytes }));
     }
@@ -49,7 +50,7 @@ pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> 
 
 pub(crate) async fn verify(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.store)?;
-    let channels = place.reading(async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
+    let channels = place.reading("store/verify", async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
     if arguments.json {
         report::print_json(&json!({ "channels": channels }))?;
     } else {
@@ -68,7 +69,8 @@ pub(crate) async fn verify(arguments: &MaintenanceArguments) -> Result<(), Failu
 
 pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.store)?;
-    let epoch = place.changing(async |store| Ok(waiting(store.url(), store.new_epoch()).await?)).await?;
+    let epoch =
+        place.changing("store/new-epoch", async |store| Ok(waiting(store.url(), store.new_epoch()).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "epoch": epoch }));
     }
@@ -78,7 +80,8 @@ pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Fa
 pub(crate) async fn prune(arguments: &PruneArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.store)?;
     let age = arguments.older_than;
-    let removed = place.changing(async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
+    let removed =
+        place.changing("store/prune", async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "revisions": removed }));
     }

@@ -2,12 +2,17 @@
 
 use std::io::Write;
 
-use promptshelf_store::{
-    Actor, ChannelInfo, CheckLevel, Policy, PolicyGuard, PolicyOutcome, Proposal, Published, StoreError,
-};
+use http::header;
+use promptshelf_store::{ChannelInfo, CheckLevel, Policy, Proposal, Published, StoreError};
+use promptshelf_wire::{PolicyAnswer, PolicyBody, op};
 use serde_json::{Value, json};
 
-use super::{access::Place, actor::actor, answer::BackendError, backend::Backend, evaluate::configured, report};
+use super::{
+    access::Place,
+    connection::{CallError, Connection},
+    evaluate::configured,
+    report,
+};
 use crate::{
     args::channels::{PolicyArguments, PolicyChange, Verb},
     exit::Failure,
@@ -15,9 +20,8 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, arguments.channel.as_ref())?;
-    let actor = actor(&arguments.actor, &place)?;
-    let work = async |store: &Backend| shown(store, arguments, &place, &actor).await;
+    let place = Place::new(&arguments.place, arguments.channel.as_ref())?.acting(&arguments.actor)?;
+    let work = async |store: &Connection| shown(store, arguments, &place).await;
     let shown = match arguments.change.is_empty() {
         true => place.using(work).await?,
         false => place.changing(work).await?,
@@ -55,27 +59,33 @@ fn print_proposed(proposal: Proposal, place: &Place, is_json: bool) -> Result<()
     report::print_outcome(&published, place, false)
 }
 
-async fn shown(store: &Backend, arguments: &PolicyArguments, place: &Place, actor: &Actor) -> Result<Shown, Failure> {
-    let Some(channel) = place.named_channel() else { return Ok(Shown::Channels(store.channels().await?)) };
-    let present = store.channel(channel).await;
+async fn shown(store: &Connection, arguments: &PolicyArguments, place: &Place) -> Result<Shown, Failure> {
+    let Some(channel) = place.named_channel() else {
+        return Ok(Shown::Channels(store.get(&op::ListChannels {}).await?.channels));
+    };
+    let get = op::GetChannel { channel: channel.clone() };
     if arguments.change.is_empty() {
-        return Ok(Shown::Channels(vec![present?]));
+        return Ok(Shown::Channels(vec![store.get(&get).await?]));
     }
-    let (policy, guard) = match present {
-        Ok(info) => (info.policy.clone(), PolicyGuard::Is(info.policy)),
-        Err(BackendError::Store(StoreError::NotFound { .. })) => (Policy::default(), PolicyGuard::Absent),
+    let (present, condition) = match store.tagged(&op::GetPolicy { channel: channel.clone() }).await {
+        Ok((policy, tag)) => (policy, (header::IF_MATCH, tag)),
+        Err(CallError::Store(StoreError::NotFound { .. })) => {
+            (Policy::default(), (header::IF_NONE_MATCH, "*".to_owned()))
+        }
         Err(error) => return Err(error.into()),
     };
-    let known = policy.evaluations.clone();
-    let policy = arguments.change.applied(policy);
+    let known = present.evaluations.clone();
+    let policy = arguments.change.applied(present);
     // A server has settings of its own, and compares with them.
     let required: Vec<String> = policy.evaluations.iter().filter(|name| !known.contains(name)).cloned().collect();
     if !place.is_server() && !required.is_empty() {
         configured(arguments.config.as_deref(), &required)?;
     }
-    Ok(match store.set_policy(channel, &policy, &guard, &arguments.message, actor).await? {
-        PolicyOutcome::Changed(info) => Shown::Channels(vec![*info]),
-        PolicyOutcome::Proposed(proposal) => Shown::Proposed(proposal),
+    let body = PolicyBody::new(policy, arguments.message.clone());
+    let answer = store.send_if(&op::PutPolicy { channel: channel.clone() }, &body, Some(condition)).await;
+    Ok(match answer.map_err(|error| error.about(format!("the policy of the channel `{channel}`")))? {
+        PolicyAnswer::Changed(_) => Shown::Channels(vec![store.get(&get).await?]),
+        PolicyAnswer::Proposed(proposal) => Shown::Proposed(proposal),
     })
 }
 

@@ -1,13 +1,13 @@
 //! `promptshelf promote` and `rollback`.
 
-use promptshelf_store::{Promotion, Published, StoreError};
+use promptshelf_store::{ChannelName, Published, StoreError};
+use promptshelf_wire::{PromoteBody, RollbackBody, op};
 use serde_json::json;
 
 use super::{
     access::Place,
-    actor::actor,
-    answer::BackendError,
-    backend::Backend,
+    connection::CallError,
+    connection::Connection,
     impact::{self, CountedEffects},
     report::{self, LeftOut},
 };
@@ -19,41 +19,39 @@ use crate::{
 };
 
 pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
-    let actor = actor(&arguments.change.actor, &place)?;
+    let place = Place::new(&arguments.place, None)?.acting(&arguments.change.actor)?;
     let PromoteArguments { from, to, prompts, all, change, .. } = arguments;
     if from == to {
         return Err(Failure::new(Exit::Usage, "`--from` and `--to` name the same channel"));
     }
-    let promotion = Promotion {
+    let promotion = PromoteBody {
         from: from.clone(),
-        to: to.clone(),
         prompts: prompts.clone(),
         all: *all,
         message: report::message(arguments.change.message.as_ref(), "dry run")?,
         dry_run: change.dry_run,
     };
-    let promote = async |store: &Backend| {
-        let published = match place.waiting(store.promote(&promotion, &actor)).await {
-            Err(BackendError::Store(StoreError::Unchanged { .. })) => {
+    let promote = async |store: &Connection| {
+        let published = match place.waiting(store.send(&op::Promote { channel: to.clone() }, &promotion)).await {
+            Err(CallError::Store(StoreError::Unchanged { .. })) => {
                 return report::print_unchanged(store, to, change.json, &LeftOut::default()).await;
             }
-            published => published.map_err(|error| conflict(error, &promotion))?,
+            published => published.map_err(|error| conflict(error, from, to))?,
         };
         if change.dry_run {
             let differences = impact::of_copied(store, &published, (from, None)).await?;
             if !change.json {
-                print_kept(&published, &promotion)?;
+                print_kept(&published, from, to)?;
             }
             return impact::print_dry_run(&published, &place, &differences, &LeftOut::default(), change.json);
         }
         let effects = CountedEffects::of(store, &published.proposal).await;
-        print(&published, &place, &effects, change.json, Some(&promotion))
+        print(&published, &place, &effects, change.json, Some((from, to)))
     };
     place.changing(promote).await
 }
 
-fn print_kept(published: &Published, promotion: &Promotion) -> Result<(), Failure> {
+fn print_kept(published: &Published, from: &ChannelName, to: &ChannelName) -> Result<(), Failure> {
     const NAMED: usize = 10;
 
     let Published { kept, .. } = published;
@@ -65,15 +63,13 @@ fn print_kept(published: &Published, promotion: &Promotion) -> Result<(), Failur
         more => format!(" and {more} more"),
     };
     let named = kept.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    let Promotion { from, to, .. } = promotion;
     report::print_line(&format!("stays as it is in {to}, and not as in {from}: {named}{more}"))?;
     report::print_line(&format!("  (--all makes {to} equal to {from}, and removes what only {to} has)"))
 }
 
-fn conflict(error: BackendError, promotion: &Promotion) -> Failure {
-    let BackendError::Store(StoreError::Conflict { paths, .. }) = &error else { return error.into() };
+fn conflict(error: CallError, from: &ChannelName, to: &ChannelName) -> Failure {
+    let CallError::Store(StoreError::Conflict { paths, .. }) = &error else { return error.into() };
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let Promotion { from, to, .. } = promotion;
     let message = format!(
         "nothing was promoted: {} changed in {to} too, since {from} was last promoted to it:{}",
         count(paths.len(), "file"),
@@ -85,15 +81,15 @@ fn conflict(error: BackendError, promotion: &Promotion) -> Failure {
 }
 
 pub(crate) async fn rollback(arguments: &RollbackArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
-    let actor = actor(&arguments.change.actor, &place)?;
+    let place =
+        Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?.acting(&arguments.change.actor)?;
     let RollbackArguments { to, prompt, change, .. } = arguments;
     let message = report::message(arguments.change.message.as_ref(), "dry run")?;
-    let roll_back = async |store: &Backend| {
+    let roll_back = async |store: &Connection| {
         let channel = place.channel();
-        let returning = store.rollback(channel, *to, prompt.as_deref(), &message, change.dry_run, &actor);
-        let published = match place.waiting(returning).await {
-            Err(BackendError::Store(StoreError::Unchanged { .. })) => {
+        let body = RollbackBody { to: *to, prompt: prompt.clone(), message: message.clone(), dry_run: change.dry_run };
+        let published = match place.waiting(store.send(&op::Rollback { channel: channel.clone() }, &body)).await {
+            Err(CallError::Store(StoreError::Unchanged { .. })) => {
                 return report::print_unchanged(store, channel, change.json, &LeftOut::default()).await;
             }
             published => published.map_err(failure)?,
@@ -113,7 +109,7 @@ fn print(
     place: &Place,
     effects: &CountedEffects,
     is_json: bool,
-    promotion: Option<&Promotion>,
+    promotion: Option<(&ChannelName, &ChannelName)>,
 ) -> Result<(), Failure> {
     if is_json {
         let mut outcome = report::outcome_with_prompts(published, false);
@@ -125,12 +121,12 @@ fn print(
     } else {
         report::print_outcome(published, place, false)?;
         effects.print()?;
-        promotion.map_or(Ok(()), |promotion| print_kept(published, promotion))?;
+        promotion.map_or(Ok(()), |(from, to)| print_kept(published, from, to))?;
     }
     report::verdict(published, place)
 }
 
-fn failure(error: BackendError) -> Failure {
+fn failure(error: CallError) -> Failure {
     let is_conflict = error.is_conflict();
     let failure = Failure::from(error);
     if is_conflict {

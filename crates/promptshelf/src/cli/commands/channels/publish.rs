@@ -1,17 +1,16 @@
 //! `promptshelf publish`: makes a channel equal to a folder.
 
 use promptshelf_source::{MemoryTree, read_served_tree};
-use promptshelf_store::{
-    Actor, Change, ChannelName, Digest, Head, HistoryQuery, ProposalState, Publish, Published, RevisionKind, StoreError,
-};
+use promptshelf_store::{Change, ChannelName, Digest, Head, ProposalState, Published, StoreError};
+use promptshelf_wire::RevisionsQuery;
 
 use super::{
     access::{self, Place},
-    actor::actor,
-    answer::BackendError,
-    backend::Backend,
+    connection::CallError,
+    connection::Connection,
     impact::{self, CountedDifference, CountedEffects},
     report::{self, LeftOut},
+    transfer::Publication,
 };
 use crate::{
     args::channels::PublishArguments,
@@ -23,8 +22,8 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
-    let actor = actor(&arguments.change.actor, &place)?;
+    let place =
+        Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?.acting(&arguments.change.actor)?;
     let message = report::message(arguments.change.message.as_ref(), "dry run")?;
     if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
@@ -33,7 +32,7 @@ pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
     let read = read_served_tree(&arguments.folder);
     let (tree, left_out) = read.map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
     let work = Work { arguments, copy, tree, left_out: LeftOut::of(&left_out), message };
-    place.changing(async |store| publish(store, &place, &actor, &work).await).await
+    place.changing(async |store| publish(store, &place, &work).await).await
 }
 
 struct Work<'a> {
@@ -44,7 +43,7 @@ struct Work<'a> {
     message: String,
 }
 
-async fn publish(store: &Backend, place: &Place, actor: &Actor, work: &Work<'_>) -> Result<(), Failure> {
+async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(), Failure> {
     let Work { arguments, copy, tree, left_out, message } = work;
     let pulled = copy.base()?;
     let mut plan = Plan::new(store, place.channel(), tree, pulled.as_ref()).await?;
@@ -59,23 +58,21 @@ async fn publish(store: &Backend, place: &Place, actor: &Actor, work: &Work<'_>)
     let contents = plan.changes.iter().filter_map(|change| Some((change.path.as_str(), change.after.as_deref()?)));
     private_files::refuse(contents, &arguments.include)?;
     let bytes = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(|bytes| bytes.len()).sum::<usize>();
-    let publish = Publish {
+    let publication = Publication {
         channel: place.channel().clone(),
         base: plan.revision,
-        kind: RevisionKind::Publish,
         message: message.clone(),
         proposal: arguments.proposal,
-        expected: None,
         emergency: arguments.emergency.clone(),
         changes: plan.changes.clone(),
         dry_run: arguments.change.dry_run,
     };
-    let what = format!("{}: {} ({} KiB)", place.name(), count(publish.changes.len(), "file"), bytes.div_ceil(1024));
-    let sending = store.publish(publish, actor);
+    let what = format!("{}: {} ({} KiB)", place.name(), count(publication.changes.len(), "file"), bytes.div_ceil(1024));
+    let sending = store.publish(publication);
     let published =
         crate::terminal::Progress::new(crate::output::visible_line(&what).into_owned()).during(sending).await;
     let published = match published {
-        Err(BackendError::Store(StoreError::Unchanged { .. })) => {
+        Err(CallError::Store(StoreError::Unchanged { .. })) => {
             return report::print_unchanged(store, place.channel(), arguments.change.json, left_out).await;
         }
         published => published.map_err(|error| failure(error, arguments, place))?,
@@ -105,7 +102,7 @@ struct Plan {
 
 impl Plan {
     async fn new(
-        store: &Backend,
+        store: &Connection,
         channel: &ChannelName,
         tree: &MemoryTree,
         pulled: Option<&Base>,
@@ -145,7 +142,7 @@ impl Plan {
 
     async fn move_marker(
         &self,
-        store: &Backend,
+        store: &Connection,
         copy: &WorkingCopy,
         pulled: Option<&Base>,
         channel: &ChannelName,
@@ -165,7 +162,7 @@ impl Plan {
 
 /// Returns whether a channel has the revision that a folder was pulled from, or had it before its history was shortened.
 async fn is_in_history(
-    store: &Backend,
+    store: &Connection,
     channel: &ChannelName,
     base: &Base,
     head: Option<&Head>,
@@ -181,8 +178,9 @@ async fn is_in_history(
     Ok(present.zip(base.digest).is_none_or(|(present, base)| present == base))
 }
 
-async fn digest_of(store: &Backend, channel: &ChannelName, revision: u64) -> Result<Option<Digest>, Failure> {
-    let query = HistoryQuery { before: Some(revision.saturating_add(1)), limit: 1, ..HistoryQuery::default() };
+async fn digest_of(store: &Connection, channel: &ChannelName, revision: u64) -> Result<Option<Digest>, Failure> {
+    let query =
+        RevisionsQuery { before: Some(revision.saturating_add(1)), limit: Some(1), ..RevisionsQuery::default() };
     let found = store.history(channel, &query).await?.into_iter().next();
     Ok(found.filter(|found| found.number == revision).and_then(|found| found.digest))
 }
@@ -215,10 +213,10 @@ fn print(
     }
 }
 
-fn failure(error: BackendError, arguments: &PublishArguments, place: &Place) -> Failure {
+fn failure(error: CallError, arguments: &PublishArguments, place: &Place) -> Failure {
     let folder = command_line::path(&arguments.folder);
     match error {
-        BackendError::Store(StoreError::Conflict { paths, revision }) => {
+        CallError::Store(StoreError::Conflict { paths, revision }) => {
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
             let message = format!(
                 "nothing was published: {} changed here and, since the base, also in {} (now revision {revision}):{}",
@@ -231,7 +229,7 @@ fn failure(error: BackendError, arguments: &PublishArguments, place: &Place) -> 
                 place.pull(place.channel())
             ))
         }
-        error @ BackendError::Store(StoreError::Policy { .. }) => Failure::from(error)
+        error @ CallError::Store(StoreError::Policy { .. }) => Failure::from(error)
             .help(format!("`promptshelf check {folder}` shows findings, `promptshelf test {folder}` failed tests")),
         error => error.into(),
     }

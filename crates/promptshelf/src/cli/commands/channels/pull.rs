@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{
     access::{Place, to_listing},
-    backend::Backend,
+    connection::Connection,
     progress::FileProgress,
     report,
 };
@@ -34,7 +34,7 @@ pub(crate) async fn run(arguments: &PullArguments) -> Result<(), Failure> {
     place.using(async |store| pull(store, arguments, &place, &folder).await).await
 }
 
-async fn pull(store: &Backend, arguments: &PullArguments, place: &Place, folder: &Path) -> Result<(), Failure> {
+async fn pull(store: &Connection, arguments: &PullArguments, place: &Place, folder: &Path) -> Result<(), Failure> {
     let channel = place.channel();
     let (head, files) = place.waiting(store.files(channel, place.revision())).await?;
     let mut listing = to_listing(&files);
@@ -91,7 +91,7 @@ fn words(arguments: &PullArguments) -> Result<(Place, PathBuf), Failure> {
 /// Replaces the files of the folder; returns the numbers of written and removed files.
 async fn replace(
     arguments: &PullArguments,
-    store: &Backend,
+    store: &Connection,
     folder: &Path,
     target: Base,
     files: &[FileEntry],
@@ -108,7 +108,7 @@ async fn replace(
 }
 
 async fn download(
-    store: &Backend,
+    store: &Connection,
     replacement: &mut Replacement<'_>,
     (channel, revision): (&ChannelName, u64),
     files: &[FileEntry],

@@ -11,7 +11,7 @@ use promptshelf_store::{ChannelName, Digest};
 use serde_json::{Value, json};
 
 use super::{
-    backend::Backend,
+    connection::Connection,
     impact::{CountedDifference, counted},
     tree_checker::checker,
     unified::{print_unified, unified},
@@ -37,7 +37,7 @@ pub(super) struct CallersView {
 pub(super) async fn changed(
     before: &MemoryTree,
     after: &MemoryTree,
-    site: Option<(&Backend, &ChannelName)>,
+    site: Option<(&Connection, &ChannelName)>,
 ) -> Result<CallersView, Failure> {
     let digests = |tree: &MemoryTree| -> BTreeMap<String, Digest> {
         let report = tokio::task::block_in_place(|| checker().check(tree, false));

@@ -8,9 +8,10 @@ use promptshelf_store::{
     ChannelName, CheckLevel, CheckSummary, FileChange, Policy, PolicyRoles, PromptChange, PromptChangeKind,
     ProposalState, Published, RevisionKind, StoreError,
 };
+use promptshelf_wire::op;
 use serde_json::{Value, json};
 
-use super::{access::Place, answer::BackendError, backend::Backend};
+use super::{access::Place, connection::CallError, connection::Connection};
 use crate::{
     exit::{Exit, Failure},
     output::{Output, count, count_findings, pretty_json},
@@ -85,14 +86,14 @@ pub(super) fn outcome_with_prompts(published: &Published, is_dry_run: bool) -> V
 }
 
 pub(super) async fn print_unchanged(
-    store: &Backend,
+    store: &Connection,
     channel: &ChannelName,
     is_json: bool,
     left_out: &LeftOut,
 ) -> Result<(), Failure> {
-    let revision = match store.channel(channel).await {
+    let revision = match store.get(&op::GetChannel { channel: channel.clone() }).await {
         Ok(info) => info.head.revision,
-        Err(BackendError::Store(StoreError::NotFound { .. })) => 0,
+        Err(CallError::Store(StoreError::NotFound { .. })) => 0,
         Err(error) => return Err(error.into()),
     };
     if is_json {

@@ -2,16 +2,14 @@
 
 use std::io::Write;
 
-use promptshelf_store::{
-    Digest, EffectImpact, NewReview, Proposal, ProposalQuery, ProposalState, Published, StoreError, Verdict,
-};
+use promptshelf_store::{Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, StoreError, Verdict};
+use promptshelf_wire::{AllProposalsQuery, PublishBody, op};
 use serde_json::json;
 
 use super::{
     access::Place,
-    actor::actor,
-    answer::BackendError,
-    backend::Backend,
+    connection::CallError,
+    connection::Connection,
     impact::{self, CountedDifference, CountedEffects},
     report,
     unified::FileDifference,
@@ -32,12 +30,12 @@ pub(crate) async fn proposals(arguments: &ProposalsArguments) -> Result<(), Fail
     place.using(async |store| list(store, arguments, &place).await).await
 }
 
-async fn list(store: &Backend, arguments: &ProposalsArguments, place: &Place) -> Result<(), Failure> {
+async fn list(store: &Connection, arguments: &ProposalsArguments, place: &Place) -> Result<(), Failure> {
     if let Some(number) = arguments.number {
         return show(store, place, number, arguments.json).await.map(drop);
     }
     let state = (!arguments.all).then_some(ProposalState::Open);
-    let query = ProposalQuery { channel: place.named_channel().cloned(), state, ..ProposalQuery::default() };
+    let query = AllProposalsQuery { channel: place.named_channel().cloned(), state, ..AllProposalsQuery::default() };
     let proposals = place.waiting(store.proposals(&query)).await?;
     if arguments.json {
         return report::print_json(&json!({ "proposals": proposals }));
@@ -80,8 +78,8 @@ fn print_summary<W: Write>(output: &mut Output<W>, proposal: &Proposal) -> Resul
     Ok(())
 }
 
-async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Result<Proposal, Failure> {
-    let proposal = place.waiting(store.proposal(number)).await?;
+async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> Result<Proposal, Failure> {
+    let proposal = place.waiting(store.get(&op::GetProposal { id: number })).await?;
     let contents = store.proposal_contents(number).await?;
     let differences: Vec<FileDifference<'_>> = contents
         .iter()
@@ -157,25 +155,24 @@ fn short(digest: &Digest) -> String {
 }
 
 pub(crate) async fn approve(arguments: &ApproveArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
-    let actor = actor(&arguments.actor, &place)?;
+    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
     if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
     }
-    let approve = async |store: &Backend| {
+    let approve = async |store: &Connection| {
         let (proposal, confirmed) = match &arguments.digest {
             Some(digest) => (seen(store, arguments.number, Some(digest), &place).await?, arguments.confirm.clone()),
             None => read_now(store, arguments, &place).await?,
         };
         let published = match &arguments.emergency {
             Some(reason) => {
-                let publishing = store.publish_proposal(proposal.id, proposal.digest, reason.clone(), &actor);
-                place.waiting(publishing).await
+                let body = PublishBody { digest: proposal.digest, emergency: Some(reason.clone()) };
+                place.waiting(store.send(&op::PublishProposal { id: proposal.id }, &body)).await
             }
             None => {
                 let (digest, note) = (proposal.digest, arguments.message.clone());
                 let review = NewReview { verdict: Verdict::Approve, digest, note, confirmed };
-                place.waiting(store.review(proposal.id, &review, &actor)).await
+                place.waiting(store.send(&op::ReviewProposal { id: proposal.id }, &review)).await
             }
         };
         let published = published.map_err(|error| reviewing(error, arguments.number, &place))?;
@@ -191,7 +188,7 @@ pub(crate) async fn approve(arguments: &ApproveArguments) -> Result<(), Failure>
 
 /// Shows the changes of a proposal at a terminal and asks whether to approve them. A script has to name what was read.
 async fn read_now(
-    store: &Backend,
+    store: &Connection,
     arguments: &ApproveArguments,
     place: &Place,
 ) -> Result<(Proposal, Vec<String>), Failure> {
@@ -220,13 +217,14 @@ async fn read_now(
 }
 
 pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
-    let actor = actor(&arguments.actor, &place)?;
-    let reject = async |store: &Backend| {
+    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let reject = async |store: &Connection| {
         let proposal = seen(store, arguments.number, arguments.digest.as_deref(), &place).await?;
         let outcome = match arguments.withdraw {
             true => {
-                let withdrawn = store.withdraw(proposal.id, &actor).await;
+                let operation = op::WithdrawProposal { id: proposal.id };
+                let (_, tag) = store.tagged(&op::GetProposal { id: proposal.id }).await?;
+                let withdrawn = store.delete(&operation, Some(tag)).await;
                 withdrawn.map(|proposal| Published {
                     proposal,
                     prompts: Vec::new(),
@@ -237,7 +235,7 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
             false => {
                 let (digest, note) = (proposal.digest, arguments.message.clone());
                 let review = NewReview { verdict: Verdict::Reject, digest, note, confirmed: Vec::new() };
-                store.review(proposal.id, &review, &actor).await
+                store.send(&op::ReviewProposal { id: proposal.id }, &review).await
             }
         };
         outcome.map_err(|error| reviewing(error, arguments.number, &place))
@@ -250,8 +248,8 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
     report::print_line(&format!("proposal {id} for {channel} is {}", report::state(*state)))
 }
 
-async fn seen(store: &Backend, number: u64, digest: Option<&str>, place: &Place) -> Result<Proposal, Failure> {
-    let proposal = place.waiting(store.proposal(number)).await?;
+async fn seen(store: &Connection, number: u64, digest: Option<&str>, place: &Place) -> Result<Proposal, Failure> {
+    let proposal = place.waiting(store.get(&op::GetProposal { id: number })).await?;
     let Some(digest) = digest else { return Ok(proposal) };
     if digest.len() < SHORT || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let message = format!("expected at least {SHORT} hexadecimal digits of a digest, got \"{digest}\"");
@@ -270,13 +268,14 @@ fn look(number: u64, place: &Place) -> String {
     format!("{} shows the present changes", place.command(&format!("proposals {number}")))
 }
 
-fn reviewing(error: BackendError, number: u64, place: &Place) -> Failure {
+fn reviewing(error: CallError, number: u64, place: &Place) -> Failure {
+    let error = error.about(format!("proposal {number}"));
     match &error {
-        BackendError::Store(StoreError::Conflict { .. }) => Failure::from(error).help(
+        CallError::Store(StoreError::Conflict { .. }) => Failure::from(error).help(
             "the author has to pull the channel, merge these files, and change the proposal: \
              `publish FOLDER --proposal NUMBER`",
         ),
-        BackendError::Store(StoreError::State { .. } | StoreError::Unchanged { .. } | StoreError::Changed { .. }) => {
+        CallError::Store(StoreError::State { .. } | StoreError::Unchanged { .. } | StoreError::Changed { .. }) => {
             Failure::from(error).help(look(number, place))
         }
         _ => error.into(),

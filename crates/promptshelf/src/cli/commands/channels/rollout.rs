@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use promptshelf_store::{GroupCounts, RolloutChange, RolloutChangeKind, RolloutReport};
+use promptshelf_wire::{RolloutShareBody, RolloutStopBody, op};
 use serde_json::json;
 
-use super::{access::Place, actor::actor, backend::Backend, report};
+use super::{access::Place, connection::Connection, report};
 use crate::{
     args::channels::{RolloutListArguments, RolloutSetArguments, RolloutStopArguments},
     exit::Failure,
@@ -14,7 +15,9 @@ use crate::{
 
 pub(crate) async fn list(arguments: &RolloutListArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?;
-    let rollouts = place.using(async |store: &Backend| Ok(place.waiting(store.rollouts()).await?)).await?;
+    let rollouts = place
+        .using(async |store: &Connection| Ok(place.waiting(store.get(&op::ListAllRollouts {})).await?.rollouts))
+        .await?;
     if arguments.json {
         return report::print_json(&json!({ "rollouts": rollouts }));
     }
@@ -49,20 +52,21 @@ pub(crate) async fn list(arguments: &RolloutListArguments) -> Result<(), Failure
 
 pub(crate) async fn set(arguments: &RolloutSetArguments) -> Result<(), Failure> {
     let RolloutSetArguments { channel, percent, message, to, .. } = arguments;
-    let place = Place::new(&arguments.place, None)?;
-    let actor = actor(&arguments.actor, &place)?;
-    let set = async |store: &Backend| {
-        Ok(place.waiting(store.set_rollout(channel, to.as_ref(), *percent, message, &actor)).await?)
+    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let set = async |store: &Connection| {
+        let body = RolloutShareBody { to: to.clone(), percent: *percent, message: Some(message.clone()), seen: None };
+        Ok(place.waiting(store.send(&op::SetRollout { channel: channel.clone() }, &body)).await?)
     };
     print(&place.changing(set).await?, arguments.json)
 }
 
 pub(crate) async fn stop(arguments: &RolloutStopArguments) -> Result<(), Failure> {
     let RolloutStopArguments { channel, message, to, .. } = arguments;
-    let place = Place::new(&arguments.place, None)?;
-    let actor = actor(&arguments.actor, &place)?;
-    let stop =
-        async |store: &Backend| Ok(place.waiting(store.stop_rollout(channel, to.as_ref(), message, &actor)).await?);
+    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let stop = async |store: &Connection| {
+        let body = RolloutStopBody { to: to.clone(), message: Some(message.clone()) };
+        Ok(place.waiting(store.send(&op::StopRollout { channel: channel.clone() }, &body)).await?)
+    };
     print(&place.changing(stop).await?, arguments.json)
 }
 

@@ -3,11 +3,11 @@
 use std::{io::Write, time::SystemTime};
 
 use jiff::Timestamp;
-use promptshelf_server::http::auth::random_token;
-use promptshelf_store::{Digest, NewToken, TokenInfo};
+use promptshelf_store::{NewToken, TokenInfo};
+use promptshelf_wire::{CreatedToken, op};
 use serde_json::json;
 
-use super::{access::Place, actor::actor, backend::Backend, report};
+use super::{access::Place, connection::Connection, report};
 use crate::{
     args::{TokenCreateArguments, TokenListArguments, TokenRevokeArguments},
     exit::{Exit, Failure},
@@ -16,8 +16,7 @@ use crate::{
 };
 
 pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
-    let actor = actor(&arguments.actor, &place)?;
+    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
     let expires = arguments.token.expiry()?.map(|Day(day)| Timestamp::try_from(day));
     let expires = expires.transpose().map_err(|error| Failure::new(Exit::Usage, format!("--expires: {error}")))?;
     let new = NewToken {
@@ -26,21 +25,8 @@ pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failu
         roles: arguments.token.roles.clone(),
         expires,
     };
-    let create = async |backend: &Backend| {
-        place
-            .waiting(async {
-                match backend {
-                    Backend::Store(store) => {
-                        let token = random_token()?;
-                        let info = store.create_token(&new, Digest::of(token.as_bytes()), &actor).await?;
-                        Ok((token, info))
-                    }
-                    Backend::Server(server) => Ok(server.create_token(&new).await?),
-                }
-            })
-            .await
-    };
-    let (token, info) = place.changing(create).await?;
+    let create = async |store: &Connection| Ok(place.waiting(store.send(&op::CreateToken {}, &new)).await?);
+    let CreatedToken { token, info } = place.changing(create).await?;
     if arguments.token.json {
         return report::print_json(&json!({ "token": token, "info": info }));
     }
@@ -57,7 +43,7 @@ pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failu
 
 pub(crate) async fn list(arguments: &TokenListArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?;
-    let tokens = place.using(async |backend: &Backend| place.waiting(tokens(backend)).await).await?;
+    let tokens = place.using(async |store: &Connection| place.waiting(tokens(store)).await).await?;
     if arguments.json {
         return report::print_json(&json!({ "tokens": tokens }));
     }
@@ -76,18 +62,10 @@ pub(crate) async fn list(arguments: &TokenListArguments) -> Result<(), Failure> 
 }
 
 pub(crate) async fn revoke(arguments: &TokenRevokeArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
-    let actor = actor(&arguments.actor, &place)?;
-    let revoke = async |backend: &Backend| {
-        let id = place.waiting(find(backend, &arguments.token)).await?;
-        place
-            .waiting(async {
-                match backend {
-                    Backend::Store(store) => Ok(store.revoke_token(id, &actor).await?),
-                    Backend::Server(server) => Ok(server.revoke_token(id).await?),
-                }
-            })
-            .await
+    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let revoke = async |store: &Connection| {
+        let id = place.waiting(find(store, &arguments.token)).await?;
+        Ok(place.waiting(store.delete(&op::RevokeToken { id }, None)).await?)
     };
     let info: TokenInfo = place.changing(revoke).await?;
     if arguments.json {
@@ -99,15 +77,12 @@ pub(crate) async fn revoke(arguments: &TokenRevokeArguments) -> Result<(), Failu
     ))
 }
 
-async fn tokens(backend: &Backend) -> Result<Vec<TokenInfo>, Failure> {
-    match backend {
-        Backend::Store(store) => Ok(store.tokens().await?),
-        Backend::Server(server) => Ok(server.tokens().await?),
-    }
+async fn tokens(store: &Connection) -> Result<Vec<TokenInfo>, Failure> {
+    Ok(store.get(&op::ListTokens {}).await?.tokens)
 }
 
-async fn find(backend: &Backend, word: &str) -> Result<u64, Failure> {
-    let tokens = tokens(backend).await?;
+async fn find(store: &Connection, word: &str) -> Result<u64, Failure> {
+    let tokens = tokens(store).await?;
     let number = word.parse().ok().filter(|number| tokens.iter().any(|token| token.id == *number));
     let named = tokens.iter().filter(|token| token.name == word && state(token) == "valid");
     let named: Vec<u64> = named.map(|token| token.id).collect();

@@ -1,13 +1,11 @@
 //! `promptshelf usage`: who uses which prompts how often.
 
-use std::{borrow::Cow, collections::BTreeMap, io::Write};
+use std::{borrow::Cow, collections::BTreeMap, io::Write, time::Duration};
 
-use jiff::Timestamp;
-use promptshelf_server::{TreePreview, usage::report_of};
-use promptshelf_store::UsageQuery;
-use promptshelf_wire::{PromptUsage, UsageReport};
+use promptshelf_server::TreePreview;
+use promptshelf_wire::{PromptUsage, UsageParameters, UsageReport, op};
 
-use super::{access::Place, backend::Backend, report};
+use super::{access::Place, connection::Connection, report};
 use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
 
 const COLUMNS: [&str; 20] = [
@@ -37,15 +35,15 @@ const COLUMNS: [&str; 20] = [
 const MAX_UNUSED: usize = 20;
 
 pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
     let UsageArguments { prompt, since, detail, min_callers, .. } = arguments;
+    let place = Place::new(&arguments.place, None)?.showing_callers(*min_callers);
     let prompt = prompt.as_deref();
-    let read = async |backend: &Backend| {
-        let found = place.waiting(usage(backend, prompt, *since, *detail, *min_callers)).await?;
-        match backend {
-            Backend::Store(_) => Ok(found.marked(&place.waiting(listed(backend)).await?, prompt)),
+    let read = async |store: &Connection| {
+        let found = place.waiting(usage(store, prompt, *since, *detail)).await?;
+        match store {
+            Connection::Store(_) => Ok(found.marked(&place.waiting(listed(store)).await?, prompt)),
             // A server marks the prompts that the caller sees.
-            Backend::Server(_) => Ok(found),
+            Connection::Server(_) => Ok(found),
         }
     };
     let found = place.using(read).await?;
@@ -85,10 +83,10 @@ fn print_unused<W: Write>(output: &mut Output<W>, found: &UsageReport) -> Result
 }
 
 /// Returns the present prompts of all channels, and whether they are deprecated in each of their channels.
-async fn listed(backend: &Backend) -> super::answer::Answer<BTreeMap<String, bool>> {
+async fn listed(store: &Connection) -> super::connection::Answer<BTreeMap<String, bool>> {
     let mut listed = BTreeMap::new();
-    for channel in backend.channels().await?.iter().filter(|channel| channel.head.revision > 0) {
-        let (_, tree) = backend.tree(&channel.name, None).await?;
+    for channel in store.get(&op::ListChannels {}).await?.channels.iter().filter(|channel| channel.head.revision > 0) {
+        let (_, tree) = store.tree(&channel.name, None).await?;
         // A tree that cannot be read has findings of the check instead.
         let Ok(preview) = tokio::task::block_in_place(|| TreePreview::open(tree)) else { continue };
         for prompt in preview.catalog().prompts().iter() {
@@ -102,21 +100,14 @@ async fn listed(backend: &Backend) -> super::answer::Answer<BTreeMap<String, boo
 
 /// Reads the figures of a time until now.
 pub(super) async fn usage(
-    backend: &Backend,
+    store: &Connection,
     prompt: Option<&str>,
-    since: std::time::Duration,
+    since: Duration,
     detail: bool,
-    min_callers: u64,
-) -> super::answer::Answer<UsageReport> {
-    match backend {
-        Backend::Store(store) => {
-            let since = Timestamp::now().checked_sub(since).ok();
-            let query = UsageQuery { since, prompt: prompt.map(str::to_owned) };
-            let figures = store.usage(&query).await?;
-            Ok(report_of(since, &figures, detail, min_callers))
-        }
-        Backend::Server(server) => server.usage(prompt, since, detail).await,
-    }
+) -> super::connection::Answer<UsageReport> {
+    let since = Some(format!("{}s", since.as_secs()));
+    let query = UsageParameters { since, prompt: prompt.map(str::to_owned), detail: Some(detail) };
+    store.query(&op::GetUsage {}, &query).await
 }
 
 fn row<W: Write>(one: &PromptUsage, output: &Output<W>) -> Vec<String> {

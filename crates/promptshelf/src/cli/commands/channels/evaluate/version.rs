@@ -9,9 +9,10 @@ use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use promptshelf_source::{MemoryFile, MemoryTree, TreeSource};
 use promptshelf_store::{ChannelName, Digest, ProposalState, StoreError};
+use promptshelf_wire::op;
 use serde_json::{Value, json};
 
-use super::super::{access::Place, backend::Backend, tree_checker::checker_with};
+use super::super::{access::Place, connection::Connection, tree_checker::checker_with};
 use crate::{
     exit::{Exit, Failure},
     library::granted_roots,
@@ -48,10 +49,15 @@ pub(super) struct Versions {
 }
 
 impl Versions {
-    pub(super) async fn of_channel(store: &Backend, place: &Place, config: Option<&Path>) -> Result<Versions, Failure> {
+    pub(super) async fn of_channel(
+        store: &Connection,
+        place: &Place,
+        config: Option<&Path>,
+    ) -> Result<Versions, Failure> {
         let channel = place.channel().clone();
         let (head, tree) = place.waiting(store.tree(&channel, None)).await?;
-        let served = store.served(&channel, head.revision).await?.into_iter();
+        let served =
+            store.get(&op::GetServed { channel: channel.clone(), number: head.revision }).await?.prompts.into_iter();
         let version = served.map(|it| Version { name: it.name, number: Some(it.version), digest: it.digest });
         let (versions, of) = (version.collect(), format!("the channel `{channel}`"));
         Ok(Versions { library: open(&tree, config)?, channel, versions, of })
@@ -59,12 +65,12 @@ impl Versions {
 
     /// Returns the versions that an open proposal adds or changes, on top of the newest revision.
     pub(super) async fn of_proposal(
-        store: &Backend,
+        store: &Connection,
         place: &Place,
         id: u64,
         config: Option<&Path>,
     ) -> Result<Versions, Failure> {
-        let proposal = place.waiting(store.proposal(id)).await?;
+        let proposal = place.waiting(store.get(&op::GetProposal { id })).await?;
         if proposal.state != ProposalState::Open {
             let state = proposal.state.as_str();
             return Err(StoreError::State { reason: format!("proposal {id} is not open: it is {state}") }.into());
@@ -86,9 +92,9 @@ impl Versions {
         }
         let changed = tree.with(changes.iter().map(|(path, file)| (path.as_str(), file.clone())));
         let report = tokio::task::block_in_place(|| checker_with(config).check(&changed, false));
-        let served = store.served(&channel, head.revision).await?;
+        let served = store.get(&op::GetServed { channel: channel.clone(), number: head.revision }).await?.prompts;
         let is_served = |name: &str, digest| served.iter().any(|it| it.name == name && it.digest == digest);
-        let known = store.proposal_evaluations(id).await?.prompts;
+        let known = store.get(&op::ProposalEvaluations { id }).await?.prompts;
         let number = |name: &str, digest| known.iter().find(|it| it.name == name && it.after == digest);
         let changed_prompts = report.prompts.iter().filter(|prompt| !is_served(&prompt.name, prompt.digest));
         let version = changed_prompts.map(|prompt| Version {

@@ -1,0 +1,160 @@
+//! The API of a store in this process, for the operator who has the store itself.
+//!
+//! The same handlers answer as over HTTP, with the same bounds, checks and records. The operator has all scopes and roles,
+//! and a policy changes at once.
+
+use std::{fmt, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body, Bytes, to_bytes},
+    http::{Request, StatusCode},
+    response::{IntoResponse, Response},
+};
+use promptshelf_mcp::{HttpOptions, http::Denial};
+use promptshelf_service::{Caller, Identity, Recorder, Rejection, Service};
+use promptshelf_source::{MemoryTree, TreeSource};
+use promptshelf_store::{Store, StoreError};
+use promptshelf_wire::Document;
+use tower::ServiceExt;
+
+use super::{
+    Api, ApiState,
+    call::{Site, Trust},
+    problem::{Problem, not_allowed, unknown},
+    programs::{self, ProgramState},
+    routes,
+};
+use crate::{OpenError, channels::StoreHandle, http::Options, library::Library, usage::UsageLog};
+
+/// The operator of a store, and the bounds of the operations.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Operator {
+    /// The name in history and in the audit.
+    pub name: String,
+    /// The audit; none by default.
+    pub audit: Option<Arc<dyn Recorder>>,
+    /// The largest upload of contents in bytes, as of a server: a file that one road refuses, the other one refuses too.
+    pub max_body_bytes: usize,
+    /// The least number of callers that reports of usage show; all by default.
+    pub min_callers: u64,
+}
+
+impl Operator {
+    /// Creates an operator with the bounds of a server.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Operator {
+        let max_body_bytes = HttpOptions::default().max_body_bytes;
+        Operator { name: name.into(), audit: None, max_body_bytes, min_callers: 0 }
+    }
+}
+
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Operator({})", self.name)
+    }
+}
+
+/// The operations on a store, called without HTTP.
+#[derive(Clone)]
+pub struct LocalApi {
+    router: Router,
+    service: Service,
+    library: Library,
+    caller: Caller,
+    max_body_bytes: usize,
+}
+
+/// The answer to a call.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LocalAnswer {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: http::HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// The error of the store behind a refusal, with the details that a server keeps for its log.
+    pub error: Option<StoreError>,
+}
+
+impl fmt::Debug for LocalApi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LocalApi({})", self.caller.name())
+    }
+}
+
+impl LocalApi {
+    /// Creates the API of an open store.
+    ///
+    /// # Errors
+    ///
+    /// None that an empty library can have.
+    pub fn new(store: Store, api: impl FnOnce(StoreHandle) -> Api, operator: Operator) -> Result<LocalApi, OpenError> {
+        let Operator { name, audit, max_body_bytes, min_callers } = operator;
+        let builder = Library::builder().source(TreeSource::new(MemoryTree::default()));
+        let library = audit.into_iter().fold(builder, |builder, audit| builder.audit(audit)).build()?;
+        let handle = StoreHandle::of(store);
+        let usage = UsageLog::reading(handle.clone(), min_callers);
+        let mut options = Options { usage: Some(usage.clone()), ..Options::default() };
+        // Lists of changes are bounded by the memory of this process alone.
+        options.mcp.max_body_bytes = usize::MAX / 2;
+        let service = library.service().clone();
+        let site = Site {
+            service: service.clone(),
+            endpoint: library.server().http(options.mcp.clone()),
+            trust: Trust::Operator,
+            channel_access: Arc::default(),
+        };
+        let served = ProgramState::new(&library, vec![(None, library.clone())], &options, site.clone());
+        let state = ApiState { api: api(handle), site, usage: Some(usage) };
+        let router = programs::described(Document::default())
+            .into_router(served)
+            .merge(routes::described(Document::default()).into_router(state))
+            .method_not_allowed_fallback(not_allowed)
+            .fallback(unknown);
+        let identity = Identity { key: format!("operator {name}"), name, ..Identity::default() };
+        let caller = Caller::authenticated(Arc::new(identity));
+        Ok(LocalApi { router, service, library, caller, max_body_bytes })
+    }
+
+    /// Calls an operation. The answer waits for its record, if the audit refuses what it cannot record.
+    pub async fn call(&self, request: Request<Vec<u8>>) -> LocalAnswer {
+        if request.body().len() > self.max_body_bytes && request.uri().path().ends_with("/uploads") {
+            let message = format!("Message too large; the limit is {} bytes", self.max_body_bytes);
+            return self
+                .answer(Problem::denied(&Denial::new(StatusCode::PAYLOAD_TOO_LARGE, message)).into_response())
+                .await;
+        }
+        let mut request = request.map(Body::from);
+        request.extensions_mut().insert(self.library.server().numbered(&self.caller));
+        let confirmation = self.service.confirmation();
+        let Ok(mut response) = self.router.clone().oneshot(request).await;
+        if let Some(confirmation) = confirmation
+            && response.status().is_success()
+            && !confirmation.await
+        {
+            response = Problem::from(Rejection::NotRecorded).into_response();
+        }
+        self.answer(response).await
+    }
+
+    async fn answer(&self, response: Response) -> LocalAnswer {
+        let (mut head, body) = response.into_parts();
+        let error = head.extensions.remove::<StoreError>();
+        // The bodies of these responses are in memory.
+        let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+        LocalAnswer { status: head.status.as_u16(), headers: head.headers, body, error }
+    }
+
+    /// Records an operation that is not one of the API, such as maintenance. `method` is its name in the audit.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::NotRecorded`].
+    pub fn record(&self, method: &'static str) -> Result<promptshelf_service::Operation, Rejection> {
+        self.service.operation(&self.caller, method)
+    }
+}

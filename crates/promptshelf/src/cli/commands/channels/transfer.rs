@@ -1,0 +1,252 @@
+//! Files and lists of several requests: pages, contents, and publishing. Contents that do not fit one request are uploaded
+//! before the proposal that refers to them.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use http::header;
+use promptshelf_source::{MemoryFile, MemoryTree};
+use promptshelf_store::{Change, ChannelName, Digest, FileEntry, Head, PolicyChange, Proposal, Published, StoreError};
+use promptshelf_wire::{
+    AllProposalsQuery, ChangeBody, ContentsQuery, FileContent, FilesBody, NewContent, PolicyHistoryQuery, ProposalBody,
+    Revision, RevisionsQuery, TreeQuery, UploadBody, op,
+};
+
+use super::{
+    connection::{Answer, Connection},
+    progress::FileProgress,
+};
+
+pub(super) type ChangedContent = (String, Option<Bytes>, Option<Bytes>);
+
+type Bytes = Arc<[u8]>;
+
+const DEFAULT_LIMIT: usize = 100;
+const PAGE: usize = 500;
+const TREE_PAGE: usize = 10_000;
+/// The largest number of paths in a request for contents, and of their bytes.
+const MAX_PATHS: usize = 1_000;
+const MAX_PATH_BYTES: usize = 256 << 10;
+/// The bytes of contents in one request, unless one file is larger. Proxies often accept no more than 1 MiB.
+const UPLOAD_BYTES: usize = 512 << 10;
+
+/// Reads pages of a list that runs from the newest item to the oldest, until there are `limit` items.
+async fn newest<T>(
+    limit: usize,
+    mut before: Option<u64>,
+    page: impl AsyncFn(usize, Option<u64>) -> Answer<(Vec<T>, Option<u64>)>,
+) -> Answer<Vec<T>> {
+    let limit = if limit == 0 { DEFAULT_LIMIT } else { limit };
+    let mut items = Vec::new();
+    loop {
+        let (found, next) = page((limit - items.len()).min(PAGE), before).await?;
+        items.extend(found);
+        match next.filter(|next| before.is_none_or(|before| *next < before)) {
+            Some(next) if items.len() < limit => before = Some(next),
+            _ => return Ok(items),
+        }
+    }
+}
+
+/// Returns the place from which the next page of paths has to be read, unless a server repeats itself.
+fn next_path(next: Option<String>, after: Option<&String>) -> Option<String> {
+    next.filter(|next| after.is_none_or(|after| next > after))
+}
+
+fn corrupt(what: impl Into<String>) -> StoreError {
+    StoreError::Corrupt { what: what.into() }
+}
+
+fn bytes(content: FileContent) -> Answer<Bytes> {
+    Ok(content.into_bytes().map_err(|_| corrupt("a content in the answer"))?.into())
+}
+
+/// Changes to publish.
+pub(super) struct Publication {
+    pub(super) channel: ChannelName,
+    /// An open proposal to replace.
+    pub(super) proposal: Option<u64>,
+    pub(super) base: u64,
+    pub(super) message: String,
+    pub(super) emergency: Option<String>,
+    pub(super) changes: Vec<Change>,
+    pub(super) dry_run: bool,
+}
+
+impl Connection {
+    pub(super) async fn history(&self, channel: &ChannelName, query: &RevisionsQuery) -> Answer<Vec<Revision>> {
+        newest(query.limit.unwrap_or_default(), query.before, async |limit, before| {
+            let query = RevisionsQuery { limit: Some(limit), before, ..query.clone() };
+            let page = self.query(&op::ListRevisions { channel: channel.clone() }, &query).await?;
+            Ok((page.revisions, page.next))
+        })
+        .await
+    }
+
+    pub(super) async fn policy_history(&self, channel: &ChannelName, limit: usize) -> Answer<Vec<PolicyChange>> {
+        newest(limit, None, async |limit, before| {
+            let query = PolicyHistoryQuery { before, limit: Some(limit) };
+            let page = self.query(&op::PolicyHistory { channel: channel.clone() }, &query).await?;
+            Ok((page.changes, page.next))
+        })
+        .await
+    }
+
+    pub(super) async fn proposals(&self, query: &AllProposalsQuery) -> Answer<Vec<Proposal>> {
+        newest(query.limit.unwrap_or_default(), query.before, async |limit, before| {
+            let query = AllProposalsQuery { limit: Some(limit), before, ..query.clone() };
+            let page = self.query(&op::ListAllProposals {}, &query).await?;
+            Ok((page.proposals, page.next))
+        })
+        .await
+    }
+
+    pub(super) async fn proposal_contents(&self, id: u64) -> Answer<Vec<ChangedContent>> {
+        let mut contents: Vec<ChangedContent> = Vec::new();
+        let (mut digest, mut after) = (None, None::<String>);
+        loop {
+            let query = ContentsQuery { after: after.clone(), limit: Some(PAGE) };
+            let page = self.query(&op::GetContents { id }, &query).await?;
+            if *digest.get_or_insert(page.digest) != page.digest {
+                return Err(StoreError::Changed { what: format!("proposal {id}") }.into());
+            }
+            for file in page.files {
+                let [before, after] = [file.before, file.after].map(|content| content.map(bytes));
+                contents.push((file.path, before.transpose()?, after.transpose()?));
+            }
+            match next_path(page.next, after.as_ref()) {
+                Some(next) => after = Some(next),
+                None => return Ok(contents),
+            }
+        }
+    }
+
+    pub(super) async fn files(&self, channel: &ChannelName, revision: Option<u64>) -> Answer<(Head, Vec<FileEntry>)> {
+        let mut files: Vec<FileEntry> = Vec::new();
+        let (mut head, mut after) = (None::<Head>, None::<String>);
+        loop {
+            let revision = head.as_ref().map(|head| head.revision).or(revision);
+            let query = TreeQuery { revision, after: after.clone(), limit: Some(TREE_PAGE) };
+            let page = self.query(&op::GetTree { channel: channel.clone() }, &query).await?;
+            let first = head.get_or_insert_with(|| page.head.clone());
+            if *first != page.head {
+                return Err(StoreError::Changed { what: format!("the channel `{channel}`") }.into());
+            }
+            files.extend(page.files);
+            match next_path(page.next, after.as_ref()) {
+                Some(next) => after = Some(next),
+                None => return Ok((first.clone(), files)),
+            }
+        }
+    }
+
+    pub(super) async fn contents(
+        &self,
+        channel: &ChannelName,
+        revision: u64,
+        files: &[&FileEntry],
+    ) -> Answer<Vec<(Digest, Bytes)>> {
+        let mut contents = Vec::with_capacity(files.len());
+        let mut rest = files;
+        while !rest.is_empty() {
+            let mut size = 0;
+            let fits = |file: &&&FileEntry| {
+                size += file.path.len();
+                size <= MAX_PATH_BYTES
+            };
+            let number = rest.iter().take(MAX_PATHS).take_while(fits).count().max(1);
+            let paths = rest[..number].iter().map(|file| file.path.clone()).collect();
+            let body = FilesBody { revision: Some(revision), paths };
+            let page = self.send(&op::ReadContents { channel: channel.clone() }, &body).await?;
+            let received = page.files.len();
+            for (file, found) in rest.iter().zip(page.files) {
+                let content = bytes(found.content)?;
+                if found.path != file.path || Digest::of(&content) != file.digest {
+                    return Err(corrupt(format!("{} in the answer", file.path)).into());
+                }
+                contents.push((file.digest, content));
+            }
+            if received == 0 || received > number {
+                return Err(corrupt("the list of files in the answer").into());
+            }
+            rest = &rest[received..];
+        }
+        Ok(contents)
+    }
+
+    pub(super) async fn tree(&self, channel: &ChannelName, revision: Option<u64>) -> Answer<(Head, MemoryTree)> {
+        let (head, files) = self.files(channel, revision).await?;
+        let listed: Vec<&FileEntry> = files.iter().collect();
+        let contents: HashMap<Digest, Bytes> =
+            self.contents(channel, head.revision, &listed).await?.into_iter().collect();
+        let file = |file: &FileEntry| Some((file.path.clone(), MemoryFile::new(contents.get(&file.digest)?.clone())));
+        Ok((head, files.iter().filter_map(file).collect()))
+    }
+
+    pub(super) async fn publish(&self, publication: Publication) -> Answer<Published> {
+        let Publication { channel, proposal, base, message, emergency, changes, dry_run } = publication;
+        // Before anything is uploaded for a proposal of another channel.
+        let replaced = match proposal {
+            None => None,
+            Some(id) => {
+                let (present, tag) = self.tagged(&op::GetProposal { id }).await?;
+                if present.channel != channel {
+                    let reason = format!("proposal {id} is one of the channel `{}`", present.channel);
+                    return Err(StoreError::State { reason }.into());
+                }
+                Some((id, tag))
+            }
+        };
+        let size = changes.iter().filter_map(|change| change.after.as_ref()).map(|bytes| bytes.len()).sum::<usize>();
+        let is_uploaded = size > UPLOAD_BYTES;
+        if is_uploaded {
+            self.upload(&channel, &changes).await?;
+        }
+        let content = |bytes: &Bytes| match is_uploaded {
+            true => NewContent::Digest(Digest::of(bytes)),
+            false => FileContent::small(bytes).into(),
+        };
+        let change = |Change { path, before, after }: Change| {
+            let content = after.as_ref().map(content);
+            ChangeBody { path, before, content }
+        };
+        let changes = changes.into_iter().map(change).collect();
+        let body = ProposalBody { base, message, changes, emergency, dry_run };
+        match replaced {
+            None => self.send(&op::CreateProposal { channel }, &body).await,
+            Some((id, tag)) => {
+                let condition = Some((header::IF_MATCH, tag));
+                let replaced = self.send_if(&op::ReplaceProposal { id }, &body, condition).await;
+                replaced.map_err(|error| error.about(format!("proposal {id}")))
+            }
+        }
+    }
+
+    /// Uploads the new contents, each once.
+    async fn upload(&self, channel: &ChannelName, changes: &[Change]) -> Answer<()> {
+        let new = changes.iter().filter_map(|change| change.after.as_ref());
+        let contents: BTreeMap<Digest, &Bytes> = new.map(|bytes| (Digest::of(bytes), bytes)).collect();
+        let contents: Vec<(Digest, &Bytes)> = contents.into_iter().collect();
+        let mut progress = FileProgress::new(contents.len());
+        let mut rest = contents.as_slice();
+        while !rest.is_empty() {
+            let mut size = 0;
+            let fits = |(_, content): &&(Digest, &Bytes)| {
+                size += content.len();
+                size <= UPLOAD_BYTES
+            };
+            let number = rest.iter().take_while(fits).count().max(1);
+            let (batch, later) = rest.split_at(number);
+            rest = later;
+            let contents = batch.iter().map(|(_, content)| FileContent::small(content)).collect();
+            let uploaded = self.send(&op::Upload { channel: channel.clone() }, &UploadBody { contents }).await?;
+            if !uploaded.digests.iter().eq(batch.iter().map(|(digest, _)| digest)) {
+                return Err(corrupt("an uploaded content").into());
+            }
+            progress.advance(number);
+        }
+        Ok(())
+    }
+}
