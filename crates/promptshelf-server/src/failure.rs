@@ -49,7 +49,7 @@ pub enum Exit {
 impl Exit {
     const ALL: [(Exit, &'static str); 16] = [
         (Exit::Success, "success"),
-        (Exit::Failed, "`check` has findings, a test or an evaluation fails, or another error occurred"),
+        (Exit::Failed, "`check`, a test or an evaluation failed, or another error occurred"),
         (Exit::Usage, "the command line is invalid"),
         (Exit::Library, "the library does not exist or is unreadable"),
         (Exit::Settings, "promptshelf.toml or server.toml is invalid"),
