@@ -85,7 +85,10 @@ test('a scope that the caller cannot give, and a view without the scope, are exp
     await root.page.getByRole('button', { name: 'Create token' }).click();
     await root.page.getByText(words).waitFor();
   }
-  assert.equal((await shop.api('root', '/tokens')).tokens.filter((/** @type {any} */ one) => one.name === 'bot').length, 0);
+  assert.equal(
+    (await shop.api('root', '/tokens')).tokens.filter((/** @type {any} */ one) => one.name === 'bot').length,
+    0,
+  );
   assert.deepEqual(root.wrong, []);
   await root.context.close();
   const ada = await shop.as(open, 'ada');
