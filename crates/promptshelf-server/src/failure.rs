@@ -136,7 +136,7 @@ pub fn store_word(store: &StoreUrl, channel: &ChannelName) -> String {
         return format!("\"$PROMPTSHELF_STORE{channel}\"");
     }
     let word = format!("{store}{channel}");
-    shlex::try_quote(&word).map_or_else(|_| word.clone(), |quoted| quoted.into_owned())
+    shlex::try_quote(&word).map_or_else(|_| word.clone(), std::borrow::Cow::into_owned)
 }
 
 impl fmt::Display for Failure {

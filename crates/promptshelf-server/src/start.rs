@@ -141,7 +141,8 @@ impl Server {
         };
         let rules = FixedSource::new(rules_source(&settings.live.access));
         let (counters, usage) = count_usage(&settings, start.over_http).unzip();
-        let observer = RequestObserver::new(metrics.as_ref().map(|it| Arc::clone(&it.metrics)), start.traces.clone());
+        let observer =
+            RequestObserver::if_needed(metrics.as_ref().map(|it| Arc::clone(&it.metrics)), start.traces.clone());
         // The source comes first: the server's name and instructions are those of the library.
         let finished = |builder: Builder| {
             let builder = builder.source(rules.clone()).tools(settings.live.tools);
@@ -486,7 +487,7 @@ struct RequestObserver {
 }
 
 impl RequestObserver {
-    fn new(metrics: Option<Arc<Metrics>>, traces: Option<Arc<dyn Observer>>) -> Option<Arc<dyn Observer>> {
+    fn if_needed(metrics: Option<Arc<Metrics>>, traces: Option<Arc<dyn Observer>>) -> Option<Arc<dyn Observer>> {
         let is_needed = metrics.is_some() || traces.is_some();
         is_needed.then(|| Arc::new(RequestObserver { metrics, traces }) as Arc<dyn Observer>)
     }

@@ -185,7 +185,7 @@ pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -
     let needed =
         (policy.approvals.max(u32::from(policy.four_eyes)) as usize).saturating_sub(approvers(policy, proposal).len());
     if needed > 0 {
-        let own = || [&[proposal.author.clone()], &proposal.creators[..]].concat().join(", ");
+        let own = || [std::slice::from_ref(&proposal.author), &proposal.creators[..]].concat().join(", ");
         let who = if policy.four_eyes { format!(" by reviewers other than {}", own()) } else { String::new() };
         let text = format!("{needed} more {} needed{who}", if needed == 1 { "approval is" } else { "approvals are" });
         let reason = Reason::new(if policy.four_eyes { "approvals-by-others" } else { "approvals" }, text);

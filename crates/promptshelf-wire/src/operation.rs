@@ -136,8 +136,11 @@ pub struct Returns {
     pub status: u16,
     /// The description; empty for the usual one of the status.
     pub description: &'static str,
-    pub(crate) content: Option<(&'static str, fn() -> TypeSchema)>,
+    pub(crate) content: Option<Content>,
 }
+
+/// The media type of a body, and its schema.
+type Content = (&'static str, fn() -> TypeSchema);
 
 pub(crate) struct TypeSchema {
     pub(crate) place: RefOr<Schema>,

@@ -95,7 +95,11 @@ impl LocalApi {
     pub fn new(store: Store, api: impl FnOnce(StoreHandle) -> Api, operator: Operator) -> Result<LocalApi, OpenError> {
         let Operator { name, audit, max_body_bytes, min_callers } = operator;
         let builder = Library::builder().source(TreeSource::new(MemoryTree::default()));
-        let library = audit.into_iter().fold(builder, |builder, audit| builder.audit(audit)).build()?;
+        let library = match audit {
+            Some(audit) => builder.audit(audit),
+            None => builder,
+        }
+        .build()?;
         let handle = StoreHandle::of(store);
         let usage = UsageLog::reading(handle.clone(), min_callers);
         let mut options = Options { usage: Some(usage.clone()), ..Options::default() };

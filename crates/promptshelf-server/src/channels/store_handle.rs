@@ -93,7 +93,7 @@ impl StoreHandle {
             match removed.await {
                 Ok((0, _)) => {}
                 Ok((number, bytes)) => {
-                    tracing::info!("{number} uploads that nothing refers to, {bytes} bytes, are removed")
+                    tracing::info!("{number} uploads that nothing refers to, {bytes} bytes, are removed");
                 }
                 Err(error) => tracing::warn!("old uploads are not removed: {error}"),
             }

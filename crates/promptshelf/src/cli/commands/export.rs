@@ -98,7 +98,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         prompts.push(Arc::clone(prompt));
     }
     if arguments.names.is_empty() {
-        prompts = catalog.prompts().iter().cloned().collect();
+        prompts = catalog.prompts().to_vec();
     }
     if arguments.to.is_none() && prompts.len() != 1 {
         let message = format!("{} cannot be written to stdout together", count(prompts.len(), "prompt"));
