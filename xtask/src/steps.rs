@@ -50,7 +50,6 @@ pub(crate) const TEST: &[Step] = &[
     step("examples", "the example libraries pass their own check", examples),
     step("guide", "the guide is current, its examples pass the check, its links resolve", guide::check),
     step("msrv", "rust-version is the toolchain that runs these steps", msrv),
-    step("deny", "licences, sources and bans of dependencies", deny),
     step("client-v2", "the official client, generation 2, in both eras", |it| peer(it, "client-v2.mjs")),
     step("client-v1", "the official client, generation 1", |it| peer(it, "client-v1.mjs")),
     step("guided", "guided prompts with the official client, over two servers", |it| peer(it, "guided.mjs")),
@@ -63,6 +62,8 @@ pub(crate) const TEST: &[Step] = &[
 
 /// The parts of `cargo xtask nightly`: they take long for what they prove of one change.
 pub(crate) const NIGHTLY: &[Step] = &[
+    step("deny", "licences, sources and bans of dependencies", deny),
+    step("book", "the guide builds as a book", guide::build),
     step("semver", "the public API is compatible with the last release", semver),
     step("windows", "the program compiles for Windows", windows),
     step("macos", "everything without C compiles for macOS", macos),
