@@ -231,8 +231,9 @@ impl Connection {
         body: Option<Vec<u8>>,
         condition: Option<(HeaderName, String)>,
     ) -> Answer<Reply> {
-        let condition =
-            condition.and_then(|(name, tag)| Some((name, HeaderValue::try_from(tag).ok()?))).into_iter().collect();
+        // A change never loses its condition.
+        let condition = condition.map(|(name, tag)| HeaderValue::try_from(tag).map(|tag| (name, tag))).transpose();
+        let condition = condition.map_err(|_| self.invalid_answer("its ETag is not one"))?.into_iter().collect();
         let query = pairs(&serde_json::to_value(query).unwrap_or_default());
         let (method, path) = (O::SPEC.method, operation.path());
         let path = path.trim_start_matches('/').to_owned();
