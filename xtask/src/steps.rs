@@ -70,6 +70,9 @@ pub(crate) const NIGHTLY: &[Step] = &[
     step("release", "the files of a release can be made and installed", release::check),
     step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
     step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
+    step("work", "no operation of a template costs more than its steps", |it| {
+        cargo(it, "test --release --package promptshelf-core --test it work::").run_tests()
+    }),
     step("guard", "the hot paths take at most 25 % more instructions than recorded", |it| guard::run(it, None)),
 ];
 

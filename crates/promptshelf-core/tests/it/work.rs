@@ -225,6 +225,10 @@ fn cost(expression: &str, fuel: u64, values: &[(&'static str, String)]) -> (Dura
 /// As many steps as every rendering may spend bytes for.
 const STEPS: u64 = (16 << 20) / 64;
 
+/// An operation whose work is not counted costs hundreds of times as much. The nightly run has the exact bound: the parts
+/// of an optimized program cost about the same everywhere, those of another one do not.
+const MAX_FACTOR: f64 = if cfg!(debug_assertions) { 25.0 } else { 5.0 };
+
 // req: S-54
 #[test]
 fn every_operation_costs_as_much_as_its_steps() {
@@ -238,14 +242,14 @@ fn every_operation_costs_as_much_as_its_steps() {
         let (mut took, result) = cost(expression, STEPS, &values);
         // The least of several attempts: others on the machine share its caches.
         for _ in 0..5 {
-            if own(took) > 3.0 * steps {
+            if own(took) > MAX_FACTOR / 2.0 * steps {
                 took = took.min(cost(expression, STEPS, &values).0);
             }
         }
         let factor = own(took) / steps;
         println!("{factor:6.2} {expression}: {result:?}");
         assert!(matches!(result, Err(RenderError::OverBudget(_))), "{expression}: {result:?}");
-        if factor > 5.0 {
+        if factor > MAX_FACTOR {
             slow.push(format!("{expression}: {factor:.1} times"));
         }
     }
