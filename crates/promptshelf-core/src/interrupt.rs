@@ -42,13 +42,25 @@ pub struct Interrupt(Arc<Bounds>);
 
 #[derive(Debug)]
 struct Bounds {
-    is_set: Arc<AtomicBool>,
+    flag: Arc<Flag>,
     compiled: Arc<Compiled>,
     work: AtomicU64,
     has_refused_work: AtomicBool,
     counted_patterns: Mutex<HashSet<Box<str>>>,
     pattern_bytes: AtomicU64,
     comparisons: AtomicU64,
+}
+
+#[derive(Default)]
+struct Flag {
+    is_set: AtomicBool,
+    step: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+}
+
+impl fmt::Debug for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Flag({:?})", self.is_set)
+    }
 }
 
 #[derive(Default)]
@@ -77,6 +89,14 @@ impl Interrupt {
         Interrupt::default()
     }
 
+    /// Creates a flag with a function that every metered step calls, and that returns whether the work has to stop. It may
+    /// wait, so that other work has its turn.
+    #[must_use]
+    pub fn with_step(step: impl Fn() -> bool + Send + Sync + 'static) -> Interrupt {
+        let flag = Flag { is_set: AtomicBool::new(false), step: Some(Box::new(step)) };
+        Interrupt::with(WORK, Arc::new(flag), Arc::default())
+    }
+
     /// Creates bounds for work of a few milliseconds. [`has_refused_work`](Interrupt::has_refused_work) tells that it
     /// needs more, in another thread.
     #[must_use]
@@ -89,12 +109,12 @@ impl Interrupt {
     #[must_use]
     pub fn of_part() -> Interrupt {
         let whole = Interrupt::current().unwrap_or_default();
-        Interrupt::with(WORK, Arc::clone(&whole.0.is_set), Arc::clone(&whole.0.compiled))
+        Interrupt::with(WORK, Arc::clone(&whole.0.flag), Arc::clone(&whole.0.compiled))
     }
 
-    fn with(work: u64, is_set: Arc<AtomicBool>, compiled: Arc<Compiled>) -> Interrupt {
+    fn with(work: u64, flag: Arc<Flag>, compiled: Arc<Compiled>) -> Interrupt {
         Interrupt(Arc::new(Bounds {
-            is_set,
+            flag,
             compiled,
             work: AtomicU64::new(work),
             has_refused_work: AtomicBool::new(false),
@@ -106,13 +126,17 @@ impl Interrupt {
 
     /// Stops the work at its next metered step.
     pub fn set(&self) {
-        self.0.is_set.store(true, Ordering::Relaxed);
+        self.0.flag.is_set.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the flag is set.
+    /// Returns whether the flag is set. This is a metered step.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        self.0.is_set.load(Ordering::Relaxed)
+        let flag = &self.0.flag;
+        if !flag.is_set.load(Ordering::Relaxed) && flag.step.as_ref().is_some_and(|step| step()) {
+            flag.is_set.store(true, Ordering::Relaxed);
+        }
+        flag.is_set.load(Ordering::Relaxed)
     }
 
     /// Returns whether a pattern or a condition was not evaluated, because it would take too long.
@@ -163,10 +187,10 @@ pub(crate) fn remaining_work() -> u64 {
 /// Counts work of patterns and conditions, and returns whether it may be done.
 pub(crate) fn spend_work(units: u64) -> bool {
     CURRENT.with_borrow(|current| {
-        let Some(Interrupt(bounds)) = current else { return true };
-        let may = !bounds.is_set.load(Ordering::Relaxed) && take(&bounds.work, units);
+        let Some(current) = current else { return true };
+        let may = !current.is_set() && take(&current.0.work, units);
         if !may {
-            bounds.has_refused_work.store(true, Ordering::Relaxed);
+            current.0.has_refused_work.store(true, Ordering::Relaxed);
         }
         may
     })

@@ -19,7 +19,7 @@ use http_body::Body;
 use promptshelf_core::BoxFuture;
 use promptshelf_service::{
     Caller,
-    pool::{self, Amount, Panicked},
+    pool::{self, Amount},
 };
 
 use super::{
@@ -127,7 +127,7 @@ impl Endpoint {
             Box::pin(async move { endpoint.message(&headers, &of_caller, &bytes).await });
         pool::run_future(caller, Amount::Small, move || handling)
             .await
-            .unwrap_or_else(|Panicked| Err(WireError::internal().into()))
+            .unwrap_or_else(|_| Err(WireError::internal().into()))
     }
 
     async fn message(&self, headers: &HeaderMap, caller: &Caller, bytes: &[u8]) -> Result<Response<HttpBody>, Fault> {

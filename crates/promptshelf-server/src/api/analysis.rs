@@ -12,7 +12,7 @@ use promptshelf_core::{Argument, CatalogHandle, Prompt, RawArguments, Variables,
 use promptshelf_mcp::messages_json;
 use promptshelf_service::{
     Caller, Rejection, Service,
-    pool::{self, Amount, Panicked},
+    pool::{self, Amount},
 };
 use promptshelf_source::{MemoryFile, MemoryTree, check_tree_path};
 use promptshelf_wire::{AnalysisBody, AnalysisResult, TestResult, TextPosition, UnsavedFile, op};
@@ -57,7 +57,7 @@ pub(super) async fn in_pool<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
     let done = pool::run(caller, Amount::Large, |_| work()).await;
-    done.map_err(|Panicked| {
+    done.map_err(|_| {
         let detail = "The analysis failed with an internal error; see the server's log";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", "Internal error", detail)
     })

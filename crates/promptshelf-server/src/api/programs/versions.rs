@@ -5,7 +5,7 @@ use std::{collections::VecDeque, fmt, path::PathBuf, sync::Arc};
 use promptshelf_core::Interrupt;
 use promptshelf_service::{
     Caller,
-    pool::{self, Amount, Panicked},
+    pool::{self, Amount, Stopped},
 };
 use promptshelf_source::{MemoryTree, TreeSource};
 use promptshelf_store::{ChannelName, Digest, Head, HistoryQuery, Revision};
@@ -103,7 +103,7 @@ impl Versions {
             })
         };
         let revision = key.head.revision;
-        let loaded = |loaded: Result<Result<Option<Library>, OpenError>, Panicked>| {
+        let loaded = |loaded: Result<Result<Option<Library>, OpenError>, Stopped>| {
             loaded.map_err(|_| Problem::internal())?.map_err(|error| {
                 tracing::error!("revision {revision} of channel {channel} cannot be loaded: {error}");
                 Problem::internal()
