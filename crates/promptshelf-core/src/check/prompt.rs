@@ -6,7 +6,7 @@ use super::{arguments, calls, partials, pieces, scope::Scope};
 use crate::{
     argument::Declared,
     catalog::glob_of,
-    definition::{Body, PromptDefinition, PromptFunction},
+    definition::{ArgumentType, Body, PromptDefinition, PromptFunction},
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     name::PromptName,
     prompt::{CheckedBody, Prompt, Uses},
@@ -206,6 +206,11 @@ impl Named {
             diagnostic.help = fault.help;
             found.push(diagnostic);
         }
+        found.extend(lint.operands.iter().filter_map(|(operand, is_number)| {
+            let kind = definition.arguments.iter().find(|argument| argument.name == operand.name)?.kind;
+            misfit(&operand.name, kind, *is_number)
+                .map(|(message, help)| Diagnostic::error(Code::InvalidCall, at(&operand.span), message).help(help))
+        }));
         for (target, is_link) in lint.attached.iter().map(|a| (a, false)).chain(lint.linked.iter().map(|l| (l, true))) {
             target_exists(target, is_link, at(&target.span), scope, parts, found);
         }
@@ -220,6 +225,22 @@ impl Named {
         self.variables.extend(lint.variables.into_iter().map(name));
         self.called.extend(lint.called.into_iter().map(name));
         self.bound.extend(lint.bound);
+    }
+}
+
+/// Returns why a calculation with an argument of this type never gives anything.
+fn misfit(name: &str, kind: ArgumentType, is_number: bool) -> Option<(String, String)> {
+    use ArgumentType::{Boolean, Date, Integer, List, Number, String, Text};
+    match (kind, is_number) {
+        (String | Text | Date | List, true) => Some((
+            format!("`{name}` is no number: its type is {}", kind.as_str()),
+            format!("declare `type: integer` or `type: number`, or write `({name} | int)` or `({name} | length)`"),
+        )),
+        (Integer | Number | Boolean | List, false) => Some((
+            format!("`+` does not join a text and `{name}`, whose type is {}", kind.as_str()),
+            "write `~` to join".to_owned(),
+        )),
+        _ => None,
     }
 }
 

@@ -6,13 +6,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use minijinja::{Environment, Error, ErrorKind, Value as JinjaValue};
+use minijinja::{Environment, Error, Value as JinjaValue};
 
 use super::{
     compile_error::CompileError,
     environment::{self, to_jinja},
     meter::Meter,
-    operators::{Charged, charged},
+    operators::{Charged, charged, limit},
     pieces::{Piece, Remaining, Sentinels},
 };
 use crate::{
@@ -154,9 +154,8 @@ fn render<'n>(
     match run(engine, values, expected, left)? {
         (text, None) => Ok(vec![Piece::Text(text)]),
         (text, Some(marks)) => marks.cut(&text).ok_or_else(|| {
-            RenderError::Failed(
-                "a filter changed the result of role(), attach(), link() or prompt() before it was printed".into(),
-            )
+            let message = "the result of role(), attach(), link() or prompt() was changed before it was printed";
+            RenderError::TemplateFailed(message.into())
         }),
     }
 }
@@ -206,13 +205,12 @@ fn run<'n>(
 }
 
 fn failure(error: &Error) -> RenderError {
-    // Each `include` wraps the error of a partial once.
+    if let Some(limit) = limit(error) {
+        return RenderError::OverBudget(limit.to_owned());
+    }
     let mut error = error;
     while let Some(inside) = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>()) {
         error = inside;
-    }
-    if error.kind() == ErrorKind::OutOfFuel {
-        return RenderError::OverBudget(error.detail().unwrap_or("too many steps").to_owned());
     }
     let place = match (error.name(), error.line()) {
         (Some(name), Some(line)) if name == MAIN => format!(" (line {line} of the template)"),

@@ -1,5 +1,7 @@
 //! The functions `role`, `attach`, `link` and `prompt`, which create structure.
 
+use std::borrow::Cow;
+
 use minijinja::{
     Environment, Error, ErrorKind, State, Value,
     value::{Kwargs, ValueKind},
@@ -40,32 +42,35 @@ fn role(state: &mut State<'_, '_>, role: &str, kwargs: Kwargs) -> Result<String,
     let role = Role::parse(role)
         .ok_or_else(|| invalid(format!("unknown role `{}`: expected \"user\" or \"assistant\"", shortened(role))))?;
     let annotations = annotations(&kwargs)?;
-    kwargs.assert_all_used()?;
     Sentinels::put(state, Directive::Role { role, annotations })
 }
 
 fn attach(state: &mut State<'_, '_>, target: &Value, kwargs: Kwargs) -> Result<String, Error> {
     let mark = Attach {
         target: text(state, target)?.into_owned(),
-        uri: kwargs.get("uri")?,
-        mime: kwargs.get("mime")?,
+        uri: word(state, &kwargs, "uri")?,
+        mime: word(state, &kwargs, "mime")?,
         annotations: annotations(&kwargs)?,
     };
-    kwargs.assert_all_used()?;
     Sentinels::put(state, Directive::Attach(mark))
 }
 
 fn link(state: &mut State<'_, '_>, target: &Value, kwargs: Kwargs) -> Result<String, Error> {
     let mark = Link {
         target: text(state, target)?.into_owned(),
-        name: kwargs.get("name")?,
-        title: kwargs.get("title")?,
-        description: kwargs.get("description")?,
-        mime: kwargs.get("mime")?,
+        name: word(state, &kwargs, "name")?,
+        title: word(state, &kwargs, "title")?,
+        description: word(state, &kwargs, "description")?,
+        mime: word(state, &kwargs, "mime")?,
         annotations: annotations(&kwargs)?,
     };
-    kwargs.assert_all_used()?;
     Sentinels::put(state, Directive::Link(mark))
+}
+
+/// Returns a keyword argument as text; `None` if it was left out.
+fn word(state: &mut State<'_, '_>, kwargs: &Kwargs, name: &str) -> Result<Option<String>, Error> {
+    let value = kwargs.get::<Option<Value>>(name)?.filter(|value| !value.is_undefined() && !value.is_none());
+    value.map(|value| text(state, &value).map(Cow::into_owned)).transpose()
 }
 
 fn prompt(state: &mut State<'_, '_>, name: &str, kwargs: Kwargs) -> Result<String, Error> {
@@ -121,11 +126,12 @@ pub(super) fn fault(name: &str, value: &Value) -> Option<String> {
     }
 }
 
+/// Returns the annotations of a call. The check has reported literals that are none.
 fn annotations(kwargs: &Kwargs) -> Result<Annotations, Error> {
-    let priority = kwargs.get::<Option<f64>>("priority")?.map(priority).transpose()?;
-    let audience =
-        kwargs.get::<Option<Value>>("audience")?.map_or_else(|| Ok(Vec::new()), |roles| audiences(&roles))?;
-    Ok(Annotations { audience, priority, last_modified: None })
+    let given = kwargs.get::<Option<Value>>("priority")?.and_then(|value| f64::try_from(value).ok());
+    let audience = kwargs.get::<Option<Value>>("audience")?.and_then(|roles| audiences(&roles).ok());
+    let priority = given.and_then(|number| priority(number).ok());
+    Ok(Annotations { audience: audience.unwrap_or_default(), priority, last_modified: None })
 }
 
 fn priority(number: f64) -> Result<f64, Error> {

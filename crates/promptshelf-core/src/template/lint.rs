@@ -44,6 +44,8 @@ pub(crate) struct Lint {
     pub(crate) unenclosed: Vec<Use>,
     /// Calls of `role`, `attach`, `link` and `prompt`.
     pub(crate) structure: Vec<Use>,
+    /// Names whose values are calculated with, and whether they have to be numbers, or otherwise texts.
+    pub(crate) operands: Vec<(Use, bool)>,
     pub(crate) faults: Vec<Fault>,
     /// Parts that cannot be parsed. The other fields cover the rest.
     pub(crate) syntax: Vec<CompileError>,
@@ -90,8 +92,22 @@ impl Lint {
 
     fn walk(text: &str) -> Option<Lint> {
         let tree = parse(text, "", Default::default()).ok()?;
-        let mut walker = Walker { text, scopes: vec![Vec::new()], lint: Lint::default() };
+        let mut walker = Walker {
+            text,
+            scopes: vec![Vec::new()],
+            macros: Vec::new(),
+            blocks: Vec::new(),
+            inserted: Vec::new(),
+            extends: false,
+            loops: 0,
+            lint: Lint::default(),
+        };
         walker.statement(&tree);
+        for (block, span) in std::mem::take(&mut walker.inserted) {
+            if !walker.blocks.contains(&block) {
+                walker.fault(Code::InvalidCall, span, format!("this text has no block `{block}`"), None);
+            }
+        }
         walker.lint.syntax.extend(operators::check(text).err());
         Some(walker.lint)
     }
@@ -100,6 +116,13 @@ impl Lint {
 struct Walker<'t> {
     text: &'t str,
     scopes: Vec<Vec<&'t str>>,
+    /// The macros of the text, with their parameters.
+    macros: Vec<(&'t str, Vec<&'t str>)>,
+    blocks: Vec<&'t str>,
+    /// The names of the blocks that `self.name()` inserts.
+    inserted: Vec<(&'t str, Range<usize>)>,
+    extends: bool,
+    loops: usize,
     lint: Lint,
 }
 
@@ -123,7 +146,9 @@ impl<'t> Walker<'t> {
                 self.scoped(|walker| {
                     walker.bind(&each.target);
                     walker.maybe(each.filter_expr.as_ref());
+                    walker.loops += 1;
                     walker.statements(&each.body);
+                    walker.loops -= 1;
                 });
                 self.scoped(|walker| walker.statements(&each.else_body));
             }
@@ -160,7 +185,10 @@ impl<'t> Walker<'t> {
                 self.statements(&block.body);
                 self.lint.unenclosed.truncate(unenclosed);
             }
-            Stmt::Block(block) => self.scoped(|walker| walker.statements(&block.body)),
+            Stmt::Block(block) => {
+                self.blocks.push(block.name);
+                self.scoped(|walker| walker.statements(&block.body));
+            }
             Stmt::Import(import) => {
                 self.partial(&import.expr);
                 self.bind(&import.name);
@@ -171,9 +199,21 @@ impl<'t> Walker<'t> {
                     self.bind(alias.as_ref().unwrap_or(name));
                 }
             }
-            Stmt::Extends(extends) => self.partial(&extends.name),
+            Stmt::Extends(extends) => {
+                if self.extends || self.loops > 0 {
+                    let message = "a text can extend one partial only, once";
+                    self.fault(Code::InvalidCall, bytes(extends.span()), message, None);
+                }
+                self.extends = true;
+                self.partial(&extends.name);
+            }
             Stmt::Include(include) => self.partial(&include.name),
             Stmt::Macro(declared) => {
+                let parameters = declared.args.iter().filter_map(|parameter| match parameter {
+                    Expr::Var(variable) => Some(variable.id),
+                    _ => None,
+                });
+                self.macros.push((declared.name, parameters.collect()));
                 self.bind_name(declared.name);
                 self.macro_body(declared);
             }

@@ -138,7 +138,7 @@ pub(super) fn deep_size(value: &Value, most: u64) -> Result<u64, Error> {
 
 fn add_size(value: &Value, most: u64, depth: usize, size: &mut u64) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        return Err(Error::new(ErrorKind::InvalidOperation, "a value is nested too deeply"));
+        return Err(Error::new(ErrorKind::OutOfFuel, "values inside each other"));
     }
     let is_map = match value.kind() {
         ValueKind::String => {

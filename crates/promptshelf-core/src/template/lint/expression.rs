@@ -5,7 +5,7 @@ use std::ops::Range;
 use minijinja::{
     machinery::{
         Span,
-        ast::{Call, CallArg, Expr},
+        ast::{BinOpKind, Call, CallArg, Expr, UnaryOpKind},
     },
     value::{Kwargs, Value},
 };
@@ -37,13 +37,28 @@ impl<'t> Walker<'t> {
             }
             Expr::Const(_) => {}
             Expr::Slice(slice) => {
+                self.is_no_text(&slice.expr, bytes(slice.span()));
                 self.expression(&slice.expr);
                 for part in [&slice.start, &slice.stop, &slice.step] {
                     self.maybe(part.as_ref());
                 }
             }
-            Expr::UnaryOp(operation) => self.expression(&operation.expr),
+            Expr::UnaryOp(operation) => {
+                if let UnaryOpKind::Neg = operation.op {
+                    self.operand(&operation.expr, true);
+                }
+                self.expression(&operation.expr);
+            }
             Expr::BinOp(operation) => {
+                use BinOpKind::{Add, Div, FloorDiv, Pow, Rem, Sub};
+                for (side, other) in [(&operation.left, &operation.right), (&operation.right, &operation.left)] {
+                    match (&operation.op, other) {
+                        (Sub | Div | FloorDiv | Rem | Pow, _) => self.operand(side, true),
+                        (Add, Expr::Const(constant)) if constant.value.is_number() => self.operand(side, true),
+                        (Add, Expr::Const(constant)) if constant.value.as_str().is_some() => self.operand(side, false),
+                        _ => {}
+                    }
+                }
                 self.expression(&operation.left);
                 self.expression(&operation.right);
             }
@@ -64,12 +79,8 @@ impl<'t> Walker<'t> {
                 if environment::FILTERS.contains(&filter.name) {
                     self.can_apply(Word::Filter, filter.name, &filter.args, place.clone());
                 }
-                if let Some(Expr::Call(call)) = &filter.expr
-                    && let Some(function) =
-                        structure_function(call).or_else(|| self.is_prompt(call).then_some("prompt"))
-                {
-                    let message = format!("the result of `{function}` is not text and cannot be filtered");
-                    self.fault(Code::InvalidCall, place, message, None);
+                if let Some(value) = &filter.expr {
+                    self.is_no_text(value, place);
                 }
                 self.arguments(&filter.args);
             }
@@ -105,6 +116,25 @@ impl<'t> Walker<'t> {
             Expr::List(list) => list.items.iter().for_each(|item| self.expression(item)),
             Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.expression(item)),
             Expr::Map(map) => map.keys.iter().chain(&map.values).for_each(|part| self.expression(part)),
+        }
+    }
+
+    /// Notes an operand that is the value of an argument.
+    fn operand(&mut self, operand: &Expr<'t>, is_number: bool) {
+        if let Expr::Var(variable) = operand
+            && self.is_free(variable.id)
+        {
+            self.lint.operands.push((use_at(variable.id, variable.span()), is_number));
+        }
+    }
+
+    /// Reports what `attach` and the like return as a value that is changed.
+    fn is_no_text(&mut self, value: &Expr<'t>, place: Range<usize>) {
+        if let Expr::Call(call) = value
+            && let Some(function) = structure_function(call).or_else(|| self.is_prompt(call).then_some("prompt"))
+        {
+            let message = format!("the result of `{function}` is not text and cannot be filtered");
+            self.fault(Code::InvalidCall, place, message, None);
         }
     }
 
@@ -173,13 +203,69 @@ impl<'t> Walker<'t> {
             Expr::Var(function) if self.is_free(function.id) => {
                 self.lint.called.push(use_at(function.id, function.span()));
             }
-            other => self.expression(other),
+            other => {
+                if let Expr::GetAttr(block) = other
+                    && matches!(&block.expr, Expr::Var(variable) if variable.id == "self")
+                {
+                    self.inserted.push((block.name, bytes(span.clone())));
+                }
+                if let Some((message, help)) = self.misuse(call) {
+                    self.fault(Code::InvalidCall, bytes(span), message, help);
+                }
+                self.expression(other);
+            }
         }
         self.arguments(&call.args);
     }
 
+    /// Returns why a call of what the template itself defines never gives anything.
+    fn misuse(&self, call: &Call<'t>) -> Option<(String, Option<String>)> {
+        let (name, parameters) = match &call.expr {
+            Expr::Var(function) if function.id == "super" && !self.extends => {
+                return Some(("`super()` needs `{% extends %}`".to_owned(), None));
+            }
+            Expr::Var(function) => self.macros.iter().rev().find(|(name, _)| *name == function.id)?,
+            Expr::GetAttr(method) => {
+                let Expr::Var(value) = &method.expr else { return None };
+                let is_filter = environment::FILTERS.contains(&method.name);
+                let written = if is_filter { method.name } else { "upper" };
+                return self.is_free(value.id).then(|| {
+                    let message = format!("a value has no methods, such as `{}`", method.name);
+                    (message, Some(format!("write a filter: `{} | {written}`", value.id)))
+                });
+            }
+            _ => return None,
+        };
+        let mut positional = 0;
+        for argument in &call.args {
+            match argument {
+                CallArg::Pos(_) => positional += 1,
+                CallArg::Kwarg(given, _) if *given != "caller" => {
+                    match parameters.iter().position(|own| own == given) {
+                        None => return Some((format!("the macro `{name}` has no parameter `{given}`"), None)),
+                        Some(index) if index < positional => {
+                            return Some((
+                                format!("the parameter `{given}` of the macro `{name}` is given twice"),
+                                None,
+                            ));
+                        }
+                        Some(_) => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        let most = parameters.len();
+        (positional > most)
+            .then(|| (format!("the macro `{name}` has {most} parameters, and {positional} are given"), None))
+    }
+
     fn structure_call(&mut self, function: &str, call: &Call<'t>, span: Span) {
         for argument in &call.args {
+            if let CallArg::PosSplat(value) = argument {
+                let message = format!("the arguments of `{function}` must be written one by one");
+                self.fault(Code::InvalidCall, bytes(value.span()), message, None);
+            }
             let CallArg::Kwarg(name, value) = argument else { continue };
             if !functions::keywords(function).contains(name) {
                 let help = did_you_mean(name, functions::keywords(function));
@@ -248,6 +334,12 @@ impl<'t> Walker<'t> {
             let help = Some("write `argument=value`".to_owned());
             let message = "the arguments of a prompt must be named";
             self.fault(Code::InvalidCall, bytes(further.span()), message, help);
+        }
+        if let Some(CallArg::PosSplat(list)) =
+            call.args.iter().find(|argument| matches!(argument, CallArg::PosSplat(_)))
+        {
+            let message = "the arguments of a prompt must be named";
+            self.fault(Code::InvalidCall, bytes(list.span()), message, None);
         }
         let named = call.args.iter().filter_map(|argument| match argument {
             CallArg::Kwarg(name, value) => {
