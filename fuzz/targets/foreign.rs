@@ -23,9 +23,9 @@ fuzz_target!(|bytes: &[u8]| {
         let file = folder.path().join(path);
         fs::create_dir_all(file.parent().expect("a folder around it")).expect("folders");
         fs::write(&file, text).expect("a file");
-        let read = Directory::new(folder.path()).read(None);
+        let read = Directory::new(folder.path()).read();
         fs::remove_file(&file).expect("it is removed");
-        let Ok(Some(snapshot)) = read else { panic!("the library cannot be read") };
+        let Ok(snapshot) = read else { panic!("the library cannot be read") };
         let checked = check(snapshot.into_definitions(), None);
         let is_explained = checked.diagnostics.iter().any(|it| it.is_error() && it.location.source.path == path);
         let is_prompt = !path.starts_with('_');

@@ -304,8 +304,7 @@ fn file(at: usize, edit: &str) -> String {
 
 /// Reads and checks the folder.
 fn loaded(folder: &Directory, before: Option<&Catalog>) -> Result<Catalog> {
-    let reading = folder.read(None)?.context("everything was asked for")?;
-    Ok(check(reading.into_definitions(), before).catalog)
+    Ok(check(folder.read()?.into_definitions(), before).catalog)
 }
 
 /// Returns the output of a future that never waits.

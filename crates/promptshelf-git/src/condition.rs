@@ -17,8 +17,7 @@ pub(crate) struct Condition {
 
 impl Condition {
     pub(crate) fn of(library: &TreeSource) -> Result<Condition, SourceError> {
-        let Some(snapshot) = library.read(None)? else { return Ok(Condition::default()) };
-        let checked = check(snapshot.into_definitions(), None);
+        let checked = check(library.read()?.into_definitions(), None);
         let served = checked.catalog.prompts().iter();
         Ok(Condition {
             served: served.map(|prompt| (prompt.name().to_string(), prompt.source().path.to_string())).collect(),

@@ -11,8 +11,8 @@ use crate::{
     error::SourceError,
     pipeline::{Pipeline, Reading},
     root_grants::RootGrants,
-    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
-    watch::{self, ChangeScope, WatchOptions, WatchedTrees},
+    source::{ReloadSignal, Snapshot, Source, WatchGuard},
+    watch::{self, WatchOptions, WatchedTrees},
 };
 
 /// A folder of prompt files as a [`Source`].
@@ -26,8 +26,7 @@ use crate::{
 /// let folder = tempfile::tempdir()?;
 /// std::fs::write(folder.path().join("hello.md"), "---\ndescription: Greets\n---\nSay hello.\n")?;
 /// let source = Directory::new(folder.path());
-/// let snapshot = source.read(None)?.expect("the first read returns a snapshot");
-/// assert_eq!(snapshot.into_definitions().prompts[0].name, "hello");
+/// assert_eq!(source.read()?.into_definitions().prompts[0].name, "hello");
 /// # Ok(())
 /// # }
 /// ```
@@ -80,7 +79,7 @@ impl Directory {
     /// directory. Clones of this source share the grants; a [`Loader`](crate::Loader) sees them at its next load.
     pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
         self.0.roots.set(folders.into_iter().collect());
-        self.0.trees.add_scope(ChangeScope::Anywhere);
+        self.0.trees.add_changes(None);
     }
 
     /// Replaces the text of a file with one that an editor has not saved, or restores the file's own text with
@@ -116,14 +115,18 @@ impl Directory {
 }
 
 impl Source for Directory {
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
-        let scope = self.0.trees.take_scope();
+    fn read(&self) -> Result<Snapshot, SourceError> {
         let unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let reading = Reading { roots: &self.0.roots, unsaved: &unsaved, scope: &scope, tree: 0 };
-        let result = self.0.pipeline.read(&reading, known);
+        let changed = self.0.trees.take_changes();
+        let result = self.0.pipeline.read(&Reading {
+            roots: &self.0.roots,
+            unsaved: &unsaved,
+            changed: changed.as_ref(),
+            tree: 0,
+        });
         if result.is_err() {
             // The changes still have to be read, and others may have happened meanwhile.
-            self.0.trees.add_scope(ChangeScope::Anywhere);
+            self.0.trees.add_changes(None);
         }
         result
     }

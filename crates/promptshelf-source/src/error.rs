@@ -13,7 +13,7 @@ use promptshelf_core::Diagnostic;
 /// ```
 /// use promptshelf_source::{Directory, Source};
 ///
-/// let error = Directory::new("/does/not/exist").read(None).unwrap_err();
+/// let error = Directory::new("/does/not/exist").read().unwrap_err();
 /// assert!(error.is_not_found());
 /// assert!(error.to_string().contains("does not exist"));
 /// ```

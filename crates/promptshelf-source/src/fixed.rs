@@ -97,11 +97,8 @@ fn without_bad_icons(mut definitions: Definitions) -> Definitions {
 }
 
 impl Source for Fixed {
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
-        self.with(|state| {
-            let revision = Fingerprint::new(state.revision);
-            Ok((known != Some(revision)).then(|| Snapshot::new(revision, state.definitions.clone())))
-        })
+    fn read(&self) -> Result<Snapshot, SourceError> {
+        self.with(|state| Ok(Snapshot::new(Fingerprint::new(state.revision), state.definitions.clone())))
     }
 
     fn watch(&self, signal: ReloadSignal) -> WatchGuard {

@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{
     error::SourceError,
-    source::{Identity, ReloadSignal, Snapshot, Source},
+    source::{Fingerprint, ReloadSignal, Snapshot, Source},
 };
 
 /// Loads sources into a catalog and keeps it up to date.
@@ -62,7 +62,8 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    known: Vec<Option<Identity>>,
+    /// The fingerprints of the snapshots that the catalog was made from.
+    loaded: Vec<Fingerprint>,
     loads: u64,
     failures: u64,
 }
@@ -113,16 +114,13 @@ impl Loader {
     }
 
     fn open_as(sources: Vec<Box<dyn Source>>, is_quiet: bool) -> Result<Loader, SourceError> {
-        let mut state = State { known: vec![None; sources.len()], loads: 1, failures: 0 };
-        let read = match read_changes(&sources, &state.known)? {
-            Some(snapshots) => read_all(&sources, snapshots, &mut state.known)?,
-            None => Everything::default(),
-        };
-        let checked = read.check(None);
+        let snapshots = read(&sources)?;
+        let state = State { loaded: fingerprints(&snapshots), loads: 1, failures: 0 };
+        let checked = load(snapshots, None);
         if !is_quiet {
             log_new(&[], &checked.diagnostics);
         }
-        let handle = CatalogHandle::new(identified(checked.catalog, &state.known));
+        let handle = CatalogHandle::new(checked.catalog);
         let generation = handle.current().generation();
         let (report, _) = watch::channel(LoadReport {
             loads: 1,
@@ -270,21 +268,25 @@ impl Inner {
         state.loads += 1;
         let loads = state.loads;
         let before = self.report.borrow().clone();
-        match self.check(&mut state.known) {
-            Ok(Some(checked)) => {
-                if !self.is_quiet {
-                    log_new(&before.diagnostics, &checked.diagnostics);
-                }
-                let change = self.replace(identified(checked.catalog, &state.known));
-                let (diagnostics, serial) = (checked.diagnostics.into(), self.handle.current().serial());
-                let generation = change.generation;
-                let report = LoadReport { loads, generation, serial, diagnostics, failure: None, ..before };
-                self.report.send_replace(report);
-                Ok(change)
-            }
-            Ok(None) => {
+        match read(&self.sources) {
+            Ok(snapshots) if fingerprints(&snapshots) == state.loaded => {
                 let change = self.handle.touch();
                 self.report.send_replace(LoadReport { loads, failure: None, ..before });
+                Ok(change)
+            }
+            Ok(snapshots) => {
+                state.loaded = fingerprints(&snapshots);
+                let Checked { catalog, diagnostics } = load(snapshots, Some(&self.handle.current()));
+                if !self.is_quiet {
+                    log_new(&before.diagnostics, &diagnostics);
+                }
+                let prompts = catalog.prompts().len();
+                let change = self.handle.replace(catalog);
+                let generation = change.generation;
+                tracing::debug!(generation, prompts, "loaded the library");
+                let (diagnostics, serial) = (diagnostics.into(), self.handle.current().serial());
+                let report = LoadReport { loads, generation, serial, diagnostics, failure: None, ..before };
+                self.report.send_replace(report);
                 Ok(change)
             }
             Err(error) => {
@@ -303,86 +305,43 @@ impl Inner {
             }
         }
     }
-
-    /// Checks the changes; `None` if nothing has changed.
-    fn check(&self, known: &mut Vec<Option<Identity>>) -> Result<Option<Checked>, SourceError> {
-        let Some(snapshots) = read_changes(&self.sources, known)? else { return Ok(None) };
-        let current = self.handle.current();
-        Ok(Some(read_all(&self.sources, snapshots, known)?.check(Some(&current))))
-    }
-
-    fn replace(&self, catalog: Catalog) -> Change {
-        let prompts = catalog.prompts().len();
-        let change = self.handle.replace(catalog);
-        tracing::debug!(generation = change.generation, prompts, "loaded the library");
-        change
-    }
 }
 
-/// Reads the changes of all sources; `None` if nothing has changed.
-fn read_changes(
-    sources: &[Box<dyn Source>],
-    known: &[Option<Identity>],
-) -> Result<Option<Vec<Option<Snapshot>>>, SourceError> {
-    let fingerprint = |known: &Option<Identity>| known.as_ref().map(|known| known.fingerprint);
-    let snapshots: Result<Vec<_>, _> =
-        sources.iter().zip(known).map(|(source, known)| source.read(fingerprint(known))).collect();
-    snapshots.map(|snapshots| (sources.is_empty() || snapshots.iter().any(Option::is_some)).then_some(snapshots))
+fn read(sources: &[Box<dyn Source>]) -> Result<Vec<Snapshot>, SourceError> {
+    sources.iter().map(|source| source.read()).collect()
 }
 
-/// The definitions of all sources, merged, and the catalogs that some of them consist of.
-#[derive(Default)]
-struct Everything {
-    definitions: Definitions,
-    parts: Option<Vec<CatalogPart>>,
+fn fingerprints(snapshots: &[Snapshot]) -> Vec<Fingerprint> {
+    snapshots.iter().map(Snapshot::fingerprint).collect()
 }
 
-impl Everything {
-    fn check(self, previous: Option<&Catalog>) -> Checked {
-        let Some(parts) = self.parts else { return check(self.definitions, previous) };
-        // The definitions of the server itself are the last part of a joined catalog.
-        let previous = previous.map(|previous| previous.parts().last().map_or(previous, |own| &own.catalog));
-        join(check(self.definitions, previous), parts)
-    }
-}
-
-fn read_all(
-    sources: &[Box<dyn Source>],
-    snapshots: Vec<Option<Snapshot>>,
-    known: &mut Vec<Option<Identity>>,
-) -> Result<Everything, SourceError> {
+/// Merges snapshots in their order, and checks them. What is the same as in the `previous` catalog is taken from it.
+fn load(snapshots: Vec<Snapshot>, previous: Option<&Catalog>) -> Checked {
+    let generation = snapshots.iter().find_map(|snapshot| snapshot.generation);
+    let provenance = (0..).zip(&snapshots).find_map(|(source, snapshot)| {
+        let (provenance, is_shown) = snapshot.provenance.clone()?;
+        Some(CatalogProvenance { source, provenance, is_shown })
+    });
     let mut merged: Option<Definitions> = None;
     let mut parts: Option<Vec<CatalogPart>> = None;
-    let mut new = Vec::with_capacity(sources.len());
-    for (number, (source, snapshot)) in sources.iter().zip(snapshots).enumerate() {
-        let full = match snapshot {
-            Some(snapshot) => Some(snapshot),
-            None => source.read(None)?,
-        };
-        let Some(mut snapshot) = full else {
-            return Err(SourceError::new("a source returned no snapshot for a read without a known fingerprint"));
-        };
-        new.push(Some(snapshot.identity()));
-        if let Some(more) = snapshot.take_parts() {
+    for (number, snapshot) in snapshots.into_iter().enumerate() {
+        if let Some(more) = snapshot.parts {
             parts.get_or_insert_default().extend(more);
         }
-        let definitions = snapshot.into_definitions().of_source(number);
+        let definitions = snapshot.definitions.of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
             None => merged = Some(definitions),
         }
     }
-    *known = new;
-    Ok(Everything { definitions: merged.unwrap_or_default(), parts })
-}
-
-fn identified(catalog: Catalog, known: &[Option<Identity>]) -> Catalog {
-    let generation = known.iter().flatten().find_map(|known| known.generation);
-    let provenance = (0..).zip(known).find_map(|(source, known)| {
-        let (provenance, is_shown) = known.as_ref()?.provenance.clone()?;
-        Some(CatalogProvenance { source, provenance, is_shown })
-    });
-    catalog.with_generation(generation).with_provenance(provenance)
+    // The definitions of the server itself are the last part of a joined catalog.
+    let own = previous.map(|previous| previous.parts().last().map_or(previous, |own| &own.catalog));
+    let checked = check(merged.unwrap_or_default(), own);
+    let Checked { catalog, diagnostics } = match parts {
+        Some(parts) => join(checked, parts),
+        None => checked,
+    };
+    Checked { catalog: catalog.with_generation(generation).with_provenance(provenance), diagnostics }
 }
 
 fn log_new(before: &[Diagnostic], now: &[Diagnostic]) {

@@ -1,13 +1,11 @@
 //! The reading of a library: from a tree of files to definitions. Folders and files in memory take the same way.
 //!
-//! A read has four steps: the manifest, the names of all files, the contents of the changed files (in parallel), and
-//! the references between files. The result stays in memory until the next read, so that one edit in a large library
-//! costs one file.
+//! A read has four steps: the manifest, the names and states of all files, the contents of the changed files (in
+//! parallel), and the references between files. The parsed files stay in memory until the next read.
 //!
 //! How changes are noticed is deliberately elsewhere: in the sources.
 
 mod assemble;
-mod cache;
 mod cached_file;
 mod context;
 mod found_files;
@@ -22,20 +20,21 @@ mod walk_folder;
 mod walk_memory;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
 
 use promptshelf_core::{Code, Diagnostic, Location, Severity, SourceText};
+use smol_str::SmolStr;
 
 use self::{
-    cache::ReadCache,
-    cached_file::{ReadContext, SharedBodies},
+    cached_file::{CachedFile, ReadContext, SharedBodies},
     context::LibraryContext,
-    found_files::{FoundFile, add_unsaved, at},
+    found_files::{FoundFile, WalkResult, add_unsaved, at},
     globs::GlobIndex,
     homes::Homes,
 };
@@ -52,29 +51,51 @@ use crate::{
     root_grants::RootGrants,
     source::{Fingerprint, Snapshot},
     tree::Tree,
-    watch::{ChangeScope, WatchedTrees},
+    watch::WatchedTrees,
 };
 
 /// The largest manifest, in bytes.
 const MANIFEST_BYTES: u64 = 4 << 20;
 
-/// Reads a library again and again. Clones share the result of the last read.
+/// Reads a library again and again, and reuses what has not changed. Clones share the result of the last read.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipeline(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     is_lenient: bool,
-    last: Mutex<ReadCache>,
+    last: Mutex<LastRead>,
     watched: WatchedTrees,
+}
+
+/// What the next read may reuse.
+#[derive(Debug, Default)]
+struct LastRead {
+    manifest: Option<Arc<Manifest>>,
+    files: ReadFiles,
+}
+
+/// The files of a library, read and parsed.
+#[derive(Debug, Default)]
+struct ReadFiles {
+    /// Sorted by path.
+    entries: Vec<(SmolStr, CachedFile)>,
+    homes: Homes,
+    /// About the names of files and folders.
+    diagnostics: Vec<Diagnostic>,
+    links: Vec<(String, String)>,
+    /// The number of skills that `sync` wrote.
+    generated: usize,
+    /// Whether the entries are all files of the library, each with a single path.
+    is_plain: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Reading<'a> {
     pub(crate) roots: &'a RootGrants,
     pub(crate) unsaved: &'a BTreeMap<String, Arc<str>>,
-    /// The changes since the last read.
-    pub(crate) scope: &'a ChangeScope,
+    /// The paths of the files that may have changed since the last read; `None` for all.
+    pub(crate) changed: Option<&'a BTreeSet<String>>,
     /// The number of the tree in memory: another number is another tree. 0 for a folder.
     pub(crate) tree: u64,
 }
@@ -88,42 +109,29 @@ impl Pipeline {
         self.0.is_lenient
     }
 
-    /// Reads all definitions, or returns `None` if they are still those of the fingerprint `known`.
-    pub(crate) fn read(&self, new: &Reading<'_>, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+    pub(crate) fn read(&self, new: &Reading<'_>) -> Result<Snapshot, SourceError> {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (roots, unsaved) = (new.roots, new.unsaved);
         let root = roots.open_library()?;
         let before = last.manifest.clone();
-        let (manifest, diagnostics) = self.manifest(roots, &root, before.as_ref(), unsaved.get(MANIFEST))?;
-        let is_same_manifest = before.is_some_and(|before| Arc::ptr_eq(&before, &manifest));
+        let (manifest, mut diagnostics) = self.manifest(roots, &root, before.as_ref(), unsaved.get(MANIFEST))?;
+        let is_same = before.is_some_and(|before| Arc::ptr_eq(&before, &manifest));
         last.manifest = Some(Arc::clone(&manifest));
 
         let folders = manifest.roots.values().filter_map(|declared| roots.watched_folder(&declared.path));
         self.0.watched.set(roots.library_folder().map(Path::to_path_buf).into_iter().chain(folders).collect());
 
-        let limits = &manifest.limits;
-        let now = SystemTime::now();
-        let home = home(roots, &manifest);
-        if home != last.homes.library {
-            last.homes = Arc::new(Homes::new(home));
+        let changed = new.changed.filter(|_| is_same);
+        let (files, globs) = read_files(new, &root, &manifest, changed, &last.files, &mut diagnostics);
+        let library = LibraryContext::new(roots, &root, &manifest, &globs, &files);
+        let (definitions, rest) = library.definitions(&files, diagnostics);
+        let mut hasher = DefaultHasher::new();
+        (rest, new.tree).hash(&mut hasher);
+        for (path, entry) in &files.entries {
+            (path, entry.content.number).hash(&mut hasher);
         }
-        let homes = Arc::clone(&last.homes);
-        let shared = SharedBodies::default();
-        let limit = limits.file_bytes;
-        let reading = ReadContext { root: &root, limit, now, unsaved, homes: &homes, shared: &shared };
-        let is_enough = match new.scope {
-            ChangeScope::Paths(paths) if is_same_manifest && unsaved.is_empty() && !last.holds_tree => {
-                last.reread(paths, &reading, limits.library_bytes)
-            }
-            _ => false,
-        };
-        last.set_tree(new.tree);
-        last.manifest_diagnostics = diagnostics;
-        let globs =
-            if is_enough { globs(roots, &last, &manifest) } else { read_files(roots, &mut last, &manifest, &reading) };
-        let homes = Arc::clone(&last.homes);
-        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links, &homes);
-        Ok(library.definitions(known, &mut last))
+        last.files = files;
+        Ok(Snapshot::new(Fingerprint::new(hasher.finish()), definitions))
     }
 
     /// Returns the manifest; if it is invalid, the last valid one with the mistakes in the present one.
@@ -191,42 +199,41 @@ fn home(roots: &RootGrants, manifest: &Manifest) -> &'static str {
     foreign_folders::home(&fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf()))
 }
 
-fn globs(roots: &RootGrants, last: &ReadCache, manifest: &Manifest) -> GlobIndex {
-    let globs = GlobIndex::new(roots, manifest, last.entries.iter().map(|(path, _)| path));
-    // Their matches are part of the fingerprint of the definitions.
-    resources::declared(manifest, &globs);
-    globs
-}
-
-fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, reading: &ReadContext<'_>) -> GlobIndex {
-    let bounds = WalkOptions {
-        files: manifest.limits.files,
-        states: !last.entries.is_empty(),
-        foreign_folders: true,
-        golden_files: false,
-    };
-    let mut found = walk(reading.root, bounds);
-    add_unsaved(&mut found.files, reading.unsaved.keys());
-    last.diagnostics = found.diagnostics;
-    last.diagnostics.extend(left_out_names(&found.files, found.rules));
+fn read_files(
+    &Reading { roots, unsaved, .. }: &Reading<'_>,
+    root: &Tree,
+    manifest: &Manifest,
+    changed: Option<&BTreeSet<String>>,
+    last: &ReadFiles,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (ReadFiles, GlobIndex) {
+    let limits = &manifest.limits;
+    let known = changed.filter(|_| unsaved.is_empty()).and_then(|changed| last.found(root, changed));
+    let mut found = known.unwrap_or_else(|| {
+        let states = !last.entries.is_empty();
+        let options = WalkOptions { files: limits.files, states, foreign_folders: true, golden_files: false };
+        let mut found = walk(root, options);
+        let rules = std::mem::take(&mut found.rules);
+        found.diagnostics.extend(left_out_names(&found.files, rules));
+        found
+    });
+    add_unsaved(&mut found.files, unsaved.keys());
+    diagnostics.extend_from_slice(&found.diagnostics);
     let globs = GlobIndex::new(roots, manifest, found.files.iter().map(|found| &found.path));
-    let mut before = std::mem::take(&mut last.entries);
-    let homes = Arc::new(last.homes.with_plugins(reading.root, &found.files));
-    if homes != last.homes {
-        // Files are read in other formats now.
-        before.clear();
-        last.homes = Arc::clone(&homes);
-    }
-    let reading = &ReadContext { homes: &homes, ..*reading };
+    let homes = Homes::new(home(roots, manifest), root, &found.files);
+    // In other homes files are read in other formats.
+    let before = if homes == last.homes { &last.entries[..] } else { &[] };
+    let shared = SharedBodies::default();
+    let reading =
+        ReadContext { root, limit: limits.file_bytes, now: SystemTime::now(), unsaved, homes: &homes, shared: &shared };
     let mut is_declared = resources::declared(manifest, &globs);
     is_declared.extend(file_role::beside_skills(found.files.iter().map(|found| found.path.as_str())));
-    let (mut entries, left_out) =
-        parallel::read_all(found.files, reading, &before, &is_declared, manifest.limits.library_bytes);
+    let (mut entries, left_out) = parallel::read_all(found.files, &reading, before, &is_declared, limits.library_bytes);
     if left_out > 0 {
         let message =
-            format!("the library has more than {} bytes; {left_out} files are left out", manifest.limits.library_bytes);
+            format!("the library has more than {} bytes; {left_out} files are left out", limits.library_bytes);
         let help = "raise `library-bytes` under [limits] in promptshelf.toml";
-        last.diagnostics.push(at(".", Code::TooMany, true, message).help(help));
+        diagnostics.push(at(".", Code::TooMany, true, message).help(help));
     }
     let unread = |path: &str| found.unread.iter().any(|folder| path.starts_with(&**folder));
     let unreadable = before.iter().filter(|(path, _)| unread(path));
@@ -234,11 +241,31 @@ fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, rea
     entries.sort_by(|(a, _), (b, _)| a.cmp(b));
     // If only a part of a folder can be read, the files of that part occur twice.
     entries.dedup_by(|(next, _), (first, _)| next == first);
-    last.replace_all(entries);
-    last.is_plain = left_out == 0 && found.unread.is_empty() && found.links.is_empty();
-    last.links = found.links;
-    last.generated = found.generated;
-    globs
+    entries.shrink_to_fit();
+    let is_plain = left_out == 0 && found.unread.is_empty() && found.links.is_empty();
+    let WalkResult { diagnostics, links, generated, .. } = found;
+    (ReadFiles { entries, homes, diagnostics, links, generated, is_plain }, globs)
+}
+
+impl ReadFiles {
+    /// Returns the files of the last read, if they are all that a walk would find now: only files with these paths have
+    /// changed, and they are still files.
+    fn found(&self, root: &Tree, changed: &BTreeSet<String>) -> Option<WalkResult> {
+        let is_known = |path: &String| {
+            self.entries.binary_search_by(|(known, _)| known.as_str().cmp(path)).is_ok() && root.is_plain_file(path)
+        };
+        let file = |(path, _): &(SmolStr, CachedFile)| FoundFile {
+            path: path.clone(),
+            state: None,
+            is_unchanged: !changed.contains(path.as_str()),
+        };
+        (self.is_plain && changed.iter().all(is_known)).then(|| WalkResult {
+            files: self.entries.iter().map(file).collect(),
+            diagnostics: self.diagnostics.clone(),
+            generated: self.generated,
+            ..WalkResult::default()
+        })
+    }
 }
 
 const MOST_NAMED: usize = 3;

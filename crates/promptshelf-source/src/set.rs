@@ -202,14 +202,11 @@ impl fmt::Debug for SourceSet {
 }
 
 impl Source for SourceSet {
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+    fn read(&self) -> Result<Snapshot, SourceError> {
         // Read before the catalogs: a later change causes another load.
         let version = Fingerprint::new(self.0.shared.version.load(Ordering::SeqCst));
-        if known == Some(version) {
-            return Ok(None);
-        }
         let parts: Vec<CatalogPart> = self.0.members.iter().filter_map(|member| member.part()).collect();
-        Ok(Some(Snapshot::new(version, Definitions::default()).with_parts(parts)))
+        Ok(Snapshot::new(version, Definitions::default()).with_parts(parts))
     }
 
     fn watch(&self, signal: ReloadSignal) -> WatchGuard {

@@ -9,9 +9,8 @@ use crate::error::SourceError;
 
 /// A place that prompts are read from.
 ///
-/// A source reads everything it contains and requests another read when it changes. Publishing is not its task: it
-/// returns all that it found, with a diagnostic for each part that it could not understand, and a
-/// [`Loader`](crate::Loader) merges, checks and publishes the result.
+/// A source reads everything it contains, and requests another read when it changes. It returns all that it found, with
+/// a diagnostic for each part that it could not understand; a [`Loader`](crate::Loader) merges, checks and publishes it.
 ///
 /// # Example
 ///
@@ -37,14 +36,10 @@ use crate::error::SourceError;
 /// }
 ///
 /// impl Source for Counter {
-///     fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+///     fn read(&self) -> Result<Snapshot, SourceError> {
 ///         let count = self.count.load(Ordering::SeqCst);
-///         let fingerprint = Fingerprint::new(count);
-///         if known == Some(fingerprint) {
-///             return Ok(None);
-///         }
-///         let prompts = vec![PromptDefinition::template("count", format!("Count from {count}."))];
-///         Ok(Some(Snapshot::new(fingerprint, Definitions::from_iter(prompts))))
+///         let prompts = [PromptDefinition::template("count", format!("Count from {count}."))];
+///         Ok(Snapshot::new(Fingerprint::new(count), Definitions::from_iter(prompts)))
 ///     }
 ///
 ///     fn watch(&self, signal: ReloadSignal) -> WatchGuard {
@@ -59,11 +54,12 @@ use crate::error::SourceError;
 /// assert!(loader.handle().current().find("count").is_some());
 /// ```
 pub trait Source: Send + Sync {
-    /// Reads all definitions, or returns `None` if they are still those of the fingerprint `known`.
+    /// Returns the present state.
     ///
     /// May block on files or sockets: a [`Loader`](crate::Loader) calls it on a thread for blocking work, and never
-    /// twice at a time. With `known` of `None`, and after an error, it reads everything and returns a snapshot.
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError>;
+    /// twice at a time. Parts that have not changed since the last read are shared with it, so that they are not
+    /// checked again.
+    fn read(&self) -> Result<Snapshot, SourceError>;
 
     /// Requests a reload through `signal` after every change, until the returned guard is dropped.
     ///
@@ -74,8 +70,8 @@ pub trait Source: Send + Sync {
 }
 
 impl<S: Source + ?Sized> Source for Arc<S> {
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
-        (**self).read(known)
+    fn read(&self) -> Result<Snapshot, SourceError> {
+        (**self).read()
     }
 
     fn watch(&self, signal: ReloadSignal) -> WatchGuard {
@@ -83,7 +79,7 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
 }
 
-/// The result of one read of a source.
+/// The immutable state of a source at one moment.
 ///
 /// ```
 /// use promptshelf_core::{Definitions, PromptDefinition};
@@ -95,10 +91,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 /// ```
 pub struct Snapshot {
     fingerprint: Fingerprint,
-    generation: Option<u64>,
-    provenance: Option<(Arc<Provenance>, bool)>,
-    parts: Option<Vec<CatalogPart>>,
-    definitions: Definitions,
+    pub(crate) generation: Option<u64>,
+    pub(crate) provenance: Option<(Arc<Provenance>, bool)>,
+    pub(crate) parts: Option<Vec<CatalogPart>>,
+    pub(crate) definitions: Definitions,
 }
 
 impl Snapshot {
@@ -129,15 +125,7 @@ impl Snapshot {
         Snapshot { parts: Some(parts), ..self }
     }
 
-    pub(crate) fn take_parts(&mut self) -> Option<Vec<CatalogPart>> {
-        self.parts.take()
-    }
-
-    pub(crate) fn identity(&self) -> Identity {
-        Identity { fingerprint: self.fingerprint, generation: self.generation, provenance: self.provenance.clone() }
-    }
-
-    /// Returns the fingerprint of the definitions, to pass to the next [`Source::read`].
+    /// Returns the fingerprint of the state.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
@@ -150,20 +138,13 @@ impl Snapshot {
     }
 }
 
-#[derive(Clone)]
-pub(crate) struct Identity {
-    pub(crate) fingerprint: Fingerprint,
-    pub(crate) generation: Option<u64>,
-    pub(crate) provenance: Option<(Arc<Provenance>, bool)>,
-}
-
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
     }
 }
 
-/// Identifies the state of a source: equal fingerprints of one source mean equal definitions.
+/// Identifies the state of a source: equal fingerprints of one source mean equal snapshots.
 ///
 /// ```
 /// use promptshelf_source::Fingerprint;

@@ -1,7 +1,7 @@
 //! The source for files in memory, such as a revision of a channel.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -13,8 +13,8 @@ use crate::{
     memory_tree::MemoryTree,
     pipeline::{Pipeline, Reading},
     root_grants::RootGrants,
-    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
-    watch::{self, ChangeScope, WatchOptions, WatchedTrees},
+    source::{ReloadSignal, Snapshot, Source, WatchGuard},
+    watch::{self, WatchOptions, WatchedTrees},
 };
 
 /// Files in memory as a [`Source`], read by the same rules as a [`Directory`](crate::Directory).
@@ -51,7 +51,6 @@ struct State {
     is_provenance_shown: bool,
     /// Counts the trees, from 1.
     number: u64,
-    read: Option<(MemoryTree, u64)>,
     watchers: Vec<(u64, ReloadSignal)>,
     next: u64,
 }
@@ -74,15 +73,8 @@ impl TreeSource {
     fn with(tree: MemoryTree, is_lenient: bool) -> TreeSource {
         let watched = WatchedTrees::new(Vec::new());
         let pipeline = Pipeline::new(is_lenient, watched.clone());
-        let state = State {
-            tree,
-            provenance: None,
-            is_provenance_shown: true,
-            number: 1,
-            read: None,
-            watchers: Vec::new(),
-            next: 0,
-        };
+        let state =
+            State { tree, provenance: None, is_provenance_shown: true, number: 1, watchers: Vec::new(), next: 0 };
         TreeSource(Arc::new(Inner { pipeline, roots: RootGrants::memory(), watched, state: Mutex::new(state) }))
     }
 
@@ -164,7 +156,6 @@ impl TreeSource {
     /// them or below them. Relative folders are ignored. A [`Loader`](crate::Loader) sees the grants at its next load.
     pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
         self.0.roots.set(folders.into_iter().collect());
-        self.0.watched.add_scope(ChangeScope::Anywhere);
     }
 
     fn with_state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -173,28 +164,21 @@ impl TreeSource {
 }
 
 impl Source for TreeSource {
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
-        // Changes of granted roots have no place in the tree.
-        let is_outside = self.0.watched.take_pending().is_some();
-        let (tree, number, read, provenance) = self.with_state(|state| {
+    fn read(&self) -> Result<Snapshot, SourceError> {
+        let (tree, number, provenance) = self.with_state(|state| {
             let provenance = state.provenance.clone().map(|provenance| (provenance, state.is_provenance_shown));
-            (state.tree.clone(), state.number, state.read.take(), provenance)
+            (state.tree.clone(), state.number, provenance)
         });
-        let scope = match &read {
-            Some((before, read)) if *read != number && !is_outside => edited_paths(before, &tree),
-            _ => ChangeScope::Anywhere,
-        };
-        let roots = self.0.roots.with_tree(tree.clone());
-        let reading = Reading { roots: &roots, unsaved: &BTreeMap::new(), scope: &scope, tree: number };
-        let snapshot = self.0.pipeline.read(&reading, known)?;
-        self.with_state(|state| state.read = Some((tree, number)));
-        Ok(snapshot.map(|snapshot| match provenance {
+        let roots = self.0.roots.with_tree(tree);
+        let snapshot =
+            self.0.pipeline.read(&Reading { roots: &roots, unsaved: &BTreeMap::new(), changed: None, tree: number })?;
+        Ok(match provenance {
             None => snapshot,
             Some((provenance, is_shown)) => {
                 let snapshot = provenance.revision().into_iter().fold(snapshot, Snapshot::with_generation);
                 snapshot.with_provenance(provenance, is_shown)
             }
-        }))
+        })
     }
 
     fn watch(&self, signal: ReloadSignal) -> WatchGuard {
@@ -206,23 +190,6 @@ impl Source for TreeSource {
         let roots = watch::watch(&self.0.watched, WatchOptions::default(), signal);
         WatchGuard::new((Unwatch { source: self.clone(), number }, roots))
     }
-}
-
-/// Returns the files whose content differs; anywhere if files were added or removed, or links lead elsewhere.
-fn edited_paths(before: &MemoryTree, now: &MemoryTree) -> ChangeScope {
-    if before.len() != now.len() {
-        return ChangeScope::Anywhere;
-    }
-    let mut paths = BTreeSet::new();
-    for ((path, file), (path_now, file_now)) in before.iter().zip(now.iter()) {
-        if path != path_now || file.link() != file_now.link() {
-            return ChangeScope::Anywhere;
-        }
-        if file != file_now {
-            paths.insert(path.to_owned());
-        }
-    }
-    ChangeScope::Paths(paths)
 }
 
 struct Unwatch {

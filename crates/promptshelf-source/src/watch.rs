@@ -1,14 +1,14 @@
 //! Watching of folders: file system events become debounced reload signals.
 //!
-//! Events arrive late, twice or not at all, so the kind of an event is not passed on and the reader compares files
-//! itself. Only the scope of the changes is passed on, so that one edit in a large library costs one file.
+//! Events arrive late, twice or not at all, so the kind of an event is not passed on: the reader compares files itself.
+//! The paths of events are passed on, so that it needs to look at no others.
 
 mod native;
 mod own_output;
 mod poll;
-mod scope;
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -18,7 +18,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(crate) use self::scope::ChangeScope;
 use self::{native::NativeWatcher, own_output::OwnOutput};
 use crate::source::{ReloadSignal, WatchGuard};
 
@@ -58,8 +57,20 @@ pub(crate) struct WatchedTrees(Arc<Mutex<State>>);
 struct State {
     paths: Vec<PathBuf>,
     watchers: Vec<Sender<Message>>,
-    /// The scope of the changes that were signalled and not taken yet.
-    pending: Option<ChangeScope>,
+    /// The changes that were signalled and not taken yet.
+    pending: Option<Changes>,
+}
+
+/// The paths of changed files; `None` if any may have changed, or been added or removed.
+pub(crate) type Changes = Option<BTreeSet<String>>;
+
+/// Adds changes to those that are pending.
+fn merge(pending: &mut Option<Changes>, more: Changes) {
+    *pending = Some(match (pending.take(), more) {
+        (None, more) => more,
+        (Some(Some(paths)), Some(more)) => Some(paths.into_iter().chain(more).collect()),
+        _ => None,
+    });
 }
 
 impl WatchedTrees {
@@ -76,21 +87,13 @@ impl WatchedTrees {
         });
     }
 
-    /// Takes the scope of the signalled changes; [`ChangeScope::Anywhere`] without a signal.
-    pub(crate) fn take_scope(&self) -> ChangeScope {
-        self.take_pending().unwrap_or(ChangeScope::Anywhere)
+    /// Takes the signalled changes; `None` without a signal, too.
+    pub(crate) fn take_changes(&self) -> Changes {
+        self.with(|state| state.pending.take().flatten())
     }
 
-    /// Takes the scope of the signalled changes; `None` without a signal.
-    pub(crate) fn take_pending(&self) -> Option<ChangeScope> {
-        self.with(|state| state.pending.take())
-    }
-
-    pub(crate) fn add_scope(&self, scope: ChangeScope) {
-        self.with(|state| match &mut state.pending {
-            Some(pending) => pending.add(scope),
-            None => state.pending = Some(scope),
-        });
+    pub(crate) fn add_changes(&self, changes: Changes) {
+        self.with(|state| merge(&mut state.pending, changes));
     }
 
     fn paths(&self) -> Vec<PathBuf> {
@@ -136,7 +139,7 @@ pub(crate) fn watch(trees: &WatchedTrees, options: WatchOptions, signal: ReloadS
             thread.update_watches();
             thread.poll();
             // Changes before this moment were not observed.
-            thread.trees.add_scope(ChangeScope::Anywhere);
+            thread.trees.add_changes(None);
             // The caller may have given up waiting; the thread goes on regardless.
             ready.send(()).ok();
             thread.run(&receiver);
@@ -178,7 +181,7 @@ struct WatchThread {
 struct Pending {
     first: Instant,
     last: Instant,
-    scope: ChangeScope,
+    changes: Option<Changes>,
 }
 
 impl WatchThread {
@@ -191,13 +194,13 @@ impl WatchThread {
             };
             match message {
                 Ok(Message::Event(event)) => {
-                    if let Some(scope) = self.native.handle(event, &self.own_output) {
-                        self.add(scope);
+                    if let Some(changes) = self.native.handle(event, &self.own_output) {
+                        self.add(changes);
                     }
                 }
                 Ok(Message::TreesChanged) => {
                     self.update_watches();
-                    self.add(ChangeScope::Anywhere);
+                    self.add(None);
                 }
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -209,7 +212,7 @@ impl WatchThread {
                 if self.polled != before {
                     // The missed event may have been the replacement of a watched folder.
                     self.update_watches();
-                    self.add(ChangeScope::Anywhere);
+                    self.add(None);
                 }
             }
             self.signal_when_due();
@@ -228,7 +231,7 @@ impl WatchThread {
         {
             let is_quiet = pending.last + QUIET <= now;
             self.max_delay = if is_quiet { MAX_DELAY } else { (self.max_delay * 2).min(MAX_DELAY_IN_A_BURST) };
-            self.trees.add_scope(pending.scope);
+            self.trees.add_changes(pending.changes.flatten());
             self.signal.request();
         }
     }
@@ -238,15 +241,11 @@ impl WatchThread {
         self.native.sync(paths.iter().map(PathBuf::as_path));
     }
 
-    fn add(&mut self, scope: ChangeScope) {
+    fn add(&mut self, changes: Changes) {
         let now = Instant::now();
-        match &mut self.pending {
-            Some(pending) => {
-                pending.last = now;
-                pending.scope.add(scope);
-            }
-            None => self.pending = Some(Pending { first: now, last: now, scope }),
-        }
+        let pending = self.pending.get_or_insert(Pending { first: now, last: now, changes: None });
+        pending.last = now;
+        merge(&mut pending.changes, changes);
     }
 
     fn poll(&mut self) {

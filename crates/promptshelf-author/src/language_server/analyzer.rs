@@ -127,7 +127,7 @@ impl Analyzer {
             return Ok(());
         }
         source.replace(tree.clone());
-        let Some(snapshot) = source.read(None)? else { return Ok(()) };
+        let snapshot = source.read()?;
         let fingerprint = snapshot.fingerprint();
         // A prompt with errors has no earlier version: that of an earlier tree would be another library's.
         let definitions = Definitions { is_revision: true, ..snapshot.into_definitions() };
@@ -137,8 +137,11 @@ impl Analyzer {
 
     /// Checks the saved files if they have changed: their valid versions replace broken unsaved ones.
     fn read_saved(&mut self, directory: &Directory) -> Result<(), SourceError> {
-        let Some(snapshot) = directory.read(self.saved.1)? else { return Ok(()) };
+        let snapshot = directory.read()?;
         let fingerprint = snapshot.fingerprint();
+        if self.saved.1 == Some(fingerprint) {
+            return Ok(());
+        }
         let definitions = snapshot.into_definitions();
         self.saved = (check(definitions, Some(&self.saved.0)).catalog, Some(fingerprint));
         Ok(())

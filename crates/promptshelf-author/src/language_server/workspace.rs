@@ -11,7 +11,7 @@ use gen_lsp_types as lsp;
 use promptshelf_core::{
     Catalog, Code, Definitions, Diagnostic, Location, PromptDefinition, Severity, SourceText, check,
 };
-use promptshelf_source::{Directory, ForeignSyntax, Snapshot, Source, SourceError, syntax::LIBRARY_FILE};
+use promptshelf_source::{Directory, ForeignSyntax, Source, SourceError, syntax::LIBRARY_FILE};
 
 use super::{position, schema_query};
 use crate::review::Reviewer;
@@ -141,8 +141,7 @@ impl Workspace {
     }
 
     pub(super) fn diagnose(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
-        // A read that does not name a known state always returns a snapshot.
-        let definitions = self.source.read(None)?.map_or_else(Definitions::default, Snapshot::into_definitions);
+        let definitions = self.source.read()?.into_definitions();
         Ok(self.take(definitions))
     }
 

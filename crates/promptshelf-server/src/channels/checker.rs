@@ -6,12 +6,12 @@ use promptshelf_author::{
     findings,
     testing::{TestOutcome, TestSuite},
 };
-use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Definitions, Diagnostic, Interrupt, Severity, check};
+use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Diagnostic, Interrupt, Severity, check};
 use promptshelf_service::{
     Caller, Service,
     pool::{self, Amount},
 };
-use promptshelf_source::{MemoryTree, Snapshot, Source as _, SourceError, TreeSource};
+use promptshelf_source::{MemoryTree, Source as _, SourceError, TreeSource};
 use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, StoreError, check_now};
 
 use super::{effects::effects, prompt_files::prompt_files};
@@ -58,7 +58,7 @@ impl LibraryChecker {
         Interrupt::of_part().scope(|| {
             let source = TreeSource::lenient(tree.clone());
             source.grant_roots(self.granted_roots.iter().cloned());
-            let definitions = source.read(None)?.map_or_else(Definitions::default, Snapshot::into_definitions);
+            let definitions = source.read()?.into_definitions();
             let has_invalid_manifest = definitions.diagnostics.iter().any(is_of_manifest);
             Ok(Opened { checked: check(definitions, None), has_invalid_manifest })
         })
@@ -94,7 +94,7 @@ impl Opened {
             counts
         });
         sentences.truncate(MAX_FINDINGS);
-        let is_unloadable = has_invalid_manifest && TreeSource::new(tree.clone()).read(None).is_err();
+        let is_unloadable = has_invalid_manifest && TreeSource::new(tree.clone()).read().is_err();
         CheckReport { summary: CheckSummary { errors, warnings, tests }, findings: sentences, prompts, is_unloadable }
     }
 }

@@ -154,7 +154,7 @@ fn findings_equal_those_of_a_folder() {
             fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
             fs::write(path, text).expect("a file");
         }
-        let read = Directory::lenient(folder.path()).read(None).expect("read").expect("a snapshot");
+        let read = Directory::lenient(folder.path()).read().expect("read");
         let checked = check(read.into_definitions(), None);
         let mut expected: Vec<_> =
             checked.diagnostics.iter().cloned().chain(review(&checked.catalog, &checked.diagnostics)).collect();

@@ -8,13 +8,13 @@ use std::{
 };
 
 use promptshelf_core::{
-    BrokenFile, Code, Definitions, Diagnostic, LibraryFile, Location, Origin, PromptDefinition, ResourceContent,
-    ResourceDefinition, SourceText,
+    BrokenFile, Code, Definitions, Diagnostic, LibraryFile, Location, Origin, PromptDefinition, ResourceDefinition,
+    SourceText,
 };
 use smol_str::SmolStr;
 
 use super::{
-    cache::ReadCache,
+    ReadFiles,
     cached_file::{CachedFile, ContentKind},
     context::LibraryContext,
     found_files::at,
@@ -23,35 +23,28 @@ use super::{
 };
 use crate::{
     format::{Draft, Format, foreign_folders},
-    source::{Fingerprint, Snapshot},
     tree::Tree,
 };
 
 impl LibraryContext<'_> {
-    /// Returns a snapshot, unless the definitions are still those of the fingerprint `known`.
-    pub(super) fn definitions(&self, known: Option<Fingerprint>, last: &mut ReadCache) -> Option<Snapshot> {
-        let mut diagnostics = [&*last.manifest_diagnostics, &*last.diagnostics].concat();
-        let files = files(&last.entries);
+    /// Returns the definitions, and a hash of everything but the files that they depend on.
+    pub(super) fn definitions(&self, read: &ReadFiles, mut diagnostics: Vec<Diagnostic>) -> (Definitions, u64) {
+        let files = files(&read.entries);
         let icons = IconResolver::new(&files);
         let (resources, access) = resources::definitions(self, &files, &icons, &mut diagnostics);
-        last.holds_tree = matches!(self.root, Tree::Memory(_))
-            && resources.iter().any(|it| matches!(it.content, ResourceContent::Reader(_)));
-        let fingerprint = last.set_rest(self.rest(&last.entries, &resources, &diagnostics));
-        if known == Some(fingerprint) {
-            return None;
-        }
+        let rest = self.rest(&read.entries, &resources, &diagnostics);
         let mut about = self.manifest.about.clone();
         let mut origin = Origin::new(Arc::clone(&self.manifest.source));
         origin.spans.clone_from(&self.manifest.icon_spans);
         icons.resolve(&mut about.icons, |part| origin.locate(part), &mut diagnostics);
 
-        let (mut prompts, mut broken) = (Vec::with_capacity(last.entries.len()), Vec::new());
+        let (mut prompts, mut broken) = (Vec::with_capacity(read.entries.len()), Vec::new());
         let mut partials = BTreeMap::new();
-        let mut generated = last.generated;
-        for (path, entry) in &last.entries {
+        let mut generated = read.generated;
+        for (path, entry) in &read.entries {
             diagnostics.extend(entry.content.diagnostics.iter().cloned());
             let kind = &entry.content.kind;
-            if self.is_other_name(path, &last.entries) {
+            if self.is_other_name(path, &read.entries) {
                 continue;
             }
             let broken_file = || {
@@ -60,7 +53,7 @@ impl LibraryContext<'_> {
             };
             match kind {
                 ContentKind::Prompt { draft: Some(draft), .. } => {
-                    let linked = self.linked_names(path, &last.entries);
+                    let linked = self.linked_names(path, &read.entries);
                     let (definition, is_good) = self.prompt(draft, linked, &icons, &mut diagnostics);
                     if is_good {
                         prompts.push(definition);
@@ -75,7 +68,7 @@ impl LibraryContext<'_> {
                     }
                 }
                 ContentKind::Prompt { broken: Some(found), .. } => {
-                    let linked = self.linked_names(path, &last.entries);
+                    let linked = self.linked_names(path, &read.entries);
                     let (definition, _) = self.prompt(&found.draft, linked, &icons, &mut diagnostics);
                     let has_all_arguments = found.has_all_arguments;
                     let (name, draft) = (definition.name.to_string(), Some(definition));
@@ -129,7 +122,7 @@ impl LibraryContext<'_> {
             diagnostics,
             is_revision: matches!(self.root, Tree::Memory(_)),
         };
-        Some(Snapshot::new(fingerprint, definitions))
+        (definitions, rest)
     }
 
     /// Whether the file at a path is read under another path: one file is one prompt, however many links lead to it. The
@@ -172,7 +165,6 @@ impl LibraryContext<'_> {
         (name, foreign_folders::rank(&path))
     }
 
-    /// Returns a hash of everything but the files that the definitions depend on.
     fn rest(
         &self,
         entries: &[(SmolStr, CachedFile)],

@@ -119,8 +119,8 @@ impl ReadContext<'_> {
         if let Some(before) =
             before.filter(|before| before.is_stable && before.state.is_some() && before.content.len <= self.limit)
         {
-            let state = found.state.or_else(|| self.root.state(path).ok());
-            if state.map(|state| state.hash64()) == before.state {
+            let state = || found.state.or_else(|| self.root.state(path).ok()).map(|state| state.hash64());
+            if found.is_unchanged || state() == before.state {
                 return before.clone();
             }
         }
@@ -164,27 +164,9 @@ impl ReadContext<'_> {
             FileRole::Asset => FileContent::file(path, bytes, self.shared, state),
         }
     }
-
-    /// Reads a file again whose role is known from the last read.
-    pub(super) fn reread(&self, path: &SmolStr, before: &CachedFile) -> CachedFile {
-        let role = match &before.content.kind {
-            ContentKind::Asset { .. } => FileRole::Asset,
-            _ => self.role(path),
-        };
-        self.read(&FoundFile { path: path.clone(), state: None }, role, Some(before))
-    }
 }
 
 impl CachedFile {
-    /// Whether the file needs no read without a change event.
-    pub(super) fn is_stable(&self) -> bool {
-        self.is_stable
-    }
-
-    pub(super) fn is_read(&self) -> bool {
-        matches!(self.content.kind, ContentKind::Prompt { .. } | ContentKind::Generated | ContentKind::Asset { .. })
-    }
-
     /// Returns the entry for a prompt whose folder cannot be read at the moment.
     pub(super) fn unreadable(&self) -> Option<CachedFile> {
         let requirements = self.content.kind.requirements()?;

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use promptshelf_core::{ArgumentDefinition, Code, CompletionSource, Diagnostic, Links, Location, Origin};
 
 use super::{
+    ReadFiles,
     globs::{GlobError, GlobIndex, Matches},
     homes::Homes,
 };
@@ -35,21 +36,20 @@ impl<'a> LibraryContext<'a> {
         root: &'a Tree,
         manifest: &'a Manifest,
         globs: &'a GlobIndex,
-        links: &[(String, String)],
-        homes: &'a Homes,
+        files: &'a ReadFiles,
     ) -> LibraryContext<'a> {
         let mut places = Places::new(roots.library_path());
         let folder = |declared: &DeclaredRoot| places::text(&roots.path(&declared.path));
         let folders: BTreeMap<String, String> =
             manifest.roots.iter().map(|(name, declared)| (name.clone(), folder(declared))).collect();
-        let mut all = links.to_vec();
+        let mut all = files.links.clone();
         for (name, listing) in globs.roots() {
             let Some(folder) = folders.get(name) else { continue };
             let place = |path: &str| places.relative(&join(folder, path));
             all.extend(listing.links.iter().map(|(link, target)| (place(link), place(target))));
         }
         places.links = Links::from_iter(all);
-        LibraryContext { roots, root, manifest, globs, homes, places: Arc::new(places), folders }
+        LibraryContext { roots, root, manifest, globs, homes: &files.homes, places: Arc::new(places), folders }
     }
 
     pub(super) fn root_places(&self) -> BTreeMap<String, String> {

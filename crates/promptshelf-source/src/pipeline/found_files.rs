@@ -42,6 +42,8 @@ pub(crate) struct FoundFile {
     pub(crate) path: SmolStr,
     /// The file's state, if it was requested and the file is not a link.
     pub(crate) state: Option<FileState>,
+    /// Whether the file is known to be the same as at the last read.
+    pub(crate) is_unchanged: bool,
 }
 
 /// Whether an entry does not belong to the library, according to its path alone. Entries with a name that is left out for
@@ -87,7 +89,7 @@ pub(super) fn add_unsaved<'p>(files: &mut Vec<FoundFile>, unsaved: impl Iterator
             continue;
         }
         if let Err(index) = files.binary_search_by(|found| found.path.as_str().cmp(path)) {
-            files.insert(index, FoundFile { path: path.into(), state: None });
+            files.insert(index, FoundFile { path: path.into(), state: None, is_unchanged: false });
         }
     }
 }

@@ -9,27 +9,23 @@ use crate::{format::foreign_folders, pipeline::found_files::FoundFile, tree::Tre
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Homes {
     /// The place of the library itself, such as `.claude/commands`; empty for a library of prompt files.
-    pub(super) library: &'static str,
+    library: &'static str,
     plugins: Vec<(String, &'static str)>,
 }
 
 impl Homes {
-    pub(super) fn new(library: &'static str) -> Homes {
-        Homes { library, plugins: Vec::new() }
-    }
-
     /// Looks for plugins in the folders around `commands` and `skills`.
-    pub(super) fn with_plugins(&self, root: &Tree, files: &[FoundFile]) -> Homes {
+    pub(super) fn new(library: &'static str, root: &Tree, files: &[FoundFile]) -> Homes {
         let around = |found: &FoundFile| foreign_folders::around_plugin(&found.path).map(str::to_owned);
         let mut folders: BTreeSet<String> = files.iter().filter_map(around).collect();
-        if self.library.is_empty() {
+        if library.is_empty() {
             folders.insert(String::new());
         }
         let home =
             |folder: &str| foreign_folders::plugin_home(|manifest| root.state(&format!("{folder}{manifest}")).is_ok());
         let plugins = folders.into_iter().map(|folder| (home(&folder), folder));
         Homes {
-            library: self.library,
+            library,
             plugins: plugins.filter(|(home, _)| !home.is_empty()).map(|(home, folder)| (folder, home)).collect(),
         }
     }

@@ -88,11 +88,11 @@ impl Job<'_> {
             let start = self.next.fetch_add(CHUNK, Ordering::Relaxed);
             let Some(rest) = self.found.get(start..).filter(|rest| !rest.is_empty()) else { return chunks };
             let files = &rest[..rest.len().min(CHUNK)];
-            chunks.push((start, files.iter().map(|found| self.file(found)).collect()));
+            chunks.push((start, (start..).zip(files).map(|(index, found)| self.file(index, found)).collect()));
         }
     }
 
-    fn file(&self, found: &FoundFile) -> Option<CachedFile> {
+    fn file(&self, index: usize, found: &FoundFile) -> Option<CachedFile> {
         // The contents are in memory by then, so the limit has to apply during the read and not only afterwards.
         if self.bytes.load(Ordering::Relaxed) > self.library_bytes || is_interrupted() {
             return None;
@@ -101,8 +101,12 @@ impl Job<'_> {
             FileRole::Prompt(_) if self.declared.contains(&*found.path) => FileRole::Asset,
             role => role,
         };
-        let before = self.before.binary_search_by(|(path, _)| path.as_str().cmp(&found.path));
-        let before = before.ok().map(|index| &self.before[index].1);
+        // Most files are where they were.
+        let before = self.before.get(index).filter(|(path, _)| *path == found.path).or_else(|| {
+            let index = self.before.binary_search_by(|(path, _)| path.as_str().cmp(&found.path)).ok()?;
+            self.before.get(index)
+        });
+        let before = before.map(|(_, entry)| entry);
         let entry = self.context.read(found, role, before);
         let bytes = self.bytes.fetch_add(entry.content.len, Ordering::Relaxed) + entry.content.len;
         (bytes <= self.library_bytes).then_some(entry)

@@ -116,7 +116,7 @@ impl Walker<'_> {
                     true => entry.metadata().ok().map(|metadata| FileState::of(&metadata)),
                     false => None,
                 };
-                self.found.files.push(FoundFile { path, state });
+                self.found.files.push(FoundFile { path, state, is_unchanged: false });
             }
             EntryKind::Rejected(FileError::NotFound) => {
                 self.found.diagnostics.push(link_without_target(&path));

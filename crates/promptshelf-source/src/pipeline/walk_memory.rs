@@ -61,7 +61,7 @@ pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult
             return (found, true);
         }
         found.links.extend(root.link(file).map(|target| (path.to_owned(), target.to_owned())));
-        found.files.push(FoundFile { path: path.into(), state: Some(FileState::in_memory(file)) });
+        found.files.push(FoundFile { path: path.into(), state: Some(FileState::in_memory(file)), is_unchanged: false });
     }
     for folder in generated {
         if found.files.iter().any(|file| file.path.strip_prefix(&*folder) == Some(SKILL)) {

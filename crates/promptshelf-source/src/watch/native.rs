@@ -15,7 +15,7 @@ use notify::{
     event::{AccessKind, AccessMode, ModifyKind},
 };
 
-use super::{own_output::OwnOutput, scope::ChangeScope};
+use super::{Changes, merge, own_output::OwnOutput};
 use crate::{file_role::is_ignored, format::foreign_folders};
 
 /// Whether the system watches single folders instead of trees.
@@ -107,45 +107,38 @@ impl NativeWatcher {
         }
     }
 
-    /// Updates the watches after an event, and returns the scope of the change; `None` if it is irrelevant.
-    pub(super) fn handle(&mut self, event: notify::Result<Event>, own_output: &OwnOutput) -> Option<ChangeScope> {
+    /// Updates the watches after an event, and returns what it may have changed in the library; `None` for nothing.
+    pub(super) fn handle(&mut self, event: notify::Result<Event>, own_output: &OwnOutput) -> Option<Changes> {
         let event = match event {
             Ok(event) if !event.need_rescan() => event,
             // Events were lost, or a watch failed.
             _ => {
                 self.sync_again();
-                return Some(ChangeScope::Anywhere);
+                return Some(None);
             }
         };
         let is_structural = !matches!(
             event.kind,
             EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)) | EventKind::Access(_)
         );
-        let mut scope: Option<ChangeScope> = None;
+        let mut changes = None;
         for path in &event.paths {
             if is_structural
                 && self.trees.iter().any(|tree| tree.anchor.as_ref() == Some(path) || tree.real.as_ref() == Some(path))
             {
                 self.sync_again();
-                return Some(ChangeScope::Anywhere);
+                return Some(None);
             }
             let first = self.trees.first().and_then(|tree| path.strip_prefix(tree.real.as_deref()?).ok());
             let mut roots = self.trees.iter().filter_map(|tree| tree.real.as_deref());
             if roots.any(|root| path.strip_prefix(root).is_ok_and(is_relevant)) && !own_output.is_at(path) {
-                let change = match first {
-                    Some(below) => ChangeScope::Paths(BTreeSet::from([joined(below)])),
-                    None => ChangeScope::Anywhere,
-                };
-                match &mut scope {
-                    Some(scope) => scope.add(change),
-                    None => scope = Some(change),
-                }
+                merge(&mut changes, first.map(|below| BTreeSet::from([joined(below)])));
                 if is_structural && EACH_FOLDER {
                     self.update_below(path);
                 }
             }
         }
-        scope
+        changes
     }
 
     fn sync_again(&mut self) {

@@ -173,13 +173,10 @@ fn unreadable_files_are_reported() {
 
         close(&library.path("folder"), 0o700);
         let source = library.source();
-        assert_eq!(
-            names(&source.read(None).expect("read").expect("something").into_definitions()),
-            ["folder-a", "good"]
-        );
+        assert_eq!(names(&source.read().expect("read").into_definitions()), ["folder-a", "good"]);
         close(&library.path("folder"), 0o000);
         for _ in 0..2 {
-            let definitions = source.read(None).expect("read").expect("something").into_definitions();
+            let definitions = source.read().expect("read").into_definitions();
             assert_eq!(names(&definitions), ["good"]);
             assert_eq!(broken(&definitions), ["closed.md", "folder/a.md"], "they may still be there");
         }
@@ -202,7 +199,7 @@ fn names_that_deceive_are_left_out() {
     assert_eq!(names(&library.read()).len(), 2);
     let tree: promptshelf_source::MemoryTree =
         odd.iter().chain(&["good.md", "❤️.md"]).map(|path| (*path, "hello")).collect();
-    let found = promptshelf_source::TreeSource::new(tree).read(None).expect("a tree").expect("definitions");
+    let found = promptshelf_source::TreeSource::new(tree).read().expect("a tree");
     let found = found.into_definitions();
     assert_eq!((names(&found).len(), found.diagnostics.len()), (2, odd.len()), "{:?}", found.diagnostics);
 }

@@ -114,7 +114,7 @@ fn what_a_folder_does_not_serve_is_left_out_with_the_same_words() {
     let _socket = UnixListener::bind(folder.path().join("socket.md")).expect("a socket");
     let (tree, left_out) = read_served_tree(folder.path()).expect("a tree");
     assert_eq!(tree.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a.md", "sub/b.md"]);
-    let served = Directory::new(folder.path()).read(None).expect("a folder").expect("a snapshot");
+    let served = Directory::new(folder.path()).read().expect("a folder");
     let served = check(served.into_definitions(), None).diagnostics;
     let served: Vec<String> =
         crate::library::lines(&served).into_iter().filter(|line| !line.contains("missing-description")).collect();

@@ -36,7 +36,7 @@ fn marked_files_are_never_prompts() {
     let folder = library.read();
     let tree: MemoryTree = files.iter().map(|(path, text)| (*path, &**text)).collect();
     let tree = TreeSource::new(tree);
-    let tree = tree.read(None).expect("a tree").expect("new").into_definitions();
+    let tree = tree.read().expect("a tree").into_definitions();
     for definitions in [folder, tree] {
         assert_eq!(names(&definitions), ["refunds", "review"]);
         let found = lines(&definitions.diagnostics);
@@ -55,7 +55,7 @@ fn change_of_a_marked_file_changes_nothing() {
         library.write(".claude/commands/review.md", format!("{text}\n<!-- {mark} -->\n"));
     };
     write("one");
-    let known = source.read(None).expect("a read").expect("new").fingerprint();
+    let known = source.read().expect("a read").fingerprint();
     write("another");
-    assert!(source.read(Some(known)).expect("a read").is_none());
+    assert_eq!(source.read().expect("a read").fingerprint(), known);
 }

@@ -69,7 +69,7 @@ impl Library {
     }
 
     pub(crate) fn try_read(&self) -> Result<Definitions, SourceError> {
-        Ok(self.source().read(None)?.expect("something is read").into_definitions())
+        Ok(self.source().read()?.into_definitions())
     }
 
     /// Returns the diagnostics of the library, one line each.

@@ -329,7 +329,7 @@ fn missing_root_is_reported_and_the_rest_is_served() {
         mistakes[0].starts_with("promptshelf.toml:2:5: error[unreadable]: cannot read the root `x`: "),
         "{mistakes:?}"
     );
-    assert!(library.source().read(None).is_ok());
+    assert!(library.source().read().is_ok());
     assert!(Loader::open(vec![Box::new(library.source())]).is_ok());
 }
 

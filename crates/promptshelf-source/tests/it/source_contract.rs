@@ -103,27 +103,27 @@ fn all_prompts_are_read<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
     place.put("b", "two");
-    let reading = place.source().read(None).expect("read").expect("something");
+    let reading = place.source().read().expect("read");
     let definitions = reading.into_definitions();
     let mut names = names(&definitions);
     names.sort_unstable();
     assert_eq!(names, ["a", "b"]);
 }
 
-fn known_fingerprint_returns_no_snapshot<P: Place>() {
+fn fingerprint_changes_with_the_prompts<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
     let source = place.source();
-    let first = source.read(None).expect("read").expect("something").fingerprint();
-    assert!(source.read(Some(first)).expect("read").is_none());
-    assert!(source.read(None).expect("read").is_some(), "everything, when nothing is known");
+    let first = source.read().expect("read").fingerprint();
+    assert_eq!(source.read().expect("read").fingerprint(), first);
 
     place.put("a", "another");
-    let second = source.read(Some(first)).expect("read").expect("it has changed");
-    assert_ne!(second.fingerprint(), first);
-    assert!(source.read(Some(second.fingerprint())).expect("read").is_none());
+    let second = source.read().expect("read").fingerprint();
+    assert_ne!(second, first);
+    assert_eq!(source.read().expect("read").fingerprint(), second);
     place.remove("a");
-    let third = source.read(Some(second.fingerprint())).expect("read").expect("it has changed");
+    let third = source.read().expect("read");
+    assert_ne!(third.fingerprint(), second);
     assert!(third.into_definitions().prompts.is_empty());
 }
 
@@ -131,7 +131,7 @@ async fn every_watcher_is_signalled<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
     let source = place.source();
-    source.read(None).expect("read");
+    source.read().expect("read");
     let (first, second) = (ReloadSignal::new(), ReloadSignal::new());
     let _one = source.watch(first.clone());
     let two = source.clone().watch(second.clone());
@@ -176,8 +176,8 @@ macro_rules! contract {
             }
 
             #[test]
-            fn known_fingerprint_returns_no_snapshot() {
-                super::known_fingerprint_returns_no_snapshot::<$place>();
+            fn fingerprint_changes_with_the_prompts() {
+                super::fingerprint_changes_with_the_prompts::<$place>();
             }
 
             #[tokio::test(flavor = "multi_thread")]
@@ -200,7 +200,7 @@ contract!(Code, code);
 #[test]
 fn arc_of_a_source_is_a_source() {
     let source: Arc<dyn Source> = Arc::new(Fixed::default());
-    assert!(source.read(None).expect("read").is_some());
+    assert!(source.read().is_ok());
     assert!(Loader::open(vec![Box::new(source)]).is_ok());
 }
 

@@ -10,8 +10,8 @@ use std::{
 
 use promptshelf_core::{Access, AccessRule, Definitions, Origin, PromptDefinition, SourceText};
 use promptshelf_source::{
-    Fingerprint, Fixed, Loader, MemberOptions, OpenSource, OpenedSource, ReloadSignal, Snapshot, Source, SourceError,
-    SourceSet, SourceState, WatchGuard,
+    Fixed, Loader, MemberOptions, OpenSource, OpenedSource, ReloadSignal, Snapshot, Source, SourceError, SourceSet,
+    SourceState, WatchGuard,
 };
 
 /// The time until something has to have happened.
@@ -115,10 +115,10 @@ async fn source_that_cannot_be_opened_is_tried_again() {
 struct Failing(Fixed, Arc<AtomicBool>);
 
 impl Source for Failing {
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+    fn read(&self) -> Result<Snapshot, SourceError> {
         match self.1.load(Ordering::SeqCst) {
             true => Err(SourceError::new("it is away")),
-            false => self.0.read(known),
+            false => self.0.read(),
         }
     }
 

@@ -164,7 +164,7 @@ async fn outcomes<K: Kind>(library: &Library, steps: &[Files<'_>]) -> Vec<Outcom
     let mut outcomes = Vec::new();
     let mut kept: Option<(K::Source, Loader)> = None;
     let read = |source: &K::Source| {
-        let snapshot = source.read(None).map(|found| found.expect("a snapshot").into_definitions());
+        let snapshot = source.read().map(Snapshot::into_definitions);
         snapshot.as_ref().map(shown).map_err(ToString::to_string)
     };
     for step in steps {
@@ -332,16 +332,14 @@ async fn every_tree_has_the_same_limits() {
 #[tokio::test]
 async fn every_tree_refuses_an_invalid_manifest_at_first() {
     let library = Library::of(&[("promptshelf.toml", "[limits]\nfile-bites = 12"), ("a.md", "x")]);
-    let error = |result: Result<Option<Snapshot>, SourceError>| {
+    let error = |result: Result<Snapshot, SourceError>| {
         let error = result.expect_err("the manifest is invalid");
         assert!(error.is_invalid_manifest());
         lines(error.diagnostics())
     };
-    let on_disk = error(OnDisk::source(&library.root()).read(None));
-    assert_eq!(error(InMemory::source(&library.root()).read(None)), on_disk);
-    let lenient = |source: &dyn Source| {
-        lines(&source.read(None).expect("read").expect("a snapshot").into_definitions().diagnostics)
-    };
+    let on_disk = error(OnDisk::source(&library.root()).read());
+    assert_eq!(error(InMemory::source(&library.root()).read()), on_disk);
+    let lenient = |source: &dyn Source| lines(&source.read().expect("read").into_definitions().diagnostics);
     let found = lenient(&Directory::lenient(library.root()));
     assert!(found[0].contains("file-bites"), "{found:?}");
     assert_eq!(lenient(&TreeSource::lenient(tree_of(&library.root()))), found);
@@ -350,8 +348,7 @@ async fn every_tree_refuses_an_invalid_manifest_at_first() {
 #[tokio::test]
 async fn every_tree_gives_the_same_example_library() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/library");
-    let definitions =
-        |source: &dyn Source| shown(&source.read(None).expect("read").expect("a snapshot").into_definitions());
+    let definitions = |source: &dyn Source| shown(&source.read().expect("read").into_definitions());
     let on_disk = definitions(&OnDisk::source(&examples));
     assert!(on_disk["prompts"].len() > 5);
     assert_eq!(definitions(&InMemory::source(&examples)), on_disk);

@@ -14,7 +14,7 @@ fn file(text: &str) -> MemoryFile {
 }
 
 fn read(source: &TreeSource) -> Definitions {
-    source.read(None).expect("read").expect("a snapshot").into_definitions()
+    source.read().expect("read").into_definitions()
 }
 
 // req: S-89
@@ -128,9 +128,7 @@ fn only_changed_files_are_parsed_again() {
         let prompt = definitions.prompts.iter().find(|prompt| prompt.name == name).expect("a prompt");
         Arc::clone(&prompt.origin.source)
     };
-    let first = source.read(None).expect("read").expect("a snapshot");
-    let known = first.fingerprint();
-    let first = first.into_definitions();
+    let first = read(&source);
 
     // A tree with the same content in other files.
     let copy = tree.iter().map(|(path, file)| (path, MemoryFile::new(file.bytes()))).collect();
@@ -140,7 +138,7 @@ fn only_changed_files_are_parsed_again() {
     assert!(Arc::ptr_eq(&first.files["c.txt"], &second.files["c.txt"]));
 
     source.replace(tree.with([("b.md", Some(file(&prompt("edited"))))]));
-    let third = source.read(Some(known)).expect("read").expect("a change").into_definitions();
+    let third = read(&source);
     assert!(Arc::ptr_eq(&text(&first, "a"), &text(&third, "a")));
     assert_eq!(&*text(&third, "b").text, prompt("edited"));
 }

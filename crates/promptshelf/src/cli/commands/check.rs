@@ -133,8 +133,7 @@ fn without_manifest(
 ) -> Result<(usize, Vec<Diagnostic>), Failure> {
     let directory = Directory::lenient(folder);
     directory.grant_roots(roots);
-    let library = directory.read(None).map_err(OpenError::Source)?;
-    let Some(library) = library else { return Ok((0, Vec::new())) };
+    let library = directory.read().map_err(OpenError::Source)?;
     let Checked { catalog, diagnostics } = promptshelf_core::check(library.into_definitions(), None);
     let mut findings = all_findings(&catalog, &diagnostics, clients);
     // The resource may be declared in the part of the manifest that is invalid.
