@@ -9,6 +9,6 @@ mod parse;
 mod pattern;
 
 pub use bind::{Problem, RawArgumentValue, RawArguments, bind};
-pub(crate) use bind::{bind_leniently, check_before_forms};
+pub(crate) use bind::{bind_leniently, check_before_forms, unknown};
 pub use checked::Argument;
 pub(crate) use checked::Declared;

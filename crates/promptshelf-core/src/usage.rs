@@ -43,6 +43,8 @@ pub struct UsageFigures {
     pub left_out: BTreeMap<String, u64>,
     /// For each argument whose value was one of its fixed suggestions in some calls, the number of those calls.
     pub taken: BTreeMap<String, u64>,
+    /// The calls with an argument that the prompt does not have.
+    pub unknown_arguments: u64,
     /// The size of all answers together, in bytes of text and data.
     pub bytes_out: u64,
     /// The forms that were answered.
@@ -75,6 +77,7 @@ impl UsageFigures {
         self.count = self.count.saturating_add(other.count);
         self.latencies.merge(&other.latencies);
         self.callers.merge(&other.callers);
+        self.unknown_arguments = self.unknown_arguments.saturating_add(other.unknown_arguments);
         self.bytes_out = self.bytes_out.saturating_add(other.bytes_out);
         self.forms.merge(other.forms);
         for (own, other) in [(&mut self.left_out, &other.left_out), (&mut self.taken, &other.taken)] {

@@ -3,7 +3,7 @@
 //! Elsewhere: access decisions (`promptshelf-service`), encoding (`to_wire`), and `subscriptions/listen`
 //! (`subscription`).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::atomic::Ordering};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -289,6 +289,11 @@ impl Server {
         params: &Params<'_>,
     ) -> Result<Rendered, WireError> {
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
+        let open = if self.inner.refuses_unknown_arguments.load(Ordering::Relaxed) {
+            open.refuse_unknown(arguments).map_err(rejected)?
+        } else {
+            open
+        };
         let answer = if open.prompt().is_guided() {
             let open = match context.asking {
                 // Rendering reports every problem at once.

@@ -40,7 +40,7 @@ mod tools;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
 };
 
 use promptshelf_service::{Caller, Service};
@@ -94,6 +94,7 @@ struct Inner {
     subscriptions: AtomicUsize,
     /// A [`ToolMode`].
     tools: AtomicU8,
+    refuses_unknown_arguments: AtomicBool,
 }
 
 impl Server {
@@ -116,6 +117,7 @@ impl Server {
             requests: AtomicU64::new(random()),
             subscriptions: AtomicUsize::new(0),
             tools: AtomicU8::new(ToolMode::default() as u8),
+            refuses_unknown_arguments: AtomicBool::new(false),
         };
         Server { inner: Arc::new(inner), delivery: None }
     }
@@ -135,6 +137,12 @@ impl Server {
     #[must_use]
     pub fn service(&self) -> &Service {
         &self.inner.service
+    }
+
+    /// Sets whether `prompts/get` with an argument that the prompt does not have is an error. By default such arguments
+    /// are ignored: some clients send more than the prompt declares.
+    pub fn set_refuses_unknown_arguments(&self, is_refused: bool) {
+        self.inner.refuses_unknown_arguments.store(is_refused, Ordering::Relaxed);
     }
 
     /// Ends all streams and conversations as the protocol requires. Requests in progress are still answered.

@@ -29,7 +29,7 @@ use serde::Deserialize;
 pub(crate) use self::lists::McpEndpoint;
 use self::{
     file::PublicFolders,
-    sections::{BlockedSubjects, ServerSettings, Token},
+    sections::{BlockedSubjects, ServerSettings, Token, UnknownArguments},
     value::HttpsUrl,
 };
 pub use self::{
@@ -135,6 +135,8 @@ pub struct Live {
     pub granted_roots: Vec<PathBuf>,
     /// How models reach prompts through tools.
     pub tools: ToolMode,
+    /// Whether `prompts/get` with an argument that the prompt does not have is an error.
+    pub refuses_unknown_arguments: bool,
     /// Whether clients do not see the provenance of prompts.
     pub hides_provenance: bool,
 }
@@ -339,6 +341,7 @@ impl Settings {
                 access,
                 granted_roots,
                 tools: written.tools.effective(arguments.tools),
+                refuses_unknown_arguments: written.prompts.unknown_arguments == UnknownArguments::Refuse,
                 hides_provenance: !written.provenance.enabled,
             },
         })

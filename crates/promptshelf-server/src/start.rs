@@ -145,7 +145,7 @@ impl Server {
             RequestObserver::if_needed(metrics.as_ref().map(|it| Arc::clone(&it.metrics)), start.traces.clone());
         // The source comes first: the server's name and instructions are those of the library.
         let finished = |builder: Builder| {
-            let builder = builder.source(rules.clone()).tools(settings.live.tools);
+            let builder = builder.source(rules.clone());
             let builder = start.state_key.iter().cloned().fold(builder, Builder::state_key);
             let builder = observer.iter().cloned().fold(builder, Builder::observer);
             let builder = counters.iter().cloned().fold(builder, Builder::usage);
@@ -157,6 +157,7 @@ impl Server {
             refuse_errors(&served, &settings)?;
         }
         let mut server = Server { settings, served, rules, audit, usage, http: None, tasks: JoinSet::new() };
+        server.apply_to_requests();
         server.begin_tasks().await;
         if start.over_http {
             server.listen(&start, deliveries, metrics).await?;

@@ -89,6 +89,20 @@ impl OpenPrompt {
         self.call.note_form(reaction);
     }
 
+    /// Refuses arguments that the prompt does not have, which are ignored otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::InvalidArguments`] with each of them.
+    pub fn refuse_unknown(mut self, arguments: &RawArguments<'_>) -> Result<OpenPrompt, Rejection> {
+        let problems = self.prompt.unknown_arguments(arguments);
+        if problems.is_empty() {
+            return Ok(self);
+        }
+        self.call.note_arguments(&self.prompt, arguments);
+        self.call.end(Err(Rejection::InvalidArguments { prompt: self.prompt.name().to_string(), problems }))
+    }
+
     /// Validates the arguments of a guided prompt before its first form. If the client `has_forms`, missing answers are
     /// no problem.
     ///
@@ -371,7 +385,14 @@ impl Service {
                 call.set_outcome("asked");
                 Ok(OpenPrompt { view, prompt, call })
             }
-            Err(rejection) => call.end(Err(rejection)),
+            Err(rejection) => {
+                if let (Rejection::UnknownPrompt { .. }, Some(usage)) = (&rejection, &self.usage)
+                    && !caller.client().is_preview()
+                {
+                    usage.count_unknown(caller, "prompts/get", name);
+                }
+                call.end(Err(rejection))
+            }
         }
     }
 

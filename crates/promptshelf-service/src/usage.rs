@@ -18,7 +18,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    Argument, Catalog, CompletionSource, Prompt, PromptProvenance, RawArgumentValue, RawArguments,
+    Argument, Catalog, CompletionSource, Prompt, PromptName, PromptProvenance, RawArgumentValue, RawArguments,
     usage::{FormCounts, UsageFigures, UsageKey},
 };
 use siphasher::sip::SipHasher13;
@@ -32,6 +32,9 @@ pub use clients::ClientTag;
 const MAX_KEYS: usize = 16_000;
 
 const MAX_ARGUMENTS: usize = 64;
+
+/// The most unknown names between two drains.
+const MAX_UNKNOWN: usize = 500;
 
 const MAX_SUGGESTIONS: usize = 64;
 
@@ -59,10 +62,17 @@ pub struct Usage(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    figures: Mutex<BTreeMap<UsageKey, UsageFigures>>,
+    figures: Mutex<Figures>,
     clients: ClientNames,
     key: OnceLock<[u8; 16]>,
     lost: AtomicU64,
+}
+
+#[derive(Default)]
+struct Figures {
+    of: BTreeMap<UsageKey, UsageFigures>,
+    /// The number of keys with unknown names.
+    unknown: usize,
 }
 
 /// The counters of a service, with the channel that it serves. Clones share them.
@@ -84,6 +94,7 @@ pub(crate) struct CountedCall {
     version: u64,
     left_out: Vec<usize>,
     taken: Vec<usize>,
+    has_unknown: bool,
     /// The size of the answer, in bytes.
     bytes_out: u64,
     forms: [AtomicU16; 3],
@@ -165,7 +176,7 @@ impl Usage {
     pub fn drain(&self) -> BTreeMap<UsageKey, UsageFigures> {
         let drained = std::mem::take(&mut *self.0.figures.lock().unwrap_or_else(PoisonError::into_inner));
         self.0.clients.forget_unused();
-        drained
+        drained.of
     }
 
     /// The keyed hash of a caller: of its identity, or the address of an anonymous one.
@@ -186,8 +197,8 @@ impl Usage {
     fn count(&self, call: &CountedCall) {
         let key = call.key();
         let mut figures = self.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
-        if figures.len() < MAX_KEYS || figures.contains_key(&key) {
-            call.add_to(figures.entry(key).or_default());
+        if figures.of.len() < MAX_KEYS || figures.of.contains_key(&key) {
+            call.add_to(figures.of.entry(key).or_default());
         } else {
             self.add_lost(1);
         }
@@ -201,6 +212,33 @@ impl ServiceUsage {
 
     pub(crate) fn usage(&self) -> &Usage {
         &self.0.usage
+    }
+
+    /// Counts a call of a name that is no prompt for the caller.
+    pub(crate) fn count_unknown(&self, caller: &Caller, method: &'static str, name: &str) {
+        let (client, client_version, protocol) = caller.client().parts();
+        let mut key = UsageKey {
+            channel: self.0.channel.clone(),
+            // Other texts are no names that a prompt ever had.
+            prompt: PromptName::new(name).map_or_else(|_| clients::OTHER.to_owned(), |name| name.to_string()),
+            version: 0,
+            client: client.to_owned(),
+            client_version: client_version.to_owned(),
+            protocol: protocol.to_owned(),
+            method: method.to_owned(),
+            outcome: "unknown-prompt".to_owned(),
+        };
+        let usage = &self.0.usage;
+        let mut figures = usage.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        if !figures.of.contains_key(&key) {
+            if figures.unknown >= MAX_UNKNOWN {
+                key.prompt = clients::OTHER.to_owned();
+            }
+            figures.unknown += 1;
+        }
+        let counted = figures.of.entry(key).or_default();
+        counted.count += 1;
+        usage.hash(caller).into_iter().for_each(|caller| counted.callers.add(caller));
     }
 
     /// Begins to count a call of a prompt that the caller may use.
@@ -221,6 +259,7 @@ impl ServiceUsage {
             version,
             left_out: Vec::new(),
             taken: Vec::new(),
+            has_unknown: false,
             bytes_out: 0,
             forms: Default::default(),
             method,
@@ -232,6 +271,8 @@ impl ServiceUsage {
 impl CountedCall {
     /// Notes the arguments that a call leaves out, and those whose value is one of the suggestions for them.
     pub(crate) fn note_arguments(&mut self, arguments: &RawArguments<'_>) {
+        let is_known = |name: &str| self.prompt.arguments().iter().any(|argument| argument.name() == name);
+        self.has_unknown = arguments.names().take(MAX_ARGUMENTS).any(|name| !is_known(name));
         for (index, argument) in self.prompt.arguments().iter().enumerate().take(MAX_ARGUMENTS) {
             match arguments.get(argument.name()) {
                 None => self.left_out.push(index),
@@ -279,6 +320,7 @@ impl CountedCall {
         if self.outcome == "ok" && ["prompts/get", "tools/call"].contains(&self.method) {
             (0..arguments.len().min(MAX_ARGUMENTS)).for_each(|index| add(&mut figures.left_out, index, 0));
         }
+        figures.unknown_arguments += u64::from(self.has_unknown);
         self.left_out.iter().for_each(|index| add(&mut figures.left_out, *index, 1));
         self.taken.iter().for_each(|index| add(&mut figures.taken, *index, 1));
     }

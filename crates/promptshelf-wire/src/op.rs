@@ -8,9 +8,10 @@ use crate::{
     FolderFiles, ListQuery, NewComment, NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Policy,
     PolicyAnswer, PolicyBody, PolicyChanges, PolicyHistoryQuery, PromoteBody, PromptPage, PromptParameters,
     PromptStandings, PromptText, Proposal, ProposalBody, Proposals, ProposalsQuery, PublishBody, Published, RenameBody,
-    RenamedFile, Reviewable, Revision, RevisionEvent, Revisions, RevisionsQuery, RollbackBody, RolloutReport,
-    RolloutShareBody, RolloutStopBody, Rollouts, ServedPrompts, SourceList, StandingsQuery, TokenInfo, Tokens, Tree,
-    TreeQuery, UploadBody, Uploaded, UsageOverview, UsageParameters, UsageReport, Webhooks, WriteBody, WrittenFile,
+    RenamedFile, RenderBody, Reviewable, Revision, RevisionEvent, Revisions, RevisionsQuery, RollbackBody,
+    RolloutReport, RolloutShareBody, RolloutStopBody, Rollouts, ServedPrompts, SourceList, StandingsQuery, TokenInfo,
+    Tokens, Tree, TreeQuery, UploadBody, Uploaded, UsageOverview, UsageParameters, UsageReport, Webhooks, WriteBody,
+    WrittenFile,
     operation::{content, empty, header, operation, problem, required_header, returns},
 };
 
@@ -339,6 +340,14 @@ operation! {
     GetPrompt { name: String } = GET "/prompts/{name}", "programs", None, [[]], query PromptParameters => PromptText, [
         returns::<PromptText>(200, ""),
         empty(304, ""),
+        problem(404, "No such prompt, channel or version"),
+        problem(422, "The arguments are invalid"),
+    ]
+}
+
+operation! {
+    /// Renders a prompt. In contrast to `GET`, its arguments can be long and sensitive
+    RenderPrompt { name: String } = POST "/prompts/{name}/render", "programs", None, [[]], body RenderBody => PromptText, [
         problem(404, "No such prompt, channel or version"),
         problem(422, "The arguments are invalid"),
     ]

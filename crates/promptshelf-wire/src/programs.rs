@@ -1,6 +1,6 @@
 //! Bodies of the operations for programs.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jiff::Timestamp;
 use promptshelf_store::{PromptChange, RevisionKind};
@@ -101,6 +101,20 @@ pub struct PromptText {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>)]
     pub messages: Option<Box<RawValue>>,
+}
+
+/// The arguments of a rendering.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RenderBody {
+    /// The values by name. A name that is not an argument of the prompt is refused.
+    pub arguments: BTreeMap<String, String>,
+    /// The channel; the server's default one without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The number of a version; the present one without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
 }
 
 /// The parameters of the list.

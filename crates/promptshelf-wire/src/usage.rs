@@ -76,6 +76,9 @@ pub struct PromptUsage {
     /// For each argument whose value was one of its fixed suggestions in some calls, the number of those calls.
     #[serde(default)]
     pub taken: BTreeMap<String, u64>,
+    /// The calls with an argument that the prompt does not have.
+    #[serde(default)]
+    pub unknown_arguments: u64,
     /// The size of all answers together, in bytes of text and data.
     #[serde(default)]
     pub bytes_out: u64,

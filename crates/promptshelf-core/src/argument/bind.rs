@@ -161,7 +161,7 @@ impl fmt::Display for Problem {
 /// - An absent argument and, for an optional one, an empty string mean "not set": common clients send `""` for every
 ///   field left blank.
 /// - For a required argument an empty string is a value like any other.
-/// - Values for arguments that the prompt does not have are ignored.
+/// - Values for arguments that the prompt does not have are ignored; see [`Prompt::unknown_arguments`](crate::Prompt::unknown_arguments).
 /// - Invisible characters are kept, removed or rejected, by the policy of the argument or else of the library.
 /// - A value that is one bare placeholder, `$1` to `$9` or `$ARGUMENTS`, is accepted unchanged: such a client fills
 ///   the placeholder in afterwards, by itself.
@@ -219,6 +219,24 @@ fn bind_all(
         }
         if problems.is_empty() { Ok(bindings) } else { Err(problems) }
     })
+}
+
+/// Returns a problem for each name of a call that the prompt does not have, at most 20, with the most similar argument.
+pub(crate) fn unknown(arguments: &[Argument], raw: &RawArguments<'_>) -> Vec<Problem> {
+    let problem = |name: &str| {
+        let shown = named(&name[..name.floor_char_boundary(ECHO_BYTES)]).into_owned();
+        let known = arguments.iter().map(Argument::name);
+        let help = match nearest(&shown, known.clone()) {
+            Some(similar) => format!("did you mean `{similar}`?"),
+            None if arguments.is_empty() => "it has none".to_owned(),
+            None => format!(
+                "it has {}",
+                known.take(MAX_UNKNOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            ),
+        };
+        Problem { argument: shown, reason: format!("is not an argument of this prompt; {help}") }
+    };
+    unknown_names(arguments, raw).into_iter().map(problem).collect()
 }
 
 /// Returns the first names of a call that the prompt does not have.

@@ -223,6 +223,12 @@ impl Prompt {
         argument::bind(&self.arguments, raw, value_bytes)
     }
 
+    /// Returns a problem for each name of a call that is not an argument of the prompt, at most 20.
+    #[must_use]
+    pub fn unknown_arguments(&self, raw: &RawArguments<'_>) -> Vec<Problem> {
+        argument::unknown(&self.arguments, raw)
+    }
+
     /// Renders its own text or function for these arguments; calls of other prompts are left as pieces.
     pub(super) fn pieces(&self, bindings: &Bindings, left: &mut Remaining) -> Result<Vec<Piece>, RenderError> {
         match &self.body {

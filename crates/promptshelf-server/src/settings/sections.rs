@@ -187,6 +187,7 @@ pub(super) struct ServerSettings {
     pub(super) usage: UsageSection,
     pub(super) grants: Grants,
     pub(super) tools: Tools,
+    pub(super) prompts: PromptRequests,
     /// Delivery profiles by name, for clients that show only a part of the protocol. Each is served at
     /// `/profiles/NAME/mcp`, and for a channel at `/channels/CHANNEL/profiles/NAME/mcp`.
     pub(super) profiles: BTreeMap<String, ProfileSection>,
@@ -665,6 +666,25 @@ pub(super) struct DiscoverySection {
     pub(super) catalog: bool,
     /// The URL of `/mcp` in both. Default: `resource` in `[auth]`, otherwise the host of the request.
     pub(super) url: Option<HttpsUrl>,
+}
+
+/// Requests for prompts over MCP.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct PromptRequests {
+    /// What happens to an argument that the prompt does not have: `ignore` renders without it, because some clients send
+    /// more than a prompt declares; `refuse` is an error with the most similar name. The HTTP API and the command line
+    /// refuse in any case, and usage counts such calls.
+    pub(super) unknown_arguments: UnknownArguments,
+}
+
+/// What happens to arguments that a prompt does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum UnknownArguments {
+    #[default]
+    Ignore,
+    Refuse,
 }
 
 /// Prompts as tools, for clients without prompts.

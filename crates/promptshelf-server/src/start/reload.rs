@@ -154,9 +154,7 @@ impl Server {
         let before = std::mem::replace(&mut self.settings, settings);
         self.apply_audit(before.live.audit.as_ref(), by_signal).await;
         self.apply_to_library(&before).await;
-        for (_, library) in self.served.libraries() {
-            library.server().set_tools(self.settings.live.tools);
-        }
+        self.apply_to_requests();
         // The other libraries share the limits.
         self.library().service().set_limits(self.settings.live.limits.as_ref());
         if let Some(http) = &self.http {
@@ -164,6 +162,14 @@ impl Server {
         }
         self.settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         tracing::info!("settings reloaded");
+    }
+
+    /// Applies what concerns single requests to every library.
+    pub(super) fn apply_to_requests(&self) {
+        for (_, library) in self.served.libraries() {
+            library.server().set_tools(self.settings.live.tools);
+            library.server().set_refuses_unknown_arguments(self.settings.live.refuses_unknown_arguments);
+        }
     }
 
     /// Replaces grants and access rules, and loads the library again if they differ.

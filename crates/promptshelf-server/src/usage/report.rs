@@ -55,6 +55,7 @@ fn entry(key: UsageKey, figures: UsageFigures, detail: bool, min_callers: u64) -
         p99_ms: millis(0.99),
         left_out: figures.left_out,
         taken: figures.taken,
+        unknown_arguments: figures.unknown_arguments,
         bytes_out: figures.bytes_out,
         forms: FormUsage {
             accepted: figures.forms.accepted,

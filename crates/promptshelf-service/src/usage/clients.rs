@@ -14,7 +14,7 @@ const MAX_DECLARATION: usize = 1_024;
 
 const MAX_NAME: usize = 64;
 
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 const PREVIEW: &str = "promptshelf-preview";
 

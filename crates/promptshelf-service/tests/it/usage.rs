@@ -86,7 +86,53 @@ async fn texts_of_callers_are_not_counted() {
         service.get(&stranger, name, &RawArguments::new()).await.expect_err("hidden or missing");
         service.describe(&stranger, name).expect_err("hidden or missing");
     }
-    assert!(usage.drain().is_empty());
+    let drained = usage.drain();
+    let counted = drained.iter().map(|(key, figures)| (key.prompt.as_str(), key.outcome.as_str(), figures.count));
+    assert_eq!(
+        counted.collect::<Vec<_>>(),
+        [("closed", "unknown-prompt", 1), ("other", "unknown-prompt", 2), ("secret", "unknown-prompt", 1)],
+        "only names that a prompt can have"
+    );
+}
+
+// req: S-185
+#[tokio::test]
+async fn unknown_names_are_bounded_and_each_call_is_counted() {
+    let usage = Usage::new();
+    let service = service(prompts([PromptDefinition::template("one", "One.")])).with_usage(&usage, "");
+    for number in 0..2_000 {
+        service.open(&Caller::anonymous(), &format!("guess-{number}")).expect_err("it does not exist");
+    }
+    service.open(&Caller::anonymous(), "one").expect("it exists");
+    let drained = usage.drain();
+    assert_eq!(drained.len(), 502, "500 names, the others, and the prompt");
+    assert_eq!(drained.values().map(|figures| figures.count).sum::<u64>(), 2_001);
+    service.open(&Caller::anonymous(), "guess-1999").expect_err("it does not exist");
+    assert_eq!(usage.drain().first_key_value().map(|(key, _)| key.prompt.clone()).as_deref(), Some("guess-1999"));
+}
+
+#[tokio::test]
+async fn unknown_arguments_are_counted_and_can_be_refused() {
+    let ask = PromptDefinition::template("ask", "{{ framework }}").argument(ArgumentDefinition::new("framework"));
+    let usage = Usage::new();
+    let service = service(prompts([ask])).with_usage(&usage, "");
+    let caller = Caller::local();
+    let typo = RawArguments::from_iter([("framwork", "axum")]);
+    service.get(&caller, "ask", &typo).await.expect("it is ignored");
+    let open = service.open(&caller, "ask").expect("it exists");
+    let refused = open.refuse_unknown(&typo).expect_err("it is unknown");
+    assert_eq!(
+        refused.to_string(),
+        "The prompt ask cannot be used with these arguments: `framwork` is not an argument of this prompt; did you mean \
+         `framework`?"
+    );
+    let known = RawArguments::from_iter([("framework", "axum")]);
+    let open = service.open(&caller, "ask").and_then(|open| open.refuse_unknown(&known)).expect("it is known");
+    service.render(open, &known).await.expect("it renders");
+    let drained = usage.drain();
+    let of = |outcome: &str| drained.iter().find(|(key, _)| key.outcome == outcome).expect(outcome).1;
+    assert_eq!((of("ok").count, of("ok").unknown_arguments), (2, 1));
+    assert_eq!((of("invalid-arguments").count, of("invalid-arguments").unknown_arguments), (1, 1));
 }
 
 // req: S-186

@@ -20,7 +20,8 @@ pub(crate) struct Span {
 pub(crate) type UsageRow = (i64, UsageKey, UsageFigures);
 
 const COLUMNS: &str = "start, channel, prompt, version, client, client_version, protocol, method, outcome, count, \
-                       latencies, callers, left_out, taken, bytes_out, forms_accepted, forms_declined, forms_cancelled";
+                       latencies, callers, left_out, taken, bytes_out, forms_accepted, forms_declined, \
+                       forms_cancelled, unknown_arguments";
 
 /// Lets one transaction at a time change figures. SQLite has locked the whole file by then.
 pub(crate) async fn lock(transaction: &mut Transaction) -> Result<(), StoreError> {
@@ -115,12 +116,13 @@ pub(crate) async fn write(
 ) -> Result<(), StoreError> {
     let head = "INSERT INTO ps_usage (start, span, channel, prompt, version, client, client_version, protocol, method, \
                 outcome, count, latencies, callers, left_out, taken, bytes_out, forms_accepted, forms_declined, \
-                forms_cancelled)";
+                forms_cancelled, unknown_arguments)";
     let tail = "ON CONFLICT (start, span, channel, prompt, version, client, client_version, protocol, method, outcome) \
                 DO UPDATE SET count = excluded.count, latencies = excluded.latencies, callers = excluded.callers, \
                 left_out = excluded.left_out, taken = excluded.taken, bytes_out = excluded.bytes_out, \
                 forms_accepted = excluded.forms_accepted, forms_declined = excluded.forms_declined, \
-                forms_cancelled = excluded.forms_cancelled";
+                forms_cancelled = excluded.forms_cancelled, \
+                unknown_arguments = excluded.unknown_arguments";
     let rows = figures.iter().map(|(key, figures)| {
         let counts = |counts| serde_json::to_string(counts).unwrap_or_else(|_| "{}".to_owned());
         vec![
@@ -143,6 +145,7 @@ pub(crate) async fn write(
             figures.forms.accepted.into(),
             figures.forms.declined.into(),
             figures.forms.cancelled.into(),
+            figures.unknown_arguments.into(),
         ]
     });
     insert(transaction, head, Box::new(rows), tail).await
@@ -167,6 +170,7 @@ fn row(row: &Row) -> Result<UsageRow, StoreError> {
         taken: row.json(13)?,
         bytes_out: row.number(14)?,
         forms: FormCounts { accepted: row.number(15)?, declined: row.number(16)?, cancelled: row.number(17)? },
+        unknown_arguments: row.number(18)?,
     };
     Ok((row.int(0)?, key, figures))
 }

@@ -31,6 +31,7 @@ pub(super) fn described(document: Document) -> Operations<ProgramState> {
     Operations::new(document)
         .on(prompts::list_prompts)
         .on(prompts::get_prompt)
+        .on(prompts::render_prompt)
         .on(events::follow_channel)
         .on(usage::get_usage)
         .on(usage::get_usage_overview)

@@ -1,8 +1,8 @@
 //! Prompts: a list, and one with its template or its messages.
 
 use promptshelf_core::{RawArguments, cursor::ListKind};
-use promptshelf_service::{CacheScope, View};
-use promptshelf_wire::{PromptPage, PromptText, op};
+use promptshelf_service::{CacheScope, Caller, View};
+use promptshelf_wire::{PREFIX, PromptPage, PromptText, op};
 
 use super::{
     super::{
@@ -14,6 +14,7 @@ use super::{
     query::PromptQuery,
     state::ProgramState,
 };
+use crate::library::Library;
 
 pub(super) async fn list_prompts(call: Call<op::ListPrompts, ProgramState>) -> Answer {
     let (state, caller) = (&call.state, call.caller());
@@ -51,16 +52,36 @@ pub(super) async fn get_prompt(call: Call<op::GetPrompt, ProgramState>) -> Answe
             .find(|argument| argument.is_sensitive() && query.arguments.contains_key(argument.name()))
     {
         return Err(Problem::invalid(format!(
-            "The argument `{}` is sensitive, and URLs are written to logs: use `prompts/get` of MCP",
+            "The argument `{}` is sensitive, and URLs are written to logs: send it in the body of `POST {PREFIX}/prompts/{name}/render`",
             sensitive.name()
         )));
     }
-    let rendered = service.get(caller, name, &RawArguments::from(&query.arguments)).await?;
+    let (body, view) = rendered(&library, caller, name, &RawArguments::from(&query.arguments)).await?;
+    etag::cached_json(&call.headers, &body, &cache_control(&view))
+}
+
+pub(super) async fn render_prompt(call: Call<op::RenderPrompt, ProgramState>) -> Answer {
+    let body = call.body().await?;
+    let (state, caller, name) = (&call.state, call.caller(), &call.path.name);
+    let channel = state.channel(caller, body.channel.as_deref())?;
+    let library = state.at_version(channel, caller, name, body.version).await?;
+    let (answer, _) = rendered(&library, caller, name, &body.arguments.into_iter().collect()).await?;
+    call.answer(&answer)
+}
+
+async fn rendered(
+    library: &Library,
+    caller: &Caller,
+    name: &str,
+    arguments: &RawArguments<'_>,
+) -> Result<(PromptText, View), Problem> {
+    let service = library.service();
+    let open = service.open(caller, name)?.refuse_unknown(arguments)?;
+    let rendered = service.render(open, arguments).await?;
     let prompt = rendered.value();
     let facts = facts_of(&prompt.prompt, rendered.view());
     let messages = Some(promptshelf_mcp::messages_json(&prompt.messages));
-    let body = PromptText { facts, template: None, messages };
-    etag::cached_json(&call.headers, &body, &cache_control(rendered.view()))
+    Ok((PromptText { facts, template: None, messages }, rendered.view().clone()))
 }
 
 /// A cache asks for each answer again, and may use the known one while it waits, for as long as the library permits

@@ -48,6 +48,7 @@ async fn folder_answers_without_channels_and_versions() {
         ("/api/v1/prompts/greet?rendred=true", 400, "`rendred` is unknown"),
         ("/api/v1/prompts/greet?arguments.name=x", 400, "rendered=true"),
         ("/api/v1/prompts/greet?rendered=true", 422, "name"),
+        ("/api/v1/prompts/greet?rendered=true&arguments.name=x&arguments.kez=y", 422, "did you mean `key`?"),
         ("/api/v1/prompts/none", 404, "Unknown prompt: none"),
         ("/api/v1/prompts?cursor=x", 400, "cursor"),
         ("/api/v1/prompts?limit=5", 400, "limit"),
@@ -56,6 +57,38 @@ async fn folder_answers_without_channels_and_versions() {
     ] {
         let detail = get(path).await.detail(status);
         assert!(detail.contains(part), "{path}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn rendering_takes_long_and_sensitive_values_in_its_body() {
+    let tree: MemoryTree = [("greet.md", GREET)].into_iter().collect();
+    let library = Library::builder().source(TreeSource::new(tree)).build().expect("a library");
+    let router = router(&library, &Options::default());
+    let post = async |path: &str, body: serde_json::Value| {
+        let request =
+            axum::http::Request::post(path).header("host", "localhost").header("content-type", "application/json");
+        let request = request.body(body.to_string().into()).expect("a request");
+        let response = tower::ServiceExt::oneshot(router.clone(), request).await.expect("a router never fails");
+        let (head, body) = response.into_parts();
+        Answer { status: head.status.as_u16(), headers: head.headers, body: crate::text(body).await }
+    };
+    let path = "/api/v1/prompts/greet/render";
+    let long = "x".repeat(200_000);
+    let rendered = post(path, json!({ "arguments": { "name": long, "key": "hush" } })).await.expect(200);
+    assert_eq!(rendered.header("cache-control"), "no-store");
+    assert_eq!(rendered.json()["messages"][0]["content"]["text"], format!("Hello, {long}!hush"));
+    for (path, body, status, part) in [
+        (path, json!({}), 422, "name"),
+        (path, json!({ "arguments": { "name": "x", "nmae": "y" } }), 422, "did you mean `name`?"),
+        (path, json!({ "arguments": { "name": 1 } }), 400, "expected a string"),
+        (path, json!({ "argument": {} }), 400, "unknown field `argument`"),
+        (path, json!({ "arguments": { "name": "x" }, "channel": "production" }), 400, "leave `channel` out"),
+        (path, json!({ "arguments": { "name": "x" }, "version": 1 }), 400, "leave `version` out"),
+        ("/api/v1/prompts/none/render", json!({}), 404, "Unknown prompt: none"),
+    ] {
+        let detail = post(path, body.clone()).await.detail(status);
+        assert!(detail.contains(part), "{body}: {detail}");
     }
 }
 

@@ -8,7 +8,7 @@ use promptshelf_wire::{PromptUsage, UsageParameters, UsageReport, op};
 use super::{access::Place, connection::Connection, report};
 use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
 
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 21] = [
     "name",
     "version",
     "channel",
@@ -24,6 +24,7 @@ const COLUMNS: [&str; 20] = [
     "p99Ms",
     "leftOut",
     "taken",
+    "unknownArguments",
     "bytesOut",
     "formsAccepted",
     "formsDeclined",
@@ -161,6 +162,7 @@ fn print_csv(report: &UsageReport) -> Result<(), Failure> {
             one.p99_ms.to_string().into(),
             counts(&one.left_out),
             counts(&one.taken),
+            one.unknown_arguments.to_string().into(),
             one.bytes_out.to_string().into(),
             one.forms.accepted.to_string().into(),
             one.forms.declined.to_string().into(),
