@@ -100,6 +100,7 @@ impl Difference {
         "access-changed",
         "access-closed",
         "access-opened",
+        "alias-gone",
         "argument-asked",
         "argument-bytes",
         "argument-default",
@@ -132,6 +133,7 @@ impl Difference {
         "page-size",
         "prompt-gone",
         "prompt-renamed",
+        "prompt-renamed-alias",
         "resource-gone",
         "tags",
         "tags-none",
@@ -376,7 +378,12 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
     for old in before.prompts().iter() {
         let name = old.name().as_str();
         let mut notes = Notes { subject: Subject::Prompt, name, found };
-        let Some(new) = after.find(name) else {
+        let alias = after.position_of_alias(name).and_then(|index| after.prompts().get(index));
+        if let (None, Some(renamed)) = (after.find(name), alias) {
+            let text = format!("is called `{}` now, and still served under the old name", renamed.name());
+            notes.add(Impact::Notice, "prompt-renamed-alias", text).with("now", renamed.name().as_str());
+        }
+        let Some(new) = after.find(name).or(alias) else {
             let lost = match added_by_path.get(old.source().path.as_str()) {
                 Some(renamed) => {
                     let text = format!("is called `{}` now: callers of the old name will fail", renamed.name());
@@ -417,9 +424,16 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
             }
             (_, Some(now)) => deprecated(&mut notes, now),
         }
-        access::compare(&mut notes, access::Part::Subject, &of_prompt(before, name), &of_prompt(after, name));
+        let now = of_prompt(after, new.name().as_str());
+        access::compare(&mut notes, access::Part::Subject, &of_prompt(before, name), &now);
+        for lost in
+            old.aliases().filter(|alias| after.find(alias).is_none() && after.position_of_alias(alias).is_none())
+        {
+            let text = format!("is no longer served under the former name `{lost}`: callers of it will fail");
+            notes.add(Impact::Breaking, "alias-gone", text).with("name", lost);
+        }
     }
-    for new in added {
+    for new in added.into_iter().filter(|new| !new.aliases().any(|alias| before.find(&alias).is_some())) {
         let mut notes = Notes { subject: Subject::Prompt, name: new.name().as_str(), found };
         access::new(&mut notes, &of_prompt(after, new.name().as_str()));
     }

@@ -1,6 +1,6 @@
 //! Catalogs: immutable, sorted sets of prompts and resources.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use globset::GlobBuilder;
 
@@ -8,6 +8,7 @@ use crate::{
     content::ResourceContents,
     cursor::{self, ListKind},
     definition::{About, Access, AccessRule, AccessSet, LibraryFile, Policy, RemoteResources},
+    diagnostic::{Code, Diagnostic},
     library_files::{LibraryFiles, References},
     prompt::{Prompt, RenderContext},
     provenance::{PromptProvenance, Provenance},
@@ -42,6 +43,8 @@ pub struct Catalog {
     pub(crate) about: About,
     pub(crate) policy: Policy,
     pub(crate) prompts: Arc<[Arc<Prompt>]>,
+    /// The indexes of prompts by their former names.
+    pub(crate) aliases: Arc<HashMap<String, usize>>,
     pub(crate) resources: Resources,
     pub(crate) files: Arc<LibraryFiles>,
     pub(crate) references: Arc<References>,
@@ -170,6 +173,12 @@ impl Catalog {
     #[must_use]
     pub fn position(&self, name: &str) -> Option<usize> {
         position(&self.prompts, name)
+    }
+
+    /// Returns the index of the prompt with this former name.
+    #[must_use]
+    pub fn position_of_alias(&self, name: &str) -> Option<usize> {
+        self.aliases.get(name).copied()
     }
 
     /// Returns the resource of a URI, with the values of its template's variables. Fixed URIs come before templates,
@@ -488,6 +497,29 @@ impl Change {
             tools: access || !are_tools_alike(&old.prompts, &new.prompts),
         }
     }
+}
+
+/// Returns the indexes of prompts by former names that no other prompt has: of two prompts with the same one, the first.
+pub(crate) fn aliases(prompts: &[Arc<Prompt>], found: &mut Vec<Diagnostic>) -> Arc<HashMap<String, usize>> {
+    let mut aliases = HashMap::new();
+    for (index, prompt) in prompts.iter().enumerate() {
+        for (at, alias) in prompt.aliases().enumerate() {
+            let taken = position(prompts, &alias).or_else(|| aliases.get(&alias).copied());
+            let Some(other) = taken.and_then(|other| prompts.get(other)) else {
+                aliases.insert(alias, index);
+                continue;
+            };
+            let origin = &prompt.definition.origin;
+            let message = if other.name() == prompt.name() {
+                format!("`{alias}` is the name of the prompt, or stands here twice")
+            } else {
+                format!("the former name `{alias}` leads to the prompt `{}` instead", other.name())
+            };
+            let found_here = Diagnostic::warning(Code::DuplicateName, origin.locate(&format!("aliases.{at}")), message);
+            found.push(found_here.also(other.definition.origin.locate("name"), "this one").help("remove it"));
+        }
+    }
+    Arc::new(aliases)
 }
 
 /// Returns the index of a prompt in a list that is sorted by name.

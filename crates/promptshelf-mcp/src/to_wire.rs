@@ -349,7 +349,7 @@ struct PromptMeta<'a> {
 
 /// Writes the result of `prompts/get`, the members one by one so that long texts are written in blocks.
 pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &mut Vec<u8>) {
-    let RenderedPrompt { prompt, messages } = answer.value();
+    let RenderedPrompt { prompt, alias, messages } = answer.value();
     // Space for escapes included: growing would copy the text.
     let size: usize = messages.iter().map(|message| message.content.size()).sum();
     out.reserve(size + size / 3 + 1_024);
@@ -371,7 +371,10 @@ pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &
     if server.is_some() {
         out.extend_from_slice(br#","resultType":"complete""#);
     }
-    let deprecated = WireDeprecation::of(prompt, answer.view());
+    let deprecated = match alias {
+        Some(_) => Some(WireDeprecation::renamed(prompt)),
+        None => WireDeprecation::of(prompt, answer.view()),
+    };
     match (server, WireProvenance::of(prompt, answer.view().catalog())) {
         (None, None) if deprecated.is_none() => {}
         (Some(server), None) if deprecated.is_none() => {

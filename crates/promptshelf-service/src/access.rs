@@ -72,7 +72,7 @@ pub(crate) fn is_listed(caller: &Caller, requirements: &[Arc<Access>]) -> bool {
 /// names.
 pub(crate) fn find(catalog: &Catalog, caller: &Caller, name: &str) -> Result<Arc<Prompt>, Rejection> {
     let unknown = || Rejection::UnknownPrompt { name: echo(name) };
-    let index = catalog.position(name).ok_or_else(unknown)?;
+    let index = catalog.position(name).or_else(|| catalog.position_of_alias(name)).ok_or_else(unknown)?;
     match decide(caller, catalog.prompt_access(index)) {
         AccessDecision::Granted => catalog.prompts().get(index).cloned().ok_or_else(unknown),
         AccessDecision::MissingScopes(scopes) => Err(Rejection::InsufficientScope { scopes }),

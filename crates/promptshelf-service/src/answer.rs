@@ -75,6 +75,8 @@ impl Answer<ListPage> {
 pub struct RenderedPrompt {
     /// The prompt.
     pub prompt: Arc<Prompt>,
+    /// The former name that was asked for, if it was not the present one.
+    pub alias: Option<String>,
     /// Its messages.
     pub messages: Vec<Message>,
 }

@@ -67,6 +67,7 @@ struct ServedRollout {
 pub struct OpenPrompt {
     view: View,
     prompt: Arc<Prompt>,
+    alias: Option<String>,
     /// Counts as a request in progress, and records the outcome.
     call: Call,
 }
@@ -379,11 +380,12 @@ impl Service {
                     call.note("via", || via.into());
                 }
                 let method = if via.is_some() { "tools/call" } else { "prompts/get" };
-                call.count(self.counted(&view, method, &prompt));
+                let alias = (name != prompt.name().as_str()).then(|| name.to_owned());
+                call.count(self.counted(&view, method, &prompt).map(|call| call.under(alias.as_deref())));
                 call.note_prompt(&prompt, view.catalog());
                 // The outcome, unless the prompt is rendered: the user was asked first.
                 call.set_outcome("asked");
-                Ok(OpenPrompt { view, prompt, call })
+                Ok(OpenPrompt { view, prompt, alias, call })
             }
             Err(rejection) => {
                 if let (Rejection::UnknownPrompt { .. }, Some(usage)) = (&rejection, &self.usage)
@@ -420,7 +422,7 @@ impl Service {
         open: OpenPrompt,
         arguments: &RawArguments<'_>,
     ) -> Result<Answer<RenderedPrompt>, Rejection> {
-        let OpenPrompt { view, prompt, mut call } = open;
+        let OpenPrompt { view, prompt, alias, mut call } = open;
         call.set_outcome("cancelled");
         call.note_arguments(&prompt, arguments);
         let secrets = Secrets::of(&prompt, arguments);
@@ -435,7 +437,7 @@ impl Service {
         let messages = call.end_with(messages.map_err(|rejection| secrets.hide_in(rejection)), |messages| {
             messages.iter().map(|message| message.content.size()).sum()
         })?;
-        Ok(Answer::new(view, RenderedPrompt { prompt, messages }))
+        Ok(Answer::new(view, RenderedPrompt { prompt, alias, messages }))
     }
 
     /// Completes an argument: `typed` is its value so far, and `known` holds the arguments that are already filled in.

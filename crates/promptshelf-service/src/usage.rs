@@ -91,6 +91,7 @@ pub(crate) struct CountedCall {
     caller: Option<u64>,
     client: ClientTag,
     prompt: Arc<Prompt>,
+    name: String,
     version: u64,
     left_out: Vec<usize>,
     taken: Vec<usize>,
@@ -256,6 +257,7 @@ impl ServiceUsage {
             caller: self.0.usage.hash(caller),
             client: caller.client().clone(),
             prompt: Arc::clone(prompt),
+            name: prompt.name().to_string(),
             version,
             left_out: Vec::new(),
             taken: Vec::new(),
@@ -269,6 +271,12 @@ impl ServiceUsage {
 }
 
 impl CountedCall {
+    /// Counts the call under the former name that it asks for.
+    pub(crate) fn under(mut self, alias: Option<&str>) -> CountedCall {
+        alias.iter().for_each(|alias| self.name = (*alias).to_owned());
+        self
+    }
+
     /// Notes the arguments that a call leaves out, and those whose value is one of the suggestions for them.
     pub(crate) fn note_arguments(&mut self, arguments: &RawArguments<'_>) {
         let is_known = |name: &str| self.prompt.arguments().iter().any(|argument| argument.name() == name);
@@ -295,7 +303,7 @@ impl CountedCall {
         let (client, client_version, protocol) = self.client.parts();
         UsageKey {
             channel: self.service.channel.clone(),
-            prompt: self.prompt.name().to_string(),
+            prompt: self.name.clone(),
             version: self.version,
             client: client.to_owned(),
             client_version: client_version.to_owned(),

@@ -169,3 +169,20 @@ fn other_owners_and_collections_are_notices() {
     let expected = ["has the owners `ada` and `ben` now", "has no collections any more"];
     assert_eq!(found, expected.map(|text| (Impact::Notice, text.to_owned())));
 }
+
+#[test]
+fn former_names_keep_a_rename_from_breaking_callers() {
+    let open = |prompt: PromptDefinition| catalog([prompt], Vec::new());
+    let old = open(PromptDefinition::template("old", "x"));
+    let renamed = open(PromptDefinition::template("new", "x").alias("old"));
+    let found = words(&old, &renamed);
+    assert_eq!(found[0], (Impact::Notice, "is called `new` now, and still served under the old name".to_owned()));
+    assert!(found.iter().all(|(impact, _)| *impact != Impact::Breaking), "{found:?}");
+    let lost = words(&renamed, &open(PromptDefinition::template("new", "x")));
+    let gone = "is no longer served under the former name `old`: callers of it will fail";
+    assert_eq!(lost, [(Impact::Breaking, gone.to_owned())]);
+    // A rename that opens a closed prompt is an opening.
+    let role = Access { roles: vec!["boss".to_owned()], ..Access::default() };
+    let closed = open(PromptDefinition::template("old", "x").access(role));
+    assert!(differences(&closed, &renamed).iter().any(|found| found.code == "access-opened"));
+}

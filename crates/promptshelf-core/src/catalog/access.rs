@@ -146,7 +146,8 @@ impl AccessTable {
     fn requirements(&self, prompt: &PromptDefinition, paths: &[String]) -> AccessSet {
         let linked = &prompt.origin.linked_names;
         let fitting = self.rules.iter().filter(|rule| {
-            rule.fits_prompt(&prompt.name, &prompt.tags, paths) || linked.iter().any(|name| rule.fits_name(name))
+            rule.fits_prompt(&prompt.name, &prompt.tags, paths)
+                || linked.iter().chain(&prompt.aliases).any(|name| rule.fits_name(name))
         });
         fitting.map(|rule| Arc::clone(&rule.access)).chain(prompt.access.clone()).collect()
     }

@@ -114,7 +114,8 @@ impl Reviewed<'_> {
         let drafts = self.input.broken.iter().filter_map(|file| file.draft.as_ref());
         let prompts = || self.input.definitions.iter().chain(drafts.clone());
         for (index, glob) in rule.prompts.iter().enumerate() {
-            if !prompts().any(|prompt| glob.fits(&format!("{}{}", rule.prefix, prompt.name))) {
+            let fits = |name: &String| glob.fits(&format!("{}{name}", rule.prefix));
+            if !prompts().any(|prompt| fits(&prompt.name) || prompt.aliases.iter().any(fits)) {
                 report("prompts", index, &glob.text, "prompt");
             }
         }

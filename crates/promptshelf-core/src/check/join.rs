@@ -7,7 +7,7 @@ use std::{
 
 use super::result::{Checked, arrange};
 use crate::{
-    catalog::{AccessTable, Catalog, CatalogPart},
+    catalog::{AccessTable, Catalog, CatalogPart, aliases},
     cursor::ListKind,
     definition::{About, AccessSet},
     diagnostic::{Code, Diagnostic, Location, SourceText},
@@ -86,6 +86,8 @@ pub fn join(own: Checked, mut parts: Vec<CatalogPart>) -> Checked {
     let catalog = Catalog {
         about,
         policy,
+        // Each part has reported its own.
+        aliases: aliases(&prompts, &mut Vec::new()),
         prompts: prompts.into(),
         resources: Resources { fixed: listed(fixed), templates: listed(templates) },
         access: Arc::new(table),

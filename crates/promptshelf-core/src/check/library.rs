@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     catalog::{
-        AccessInput, AccessTable, Catalog, close_server_icons, references, review, review_prompt_icons,
+        AccessInput, AccessTable, Catalog, aliases, close_server_icons, references, review, review_prompt_icons,
         review_resource_icons,
     },
     definition::{BrokenFile, Definitions, PromptDefinition},
@@ -88,6 +88,7 @@ fn check_bounded(definitions: Definitions, previous: Option<&Catalog>) -> Checke
         checked.sort_by(|a, b| a.name().cmp(b.name()));
     }
     catalog.prompts = checked.into();
+    catalog.aliases = aliases(&catalog.prompts, &mut diagnostics);
     catalog.references = Arc::new(references(&catalog.prompts, &catalog.files));
     let skills = skills::collect(&mut catalog, previous_skills, &mut diagnostics);
     let input = AccessInput { rules: &access, definitions: &definitions, broken: &broken, roots: &roots };

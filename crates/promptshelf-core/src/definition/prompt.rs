@@ -21,6 +21,8 @@ use crate::{
 pub struct PromptDefinition {
     /// The unique key; [`PromptName`](crate::PromptName) has the rules.
     pub name: String,
+    /// Former names, under which it is still served; lists have the present name only.
+    pub aliases: Vec<String>,
     /// The display name.
     pub title: Option<String>,
     /// The purpose of the prompt.
@@ -123,6 +125,7 @@ impl PromptDefinition {
                 && self.origin.modified == other.origin.modified
                 && self.origin.linked_names == other.origin.linked_names
                 && self.name == other.name
+                && self.aliases == other.aliases
                 && self.title == other.title
                 && self.description == other.description
                 && self.icons == other.icons
@@ -151,6 +154,7 @@ impl PromptDefinition {
     pub fn from_source(name: impl Into<String>, body: Body, origin: Origin) -> PromptDefinition {
         PromptDefinition {
             name: name.into(),
+            aliases: Vec::new(),
             title: None,
             description: None,
             via: Vec::new(),
@@ -169,6 +173,13 @@ impl PromptDefinition {
             tests: Vec::new(),
             origin,
         }
+    }
+
+    /// Adds a former name.
+    #[must_use]
+    pub fn alias(mut self, name: impl Into<String>) -> PromptDefinition {
+        self.aliases.push(name.into());
+        self
     }
 
     /// Sets the display name.

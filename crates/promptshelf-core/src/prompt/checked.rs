@@ -114,6 +114,13 @@ impl Prompt {
         &self.name
     }
 
+    /// The former names under which it is still served, with the prefix of its source.
+    pub fn aliases(&self) -> impl Iterator<Item = String> {
+        let name = self.name.as_str();
+        let prefix = name.strip_suffix(&*self.definition.name).unwrap_or_default();
+        self.definition.aliases.iter().map(move |alias| format!("{prefix}{alias}"))
+    }
+
     /// The name for people.
     #[must_use]
     pub fn title(&self) -> Option<&str> {

@@ -21,6 +21,11 @@ impl<'a> WireDeprecation<'a> {
         let DeprecationNotice { message, replacement, .. } = view.deprecation(prompt)?;
         Some(WireDeprecation { message, replacement })
     }
+
+    /// The mark of an answer under a former name of the prompt.
+    pub(super) fn renamed(prompt: &Prompt) -> WireDeprecation<'_> {
+        WireDeprecation { message: Some("This name is a former one."), replacement: Some(prompt.name().to_string()) }
+    }
 }
 
 pub(super) fn description<'a>(prompt: &Prompt, view: &View, text: Option<&'a str>) -> Option<Cow<'a, str>> {

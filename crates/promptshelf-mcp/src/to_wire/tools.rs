@@ -69,7 +69,7 @@ pub(crate) fn failed(view: &View, message: &str, revision: Revision, out: &mut V
 
 /// Writes a rendered prompt: a block for each message, and the messages as structured content.
 pub(crate) fn rendered(answer: &Answer<RenderedPrompt>, revision: Revision, out: &mut Vec<u8>) {
-    let RenderedPrompt { prompt, messages } = answer.value();
+    let RenderedPrompt { prompt, messages, .. } = answer.value();
     out.extend_from_slice(br#"{"content":["#);
     let is_marked = messages.iter().any(|message| Some(message.role) != messages.first().map(|first| first.role));
     let mut is_first = true;

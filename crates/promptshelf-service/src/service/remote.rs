@@ -50,7 +50,7 @@ impl Service {
         arguments: &RawArguments<'_>,
         input: RemoteInput,
     ) -> Result<RemoteOutcome, Rejection> {
-        let OpenPrompt { view, prompt, mut call } = open;
+        let OpenPrompt { view, prompt, alias, mut call } = open;
         call.set_outcome("cancelled");
         call.note_arguments(&prompt, arguments);
         let secrets = Secrets::of(&prompt, arguments);
@@ -69,13 +69,13 @@ impl Service {
         let messages = match rendered.map_err(|rejection| secrets.hide_in(rejection)) {
             Ok(Err(question)) => {
                 call.set_outcome("asked");
-                return Ok(RemoteOutcome::InputRequired(Box::new(OpenPrompt { view, prompt, call }), question));
+                return Ok(RemoteOutcome::InputRequired(Box::new(OpenPrompt { view, prompt, alias, call }), question));
             }
             Ok(Ok(messages)) => Ok(messages),
             Err(rejection) => Err(rejection),
         };
         let messages =
             call.end_with(messages, |messages| messages.iter().map(|message| message.content.size()).sum())?;
-        Ok(RemoteOutcome::Rendered(Answer::new(view, RenderedPrompt { prompt, messages })))
+        Ok(RemoteOutcome::Rendered(Answer::new(view, RenderedPrompt { prompt, alias, messages })))
     }
 }

@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use promptshelf_core::{
-    ArgumentDefinition, CatalogHandle, CompletionSource, PromptDefinition, RawArgumentValue, RawArguments, Variables,
-    check,
+    Access, ArgumentDefinition, CatalogHandle, CompletionSource, PromptDefinition, RawArgumentValue, RawArguments,
+    Variables, check,
     usage::{FormCounts, UsageFigures, UsageKey},
 };
-use promptshelf_service::{Caller, FormReaction, Identity, Reference, Service, Usage};
+use promptshelf_service::{Caller, FormReaction, Identity, Reference, Rejection, Service, Usage};
 
 use crate::{library, prompts, service};
 
@@ -133,6 +133,34 @@ async fn unknown_arguments_are_counted_and_can_be_refused() {
     let of = |outcome: &str| drained.iter().find(|(key, _)| key.outcome == outcome).expect(outcome).1;
     assert_eq!((of("ok").count, of("ok").unknown_arguments), (2, 1));
     assert_eq!((of("invalid-arguments").count, of("invalid-arguments").unknown_arguments), (1, 1));
+}
+
+#[tokio::test]
+async fn former_names_are_served_by_the_rules_of_the_prompt_and_counted() {
+    let closed = Access { scopes: vec!["s".to_owned()], ..Access::default() };
+    let new = PromptDefinition::template("new", "Hello").alias("old").alias("older");
+    let hidden = PromptDefinition::template("hidden", "Secret").alias("was-hidden").access(closed);
+    let taken = PromptDefinition::template("old-and-used", "Other");
+    let shadow = PromptDefinition::template("shadow", "S").alias("old-and-used");
+    let usage = Usage::new();
+    let service = service(prompts([new, hidden, taken, shadow])).with_usage(&usage, "");
+    let stranger = Caller::anonymous();
+    let nothing = RawArguments::new();
+    for name in ["old", "older", "new"] {
+        let answer = service.get(&stranger, name, &nothing).await.expect("it is served");
+        assert_eq!(answer.value().prompt.name().as_str(), "new");
+        assert_eq!(answer.value().alias.as_deref(), (name != "new").then_some(name));
+    }
+    let answer = service.get(&stranger, "old-and-used", &nothing).await.expect("it is served");
+    assert_eq!((answer.value().prompt.name().as_str(), &answer.value().alias), ("old-and-used", &None));
+    let refused = service.get(&stranger, "was-hidden", &nothing).await.expect_err("it is hidden");
+    assert_eq!(refused, Rejection::UnknownPrompt { name: "was-hidden".to_owned() });
+    let drained = usage.drain();
+    let counted: Vec<_> = drained.iter().map(|(key, _)| (key.prompt.as_str(), key.outcome.as_str())).collect();
+    assert_eq!(
+        counted,
+        [("new", "ok"), ("old", "ok"), ("old-and-used", "ok"), ("older", "ok"), ("was-hidden", "unknown-prompt")]
+    );
 }
 
 // req: S-186

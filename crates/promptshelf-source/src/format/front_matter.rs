@@ -22,6 +22,7 @@ use super::{
 
 pub(crate) const KEYS: Keys = keys(&[
     key("name", Holds::Text, "The unique name; derived from the file's path by default."),
+    key("aliases", Holds::Texts, "Former names, under which it is still served, marked as deprecated."),
     key("title", Holds::Text, "The display name."),
     key("description", Holds::Text, "The purpose of the prompt, for users who choose one."),
     key("icons", Holds::TextsOrTables(&super::icons::KEYS), "Icons."),
@@ -83,6 +84,14 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
             }
             Some(written) => definition.name = written,
             None => {}
+        }
+        definition.aliases = table.texts("aliases", notes);
+        for (at, alias) in definition.aliases.iter().enumerate() {
+            if let (Err(error), Some(span)) =
+                (PromptName::new(alias), notes.spans.get(&format!("aliases.{at}")).cloned())
+            {
+                notes.error(Code::InvalidName, &span, format!("`aliases`: {error}"));
+            }
         }
         definition.description = table.text("description", notes).map(|text| text.trim_end().into());
         definition.version = table.text("version", notes);

@@ -34,6 +34,32 @@ fn file_without_front_matter_is_a_prompt() {
 }
 
 #[test]
+fn former_names_that_lead_elsewhere_are_reported() {
+    let new = "---\ndescription: A\naliases: [old, new, old, other, spare]\n---\nx";
+    let files = [
+        ("new.md", new),
+        ("other.md", "---\ndescription: B\n---\nx"),
+        ("third.md", "---\ndescription: C\naliases: [spare]\n---\nx"),
+    ];
+    let checked = promptshelf_core::check(Library::of(&files).read(), None);
+    let found: Vec<_> = checked.diagnostics.iter().map(|found| (found.to_string(), found.is_error())).collect();
+    assert_eq!(
+        found,
+        [
+            "new.md:3:16: warning[duplicate-name]: `new` is the name of the prompt, or stands here twice (remove it)",
+            "new.md:3:21: warning[duplicate-name]: `old` is the name of the prompt, or stands here twice (remove it)",
+            "new.md:3:26: warning[duplicate-name]: the former name `other` leads to the prompt `other` instead (remove it)",
+            "third.md:3:11: warning[duplicate-name]: the former name `spare` leads to the prompt `new` instead (remove it)",
+        ]
+        .map(|text| (text.to_owned(), false))
+    );
+    let of =
+        |name: &str| checked.catalog.position_of_alias(name).map(|at| checked.catalog.prompts()[at].name().as_str());
+    assert_eq!([of("old"), of("spare"), of("other"), of("new")], [Some("new"), Some("new"), None, None]);
+    assert_eq!(mistakes("---\ndescription: A\naliases: [two words]\n---\nx").len(), 1);
+}
+
+#[test]
 fn every_key_is_read() {
     let definition = read(
         "---

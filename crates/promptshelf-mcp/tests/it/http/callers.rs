@@ -69,6 +69,33 @@ async fn varying_lists_are_private_and_cached_separately() {
     }
 }
 
+#[tokio::test]
+async fn answer_under_a_former_name_names_the_present_one() {
+    let mut definitions = definitions("first");
+    let prompt = Arc::make_mut(&mut definitions.prompts[0]);
+    prompt.access = None;
+    prompt.aliases = vec!["hallo".to_owned()];
+    let name = prompt.name.clone();
+    let handle = CatalogHandle::new(check(definitions, None).catalog);
+    let server = Server::new(Service::new(handle.clone()));
+    let endpoint = Endpoint::of(server.clone(), handle, HttpOptions::default());
+    let asked =
+        async |method: &str, params| endpoint.send(by(Ask::modern(method, params), &caller(&[]))).await.result();
+    let mut params = greet();
+    params["name"] = json!("hallo");
+    let got = asked("prompts/get", params.clone()).await;
+    let expected = json!({ "message": "This name is a former one.", "replacement": name });
+    assert_eq!(got["_meta"]["dev.promptshelf/deprecated"], expected, "{got}");
+    let list = asked("prompts/list", json!({})).await;
+    assert!(!list.to_string().contains("hallo"), "{list}");
+    // By default unknown arguments are ignored.
+    params["arguments"]["nmae"] = json!("x");
+    asked("prompts/get", params.clone()).await;
+    server.set_refuses_unknown_arguments(true);
+    let error = endpoint.send(by(Ask::modern("prompts/get", params), &caller(&[]))).await.json();
+    assert!(error["error"]["message"].as_str().expect("a message").contains("did you mean `name`?"), "{error}");
+}
+
 // req: S-203
 #[tokio::test]
 async fn hidden_replacement_of_a_deprecated_prompt_is_not_named() {

@@ -68,7 +68,7 @@ async fn rendering_takes_long_and_sensitive_values_in_its_body() {
     let post = async |path: &str, body: serde_json::Value| {
         let request =
             axum::http::Request::post(path).header("host", "localhost").header("content-type", "application/json");
-        let request = request.body(body.to_string().into()).expect("a request");
+        let request = request.body(axum::body::Body::from(body.to_string())).expect("a request");
         let response = tower::ServiceExt::oneshot(router.clone(), request).await.expect("a router never fails");
         let (head, body) = response.into_parts();
         Answer { status: head.status.as_u16(), headers: head.headers, body: crate::text(body).await }

@@ -5,6 +5,7 @@ export const differences = {
     'It is open to {now} now, before to {before}: some callers will be refused, and others may have access now.',
   'difference.access-closed': 'It is open to {now} now, before to {before}: other callers will be refused.',
   'difference.access-opened': 'It is open to {now} now, before to {before}: more callers have access than before.',
+  'difference.alias-gone': 'It is no longer served under the former name `{name}`: callers of it will fail.',
   'difference.argument-asked': '`{argument}` is now asked for in a form.',
   'difference.argument-bytes':
     'Values of arguments have at most {n} byte: longer ones will fail.|Values of arguments have at most {n} bytes: longer ones will fail.',
@@ -44,6 +45,7 @@ export const differences = {
   'difference.page-size': 'Lists have {n} entry on a page now.|Lists have {n} entries on a page now.',
   'difference.prompt-gone': 'It is gone: callers will fail.',
   'difference.prompt-renamed': 'It is called `{now}` now: callers of the old name will fail.',
+  'difference.prompt-renamed-alias': 'It is called `{now}` now, and still served under the old name.',
   'difference.resource-gone': 'It is gone: clients that read it will fail.',
   'difference.tags': 'It has the tags {values} now.',
   'difference.tags-none': 'It has no tags any more.',

@@ -7,6 +7,7 @@ export const differences = {
     '現在は{now}に公開され、以前は{before}に公開されていました。ほかの呼び出し元は拒否されます。',
   'difference.access-opened':
     '現在は{now}に公開され、以前は{before}に公開されていました。アクセスできる呼び出し元が以前より増えます。',
+  'difference.alias-gone': '以前の名前 `{name}` では提供されなくなりました。その名前での呼び出しは失敗します。',
   'difference.argument-asked': '`{argument}` はフォームで尋ねられるようになりました。',
   'difference.argument-bytes': '引数の値は最大 {n} バイトです。それより長い値は失敗します。',
   'difference.argument-default': '`{argument}` の既定値は{text}になりました。',
@@ -45,6 +46,7 @@ export const differences = {
   'difference.page-size': '一覧は 1 ページ {n} 件になりました。',
   'difference.prompt-gone': 'なくなりました。呼び出しは失敗します。',
   'difference.prompt-renamed': '名前が `{now}` になりました。古い名前での呼び出しは失敗します。',
+  'difference.prompt-renamed-alias': '名前が `{now}` になりました。古い名前でも引き続き利用できます。',
   'difference.resource-gone': 'なくなりました。読み取るクライアントは失敗します。',
   'difference.tags': 'タグは {values} になりました。',
   'difference.tags-none': 'タグはなくなりました。',
