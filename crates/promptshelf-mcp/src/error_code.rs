@@ -137,6 +137,7 @@ impl WireError {
             (INVALID_REQUEST, 413) => "too-large",
             (INVALID_REQUEST, 429) => "too-many-requests",
             (_, 503) => "unavailable",
+            (_, 504) => "timed-out",
             (PARSE_ERROR, _) => "parse-error",
             (METHOD_NOT_FOUND, _) => "method-not-found",
             (INVALID_PARAMS, _) => "invalid-params",

@@ -60,6 +60,9 @@ pub struct HttpOptions {
     pub allowed_origins: Vec<String>,
     /// Maximum size of a message, in bytes. 4 MiB by default.
     pub max_body_bytes: usize,
+    /// The time until an answer must begin, 60 seconds by default; later it is an error with status 504. Streams may last
+    /// longer.
+    pub request_timeout: Duration,
     /// Interval of comment lines on an idle stream. 15 seconds by default; between one second and one day.
     pub keep_alive: Duration,
     /// Maximum number of open streams. 20,000 by default.
@@ -72,6 +75,7 @@ impl Default for HttpOptions {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_body_bytes: 4 * 1024 * 1024,
+            request_timeout: Duration::from_secs(60),
             keep_alive: Duration::from_secs(15),
             max_streams: 20_000,
         }
@@ -89,6 +93,7 @@ struct Endpoint {
     server: Server,
     host_check: HostCheck,
     max_body_bytes: usize,
+    request_timeout: Duration,
     keep_alive: Duration,
     streams: Arc<Semaphore>,
     ended_sessions: Arc<EndedSessions>,
@@ -106,6 +111,7 @@ impl Server {
             server: self.clone(),
             host_check: HostCheck::new(options),
             max_body_bytes: options.max_body_bytes,
+            request_timeout: options.request_timeout,
             keep_alive: options.keep_alive.clamp(Duration::from_secs(1), Duration::from_hours(24)),
             streams: Arc::new(Semaphore::new(options.max_streams.min(Semaphore::MAX_PERMITS))),
             ended_sessions: Arc::default(),
@@ -135,6 +141,7 @@ impl HttpService {
             server: current.server.with_profile(profile),
             host_check: current.host_check.clone(),
             max_body_bytes: current.max_body_bytes,
+            request_timeout: current.request_timeout,
             keep_alive: current.keep_alive,
             streams: Arc::clone(&current.streams),
             ended_sessions: Arc::clone(&current.ended_sessions),

@@ -14,6 +14,7 @@ mod secrets;
 mod writer;
 
 use std::{
+    cell::Cell,
     collections::HashMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
@@ -296,8 +297,25 @@ impl Call {
     }
 }
 
+thread_local! {
+    static HAS_TIMED_OUT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Drops a call whose time is over: it ends with the outcome `timed-out`, and not `cancelled`.
+pub fn timed_out(drop: impl FnOnce()) {
+    HAS_TIMED_OUT.set(true);
+    drop();
+    HAS_TIMED_OUT.set(false);
+}
+
+/// The outcome of a call that is dropped.
+pub(crate) fn at_drop(outcome: &'static str) -> &'static str {
+    if outcome == "cancelled" && HAS_TIMED_OUT.get() { "timed-out" } else { outcome }
+}
+
 impl Drop for Record {
     fn drop(&mut self) {
+        self.outcome = at_drop(self.outcome);
         if !matches!(self.outcome, "ok" | "asked" | "cancelled") {
             self.refusal.outcome = self.outcome;
             if !self.log.refusals.admit(&self.refusal) {

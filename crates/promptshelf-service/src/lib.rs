@@ -51,7 +51,7 @@ mod usage;
 mod view;
 
 pub use answer::{Answer, ListPage, Reference, RenderedPrompt};
-pub use audit::{AuditFile, AuditFileOptions, OnLoss, Recorder};
+pub use audit::{AuditFile, AuditFileOptions, OnLoss, Recorder, timed_out};
 pub use caller::{BlockedNames, Caller, Identity, Revocation};
 pub use deprecation::DeprecationNotice;
 pub use limit::{Limits, address_key};

@@ -24,7 +24,7 @@ use promptshelf_core::{
 use siphasher::sip::SipHasher13;
 
 use self::clients::ClientNames;
-use crate::caller::Caller;
+use crate::{audit::at_drop, caller::Caller};
 
 pub use clients::ClientTag;
 
@@ -336,6 +336,7 @@ impl CountedCall {
 
 impl Drop for CountedCall {
     fn drop(&mut self) {
+        self.outcome = at_drop(self.outcome);
         self.service.usage.count(self);
     }
 }

@@ -10,6 +10,7 @@ use std::{
     pin::{Pin, pin},
     sync::Arc,
     task::Poll,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -18,7 +19,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use promptshelf_core::BoxFuture;
 use promptshelf_service::{
-    Caller,
+    Caller, format_seconds,
     pool::{self, Amount},
 };
 
@@ -331,7 +332,17 @@ impl Endpoint {
     ) -> Answer {
         let conversation = self.server.shared_conversation();
         let context = Context { revision, caller, conversation, asking, headers: Some(headers) };
-        let answer = caught(caller, &request.method, pin!(self.server.answer(context, request))).await;
+        let mut answering = Box::pin(self.server.answer(context, request));
+        let caught = caught(caller, &request.method, answering.as_mut());
+        let answer = match tokio::time::timeout(self.request_timeout, caught).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                promptshelf_service::timed_out(|| drop(answering));
+                let (id, method, limit) = (caller.request_id(), &*request.method, self.request_timeout);
+                tracing::warn!(request = id, method, ?limit, "request was not answered in time");
+                Err(too_slow(limit))
+            }
+        };
         answer.unwrap_or_else(|error| Answer::error(Some(&request.id), &error))
     }
 
@@ -381,6 +392,13 @@ fn too_many_streams() -> WireError {
         status: StatusCode::SERVICE_UNAVAILABLE.as_u16(),
         is_for_model: false,
     }
+}
+
+fn too_slow(limit: Duration) -> WireError {
+    let seconds = format_seconds(limit.as_secs());
+    let message =
+        format!("The request was not answered within {seconds}; try again, and tell the operator if it happens again");
+    WireError { status: StatusCode::GATEWAY_TIMEOUT.as_u16(), message, ..WireError::internal() }
 }
 
 /// Runs a request and catches a panic: a bug in one request must not appear to its client as a connection error.

@@ -2,7 +2,10 @@
 //!
 //! They are one function and not a layer each: axum boxes every layer of a route once more for each request.
 
-use std::{panic::AssertUnwindSafe, time::Instant};
+use std::{
+    panic::AssertUnwindSafe,
+    time::{Duration, Instant},
+};
 
 use axum::{
     extract::Request,
@@ -18,7 +21,11 @@ use super::{busy::watched, options::Options};
 /// One year, in seconds. Subdomains may belong to other servers.
 const TLS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Answers a request with `next`. A panic becomes status 500, and a response that does not begin in time 408.
+/// The time in which the endpoint of MCP notices by itself that an answer is late.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// Answers a request with `next`. A panic becomes status 500, and a response that does not begin in time 504; 408 if the
+/// body of a message did not arrive.
 pub(super) async fn around<F>(options: &Options, mut request: Request, next: impl FnOnce(Request) -> F) -> Response
 where
     F: Future<Output = Response>,
@@ -29,11 +36,20 @@ where
     let asks_for_tls = options.strict_transport_security && !is_for_localhost(request.headers());
     // The panic hook logs the message and the location.
     let path = if cfg!(debug_assertions) { request.uri().path().to_owned() } else { String::new() };
-    let answering = AssertUnwindSafe(watched(&path, async { next(request).await })).catch_unwind();
-    let mut response = match timeout(options.request_timeout, answering).await {
+    // The endpoint of MCP answers late requests itself, once their bodies have arrived.
+    let (limit, late) = if request.uri().path().ends_with("/mcp") {
+        (options.request_timeout + MARGIN, StatusCode::REQUEST_TIMEOUT)
+    } else {
+        (options.request_timeout, StatusCode::GATEWAY_TIMEOUT)
+    };
+    let mut answering = Box::pin(AssertUnwindSafe(watched(&path, async { next(request).await })).catch_unwind());
+    let mut response = match timeout(limit, answering.as_mut()).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+        Err(_) => {
+            promptshelf_service::timed_out(|| drop(answering));
+            (late, format!("The request was not answered within {} seconds\n", limit.as_secs())).into_response()
+        }
     };
     let headers = response.headers_mut();
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
@@ -77,8 +93,6 @@ impl LoggedRequest {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use axum::body::Body;
 
     use super::*;
@@ -97,7 +111,7 @@ mod tests {
             StatusCode::OK.into_response()
         });
         let late = late.await;
-        assert_eq!(late.status(), StatusCode::REQUEST_TIMEOUT);
+        assert_eq!(late.status(), StatusCode::GATEWAY_TIMEOUT);
         for response in [panicking, late] {
             let value = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
             assert_eq!(value(header::CACHE_CONTROL), Some("no-store"));

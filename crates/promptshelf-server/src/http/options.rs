@@ -65,7 +65,7 @@ pub struct Options {
     /// Limits of connections, and of the memory that clients can occupy. They do not apply to
     /// [`router`](super::router), whose connections belong to another server.
     pub limits: ConnectionLimits,
-    /// The time until a response must begin, 60 seconds by default; later is a 408. Streams may last longer.
+    /// The time until a response must begin, 60 seconds by default; later is a 504, or a 408 if the request has not arrived. Streams may last longer.
     pub request_timeout: Duration,
     /// The time that a connection may be idle, and that a request's head may take to arrive. 75 seconds by default.
     pub idle_timeout: Duration,

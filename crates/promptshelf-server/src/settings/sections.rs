@@ -226,6 +226,7 @@ impl ServerSettings {
         options.mcp.allowed_origins.clone_from(&self.http.allow_origins);
         let seconds = |written: Option<Seconds>, usual: Duration| written.map_or(usual, |it| Duration::from_secs(it.0));
         options.request_timeout = seconds(self.http.request_timeout, options.request_timeout);
+        options.mcp.request_timeout = options.request_timeout;
         options.shutdown_timeout = seconds(self.http.shutdown_timeout, options.shutdown_timeout);
         options.limits = self.limits.to_connection_limits(is_shared);
         options.limits.progress_timeout = seconds(self.http.progress_timeout, options.limits.progress_timeout);
@@ -263,7 +264,7 @@ pub(super) struct Http {
     /// The largest request body, in bytes.
     #[schemars(extend("default" = http::Options::default().mcp.max_body_bytes))]
     pub(super) max_body_bytes: Option<BodyBytes>,
-    /// The time until an answer has to begin, in seconds.
+    /// The time until an answer has to begin, in seconds. A later one is an error with status 504.
     #[schemars(extend("default" = http::Options::default().request_timeout.as_secs()))]
     pub(super) request_timeout: Option<Seconds>,
     /// The time in which a client has to send or take 32 KiB of a body or response, or the rest of it, in seconds.

@@ -6,9 +6,9 @@ use std::{
 };
 
 use http::{Method, StatusCode};
-use promptshelf_core::{CatalogHandle, PromptDefinition, check};
+use promptshelf_core::{CatalogHandle, Definitions, PromptDefinition, check};
 use promptshelf_mcp::{HttpOptions, Server, http::Denial};
-use promptshelf_service::{Observer, Service, TraceContext};
+use promptshelf_service::{Observer, Recorder, Service, TraceContext};
 use serde_json::json;
 
 use super::endpoint::{Ask, Endpoint, greet};
@@ -104,6 +104,32 @@ async fn dropped_request_is_reported_as_cancelled() {
         assert!(futures_util::poll!(asking).is_pending());
     }
     assert_eq!(memory.take(), ["prompts/get cancelled"]);
+}
+
+#[derive(Debug, Default)]
+struct Records(Mutex<Vec<String>>);
+
+impl Recorder for Records {
+    fn record(&self, record: String) {
+        self.0.lock().expect("no panic").push(record);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_that_takes_too_long_gets_an_error_with_its_id_and_a_record() {
+    let records = Arc::new(Records::default());
+    let waiting = PromptDefinition::new_async("waits", |_| std::future::pending()).description("Waits");
+    let handle = CatalogHandle::new(check(Definitions::from_iter([waiting]), None).catalog);
+    let service = Service::new(handle.clone()).with_audit(records.clone());
+    let options = HttpOptions { request_timeout: Duration::from_secs(30), ..HttpOptions::default() };
+    let endpoint = Endpoint::of(Server::new(service), handle, options);
+    let answer = endpoint.ask(Ask::modern("prompts/get", json!({ "name": "waits" }))).await;
+    let error = answer.json();
+    assert_eq!((answer.status, &error["id"]), (504, &json!(1)), "{error}");
+    assert!(error["error"]["message"].as_str().expect("a message").contains("within 30 seconds"), "{error}");
+    assert!(answer.header("x-request-id").is_some());
+    let records = records.0.lock().expect("no panic");
+    assert!(records.len() == 1 && records[0].contains(r#""outcome":"timed-out""#), "{records:?}");
 }
 
 // req: S-29
