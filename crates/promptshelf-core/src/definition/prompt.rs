@@ -22,7 +22,7 @@ pub struct PromptDefinition {
     /// The unique key; [`PromptName`](crate::PromptName) has the rules.
     pub name: String,
     /// Former names, under which it is still served; lists have the present name only.
-    pub aliases: Vec<String>,
+    pub aliases: Box<[String]>,
     /// The display name.
     pub title: Option<String>,
     /// The purpose of the prompt.
@@ -154,7 +154,7 @@ impl PromptDefinition {
     pub fn from_source(name: impl Into<String>, body: Body, origin: Origin) -> PromptDefinition {
         PromptDefinition {
             name: name.into(),
-            aliases: Vec::new(),
+            aliases: Box::default(),
             title: None,
             description: None,
             via: Vec::new(),
@@ -178,7 +178,7 @@ impl PromptDefinition {
     /// Adds a former name.
     #[must_use]
     pub fn alias(mut self, name: impl Into<String>) -> PromptDefinition {
-        self.aliases.push(name.into());
+        self.aliases = std::mem::take(&mut self.aliases).into_iter().chain([name.into()]).collect();
         self
     }
 

@@ -85,7 +85,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
             Some(written) => definition.name = written,
             None => {}
         }
-        definition.aliases = table.texts("aliases", notes);
+        definition.aliases = table.texts("aliases", notes).into();
         for (at, alias) in definition.aliases.iter().enumerate() {
             if let (Err(error), Some(span)) =
                 (PromptName::new(alias), notes.spans.get(&format!("aliases.{at}")).cloned())

@@ -74,7 +74,7 @@ async fn answer_under_a_former_name_names_the_present_one() {
     let mut definitions = definitions("first");
     let prompt = Arc::make_mut(&mut definitions.prompts[0]);
     prompt.access = None;
-    prompt.aliases = vec!["hallo".to_owned()];
+    prompt.aliases = ["hallo".to_owned()].into();
     let name = prompt.name.clone();
     let handle = CatalogHandle::new(check(definitions, None).catalog);
     let server = Server::new(Service::new(handle.clone()));
