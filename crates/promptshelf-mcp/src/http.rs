@@ -30,6 +30,7 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, request::Parts};
 use http_body::Body;
+use promptshelf_service::Seldom;
 use tokio::sync::Semaphore;
 
 pub use body::HttpBody;
@@ -97,6 +98,7 @@ struct Endpoint {
     keep_alive: Duration,
     streams: Arc<Semaphore>,
     ended_sessions: Arc<EndedSessions>,
+    refused_hosts: Arc<Seldom>,
 }
 
 impl Server {
@@ -115,6 +117,7 @@ impl Server {
             keep_alive: options.keep_alive.clamp(Duration::from_secs(1), Duration::from_hours(24)),
             streams: Arc::new(Semaphore::new(options.max_streams.min(Semaphore::MAX_PERMITS))),
             ended_sessions: Arc::default(),
+            refused_hosts: Arc::default(),
         }
     }
 }
@@ -128,6 +131,7 @@ impl HttpService {
         let endpoint = Endpoint {
             streams: Arc::clone(&current.streams),
             ended_sessions: Arc::clone(&current.ended_sessions),
+            refused_hosts: Arc::clone(&current.refused_hosts),
             ..current.server.endpoint(options)
         };
         HttpService { endpoint: Arc::new(endpoint) }
@@ -145,6 +149,7 @@ impl HttpService {
             keep_alive: current.keep_alive,
             streams: Arc::clone(&current.streams),
             ended_sessions: Arc::clone(&current.ended_sessions),
+            refused_hosts: Arc::clone(&current.refused_hosts),
         };
         HttpService { endpoint: Arc::new(endpoint) }
     }

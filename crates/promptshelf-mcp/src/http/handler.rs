@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     dispatch::{Answer, Asking, Context},
-    error_code::{INTERNAL_ERROR, WireError},
+    error_code::{INTERNAL_ERROR, WireError, echo},
     jsonrpc::{self, Fault, Incoming, Message, Notification, check_batch},
     request::{Params, RequestMeta},
     revision::{Era, Revision},
@@ -82,7 +82,19 @@ impl Endpoint {
                 response
             }
             Err(reason) => {
-                tracing::debug!(request = caller.request_id(), reason, "request refused by the host check");
+                let request = caller.request_id();
+                if self.refused_hosts.is_due() {
+                    let named = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(echo);
+                    let (host, origin) = (named(http::header::HOST), named(http::header::ORIGIN));
+                    tracing::warn!(
+                        request,
+                        host,
+                        origin,
+                        reason,
+                        "request refused: see `allow-hosts` and `allow-origins` in [http] of server.toml; others within a \
+                         minute are not logged"
+                    );
+                }
                 faulty(refusal(StatusCode::FORBIDDEN, reason))
             }
         };

@@ -11,7 +11,7 @@ use std::{
 };
 
 use promptshelf_source::{Loader, MemoryTree, SourceError, TreeSource};
-use promptshelf_store::{ChannelName, Head, Store, StoreError};
+use promptshelf_store::{ChannelName, Head, HistoryQuery, Store, StoreError};
 use tokio::{
     sync::Notify,
     task::{JoinHandle, spawn_blocking},
@@ -25,6 +25,8 @@ use super::{
     versions,
 };
 use crate::{random, replica::ReplicaMonitor};
+
+const LOGGED_NAMES: usize = 5;
 
 /// The time between two comparisons without a hint, ±20 % so that replicas do not query in step.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -251,7 +253,24 @@ impl Follower {
         }
         self.refused = None;
         self.record_served();
+        self.log_served(&store, before.head.revision).await;
         Ok(())
+    }
+
+    /// Logs who made the served revision, and what it changed.
+    async fn log_served(&self, store: &Store, before: u64) {
+        let (channel, now) = (&self.channel, self.copy.head.revision);
+        let query = HistoryQuery { before: Some(now + 1), limit: 1, ..HistoryQuery::default() };
+        let made = in_time(HEAD_TIMEOUT, store.history(channel, &query)).await.ok().and_then(|mut found| found.pop());
+        let Some(made) = made.filter(|made| made.number == now) else {
+            return tracing::info!("{channel}: revision {before} → {now}");
+        };
+        let mut names: Vec<&str> = made.prompts.iter().map(|change| change.name.as_str()).collect();
+        let more = names.split_off(names.len().min(LOGGED_NAMES)).len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = if names.is_empty() { "no prompts".to_owned() } else { names.join(", ") + &more };
+        let emergency = if made.emergency.is_some() { ", an emergency" } else { "" };
+        tracing::info!("{channel}: revision {before} → {now} by {} ({names}{emergency})", made.author);
     }
 
     fn install(&self, copy: &ChannelCopy) {

@@ -33,7 +33,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http_body::{Frame, SizeHint};
-use promptshelf_service::{SlotHolder, address_key};
+use promptshelf_service::{Seldom, SlotHolder, address_key};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Instant, Sleep, sleep},
@@ -51,9 +51,6 @@ const MIN_PROGRESS: usize = 32 << 10;
 
 /// The part of the connections that is closed together when the system has no descriptor left.
 const SHED_PART: usize = 32;
-
-/// The time between two lines of the log about connections that were closed or refused.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Limits of connections, and of the memory that clients can occupy.
 ///
@@ -125,7 +122,7 @@ struct Shared {
     gave_way: AtomicU64,
     closed_suspended: AtomicU64,
     stalled: AtomicU64,
-    logged: Mutex<Option<Instant>>,
+    logged: Seldom,
 }
 
 /// The open connections, without those that have to give way.
@@ -264,7 +261,7 @@ impl Budget {
             gave_way: AtomicU64::default(),
             closed_suspended: AtomicU64::default(),
             stalled: AtomicU64::default(),
-            logged: Mutex::default(),
+            logged: Seldom::default(),
         }));
         budget.set(limits);
         budget
@@ -323,9 +320,7 @@ impl Budget {
 
     /// Logs that a limit is reached, at most once a minute, because a crowd could fill the log.
     fn log(&self, limit: &'static str) {
-        let mut last = lock(&self.0.logged);
-        if last.is_none_or(|last| last.elapsed() >= LOG_INTERVAL) {
-            *last = Some(Instant::now());
+        if self.0.logged.is_due() {
             let refused: u64 = self.usage().refused.iter().map(|(_, count)| count).sum();
             let closed = self.0.gave_way.load(Ordering::Relaxed);
             tracing::info!(limit, closed, refused, "a limit of connections is reached; the numbers are those so far");

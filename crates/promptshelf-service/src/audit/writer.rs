@@ -20,6 +20,7 @@ use super::{
     disk::{AppendFile, Disk},
     options::{AuditFileOptions, OnLoss},
 };
+use crate::seldom::Seldom;
 
 pub(super) const QUEUE: usize = 8_192;
 
@@ -45,6 +46,7 @@ pub(super) struct Shared {
     pub(super) is_failing: AtomicBool,
     /// Whether requests are refused rather than answered without a record.
     pub(super) refuses: AtomicBool,
+    reported: Seldom,
 }
 
 impl Shared {
@@ -128,7 +130,9 @@ impl Writer {
     pub(super) fn write_batch(&mut self, mut batch: String, count: u64, shared: &Shared) {
         let missing = shared.unreported.swap(0, Ordering::AcqRel);
         if missing > 0 {
-            tracing::error!(missing, "audit records were lost");
+            if !shared.is_failing.load(Ordering::Acquire) {
+                self.log_loss("more records came than could be written", shared);
+            }
             batch.insert_str(
                 0,
                 &format!("{}\n", json!({ "time": format!("{:.3}", Timestamp::now()), "lost": missing })),
@@ -142,10 +146,17 @@ impl Writer {
             Err(error) => {
                 shared.unreported.fetch_add(missing, Ordering::AcqRel);
                 shared.add_lost(count);
-                if !shared.is_failing.swap(true, Ordering::AcqRel) {
-                    tracing::error!(%error, path = %self.options.path.display(), "audit file cannot be written");
-                }
+                shared.is_failing.store(true, Ordering::Release);
+                self.log_loss(&error.to_string(), shared);
             }
+        }
+    }
+
+    /// Logs lost records once a minute: the log is often on the same disk.
+    fn log_loss(&self, reason: &str, shared: &Shared) {
+        if shared.reported.is_due() {
+            let (path, lost) = (self.options.path.display(), shared.total.load(Ordering::Acquire));
+            tracing::error!(reason, %path, lost, "audit records cannot be written; `lost` is the number so far");
         }
     }
 
