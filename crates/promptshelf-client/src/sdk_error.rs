@@ -2,6 +2,7 @@
 
 use std::{error::Error, io};
 
+use hyper_util::client::proxy::matcher::Matcher;
 use rmcp::{
     ServiceError,
     model::{ErrorCode, ErrorData, ResultType},
@@ -131,6 +132,12 @@ fn unexpected_status(answer: &str) -> Option<String> {
     is_about_the_url.then(|| format!("HTTP {status}{body}"))
 }
 
+/// Returns the host and the port of the proxy that the environment names for a URL.
+fn proxy_of(url: &url::Url) -> Option<String> {
+    let uri = url.as_str().parse().ok()?;
+    Some(Matcher::from_system().intercept(&uri)?.uri().authority()?.to_string())
+}
+
 /// Describes why the connection failed: the SDK shows only that a request failed.
 fn connection_reason(error: &reqwest::Error) -> String {
     let host = error.url().and_then(|url| {
@@ -138,6 +145,10 @@ fn connection_reason(error: &reqwest::Error) -> String {
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
     });
     let host = host.unwrap_or_else(|| "the host".to_owned());
+    let host = match error.url().filter(|_| error.is_connect()).and_then(proxy_of) {
+        Some(proxy) => format!("the proxy {proxy}, which the environment names for {host},"),
+        None => host,
+    };
     let last = causes(error).last().map(ToString::to_string).unwrap_or_default();
     let system =
         causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).find(|io| io.raw_os_error().is_some());
@@ -153,7 +164,8 @@ fn connection_reason(error: &reqwest::Error) -> String {
     }
     match system.map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => {
-            format!("{host} refused the connection; is the server running there?")
+            let what = if host.starts_with("the proxy") { "it" } else { "the server" };
+            format!("{host} refused the connection; is {what} running there?")
         }
         // Errors of the system have a number, those of TLS have none.
         None if error.is_connect() && is_https => format!("TLS failed with {host}: {last}"),

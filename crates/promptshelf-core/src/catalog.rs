@@ -478,7 +478,10 @@ impl Change {
         };
         // Views are not compared caller by caller: a list that may have changed for one caller is announced to all,
         // without names.
-        let access = !Arc::ptr_eq(&old.access, &new.access) && !old.access.is_like(&new.access);
+        let is_changed = |is_like: fn(&AccessTable, &AccessTable) -> bool| {
+            !Arc::ptr_eq(&old.access, &new.access) && !is_like(&old.access, &new.access)
+        };
+        let access = is_changed(AccessTable::shows_prompts_like);
         // The number of the revision is in every entry, which alone does not require to read a list again.
         let provenance = match (&old.provenance, &new.provenance) {
             (Some(old), Some(new)) => !old.is_listed_like(new),
@@ -488,7 +491,7 @@ impl Change {
         Change {
             generation: new.generation(),
             prompts,
-            resources: access
+            resources: is_changed(AccessTable::shows_resources_like)
                 || listed(&old.resources.fixed, &new.resources.fixed)
                 || listed(&old.resources.templates, &new.resources.templates)
                 // The extension has no notification of its own: skills are resources.

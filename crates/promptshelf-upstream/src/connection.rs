@@ -188,7 +188,9 @@ impl Connection {
             }
             Err(error) => {
                 self.note_failure();
-                Err(unavailable(&format!("did not answer: {}", reason(&error))))
+                // Hosts and ports of other servers are no business of callers. The breaker bounds the lines.
+                tracing::warn!(source = self.name, "the server of a source did not answer: {}", reason(&error));
+                Err(unavailable("did not answer; the log of this server has the reason"))
             }
         }
     }

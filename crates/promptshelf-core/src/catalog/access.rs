@@ -259,11 +259,19 @@ impl AccessTable {
         self.rules.iter().filter(fits).map(|rule| Arc::clone(&rule.access)).collect()
     }
 
-    pub(crate) fn is_like(&self, other: &AccessTable) -> bool {
-        self.sets == other.sets
-            && self.prompts == other.prompts
-            && self.resources == other.resources
-            && self.templates == other.templates
+    /// Whether the same callers see each of `prompts` entries of the list of prompts, by their indexes.
+    pub(crate) fn shows_prompts_like(&self, other: &AccessTable) -> bool {
+        self.are_places_like(other, &self.prompts, &other.prompts)
+    }
+
+    pub(crate) fn shows_resources_like(&self, other: &AccessTable) -> bool {
+        self.are_places_like(other, &self.resources, &other.resources)
+            && self.are_places_like(other, &self.templates, &other.templates)
+    }
+
+    fn are_places_like(&self, other: &AccessTable, own: &[usize], others: &[usize]) -> bool {
+        own.len() == others.len()
+            && own.iter().zip(others).all(|(own, place)| self.sets.get(*own) == other.sets.get(*place))
     }
 }
 

@@ -359,6 +359,17 @@ fn edited_file_leaves_the_resource_list_unchanged() {
 }
 
 #[test]
+fn added_prompt_leaves_the_resource_list_unchanged_under_access_rules() {
+    let role = |role: &str| Some(Arc::new(Access { roles: vec![role.to_owned()], ..Access::default() }));
+    let before = Library::default().resource("docs://x").with("b.md", "B.").edit("b.md", |it| it.access = role("one"));
+    let after = before.with("a.md", "A.").edit("a.md", |it| it.access = role("two"));
+    let difference = change(&before, &after);
+    assert!(difference.prompts && !difference.resources, "{difference:?}");
+    assert!(!change(&before, &before.edit("b.md", |it| it.access = role("two"))).resources);
+    assert!(change(&before, &before.edit("b.md", |it| it.access = role("two"))).prompts);
+}
+
+#[test]
 fn broken_prompt_of_a_revision_does_not_keep_its_version() {
     let of = |text: &str, is_revision| {
         let caller = PromptDefinition::template("caller", "{{ prompt('callee') }}").description("d");

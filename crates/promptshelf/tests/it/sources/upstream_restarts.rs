@@ -44,6 +44,7 @@ fn changes_pass_through_and_the_last_list_survives_a_restart() {
     let answer = get(&server, "up-hello", &json!({}));
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("source up") && message.contains("try again later"), "{answer}");
+    assert!(!message.contains("127.0.0.1"), "{answer}");
     drop(server);
 
     // It is not the list of another server.
