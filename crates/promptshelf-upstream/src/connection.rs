@@ -188,9 +188,15 @@ impl Connection {
             }
             Err(error) => {
                 self.note_failure();
-                // Hosts and ports of other servers are no business of callers. The breaker bounds the lines.
+                // The breaker bounds the lines.
                 tracing::warn!(source = self.name, "the server of a source did not answer: {}", reason(&error));
-                Err(unavailable("did not answer; the log of this server has the reason"))
+                // Hosts and ports of other servers are no business of callers.
+                let names_host = matches!(error, ClientError::Unreachable { .. } | ClientError::SignInFailed { .. });
+                Err(unavailable(&if names_host {
+                    "did not answer; the log of this server has the reason".to_owned()
+                } else {
+                    format!("did not answer: {}", reason(&error))
+                }))
             }
         }
     }
