@@ -1,11 +1,9 @@
-//! `cargo xtask release`: the files of a release, below one folder.
+//! `cargo xtask release`: everything that is published for a version, below one folder.
 //!
-//! For each target: an archive with the program, completions, manual pages and systemd units, and a Debian package.
-//! For all archives in the folder: checksums, a bill of materials, a Homebrew formula and a Scoop manifest. With
-//! `SOURCE_DATE_EPOCH`, by default the time of the last commit, the same input gives the same bytes.
+//! The program is built once for each target, and the same bytes go into every package: archive, npm, wheel, Debian
+//! package, image, bundle. Texts of packages are templates in `packaging/`. With `SOURCE_DATE_EPOCH`, by default the time
+//! of the last commit, the same input gives the same bytes.
 
-mod debian;
-mod manifests;
 mod sbom;
 
 use std::{
@@ -13,186 +11,249 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 
 use crate::{prepare, repository::Repository, terminal::Program};
 
 /// What to make.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// The target triple
-    #[arg(long, value_name = "TRIPLE", default_value = HOST)]
-    target: String,
-    /// A binary for the target, in place of a release build
-    #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
-    /// A binary that runs on this machine, to write completions and manual pages [default: the one for the target]
-    #[arg(long, value_name = "FILE")]
-    tool: Option<PathBuf>,
-    /// The folder of the release
-    #[arg(long, value_name = "DIR", default_value = "target/dist")]
-    to: PathBuf,
-    /// Compress little, for tests.
-    #[arg(skip)]
-    is_fast: bool,
+    /// The folder to write to; the results of an earlier call in it are replaced
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// A target triple; repeatable [default: those that can be built on Linux; with --quick the one of x86-64 Linux]
+    #[arg(long, value_name = "TRIPLE")]
+    pub(crate) target: Vec<String>,
+    /// Build without optimization, to try the packages
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Take the program from DIR/TRIPLE/promptshelf[.exe], where there is one, instead of building it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) binaries: Option<PathBuf>,
 }
 
-/// The file with the checksums of all others.
-const SUMS: &str = "SHA256SUMS";
+/// A platform, as each kind of package names it.
+struct Platform {
+    triple: &'static str,
+    npm: (&'static str, &'static str),
+    wheel: &'static [&'static str],
+    /// The architecture of the Debian package, and of the image; empty if there are none.
+    debian: &'static str,
+    /// The names of Homebrew's blocks.
+    brew: Option<(&'static str, &'static str)>,
+}
 
-const HOST: &str = "x86_64-unknown-linux-gnu";
+const QUICK: &str = "x86_64-unknown-linux-musl";
+
+/// The platforms of a release. The first three can be built on Linux.
+const PLATFORMS: &[Platform] = &[
+    Platform {
+        triple: QUICK,
+        npm: ("linux", "x64"),
+        wheel: &["manylinux_2_17_x86_64", "manylinux2014_x86_64", "musllinux_1_1_x86_64"],
+        debian: "amd64",
+        brew: Some(("linux", "intel")),
+    },
+    Platform {
+        triple: "aarch64-unknown-linux-musl",
+        npm: ("linux", "arm64"),
+        wheel: &["manylinux_2_17_aarch64", "manylinux2014_aarch64", "musllinux_1_1_aarch64"],
+        debian: "arm64",
+        brew: Some(("linux", "arm")),
+    },
+    Platform {
+        triple: "x86_64-pc-windows-gnu",
+        npm: ("win32", "x64"),
+        wheel: &["win_amd64"],
+        debian: "",
+        brew: None,
+    },
+    Platform {
+        triple: "aarch64-apple-darwin",
+        npm: ("darwin", "arm64"),
+        wheel: &["macosx_11_0_arm64"],
+        debian: "",
+        brew: Some(("macos", "arm")),
+    },
+    Platform {
+        triple: "x86_64-apple-darwin",
+        npm: ("darwin", "x64"),
+        wheel: &["macosx_10_12_x86_64"],
+        debian: "",
+        brew: Some(("macos", "intel")),
+    },
+];
+
+impl Platform {
+    fn program(&self) -> &'static str {
+        if self.triple.contains("windows") { "promptshelf.exe" } else { "promptshelf" }
+    }
+}
+
+const SUMS: &str = "SHA256SUMS";
+const DOWNLOADS: &str = "https://github.com/promptshelf/promptshelf/releases/download";
+/// The certificate authorities of the image.
+const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+/// `tar` without anything of this machine. `TIME` is in its environment.
+const TAR: &str = "tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$TIME";
 
 /// A release in one version.
 struct Release<'r> {
     repository: &'r Repository,
+    out: PathBuf,
     version: String,
+    commit: String,
     /// Seconds since 1970 for the times of files.
     epoch: String,
-    to: PathBuf,
-    /// The level of compression, 1 to 9.
-    level: u8,
-}
-
-/// The files of one target, before they are packed.
-struct Staged {
-    target: String,
-    /// The folder, with the name that the archive unpacks to.
-    folder: PathBuf,
+    quick: bool,
 }
 
 /// Makes a release.
 pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
-    let binary = match &options.binary {
-        Some(binary) => binary.clone(),
-        None => built(repository, &options.target)?,
-    };
-    let mut release = Release::new(repository, &repository.root.join(&options.to))?;
-    release.level = if options.is_fast { 1 } else { 9 };
-    let staged = release.stage(&options.target, &binary, options.tool.as_deref().unwrap_or(&binary))?;
-    release.pack(&staged)?;
-    if options.target.contains("linux") {
-        debian::package(&release, &staged)?;
+    let release = Release::new(repository, options)?;
+    let platforms = platforms(options)?;
+    for name in ["archives", "npm", "pypi", "deb", "oci", "crates", "homebrew", "scoop", "stage"] {
+        fs::remove_dir_all(release.out.join(name)).ok();
+        fs::create_dir_all(release.out.join(name))?;
     }
-    fs::remove_dir_all(&staged.folder)?;
-    release.describe(&options.target)?;
-    for file in release.files()? {
-        println!("{}", release.to.join(file).display());
+    let mut programs = Vec::new();
+    for platform in &platforms {
+        let given = options.binaries.as_ref().map(|it| it.join(platform.triple).join(platform.program()));
+        let program = match given.filter(|program| program.is_file()) {
+            Some(program) => repository.root.join(program),
+            None => release.built(platform)?,
+        };
+        programs.push((*platform, program));
     }
+    let texts = release.texts(&programs)?;
+    let mut bundles = Vec::new();
+    for (platform, program) in &programs {
+        release.archive(platform, program, &texts)?;
+        bundles.push(release.bundle(platform, program)?);
+        release.npm_platform(platform, program)?;
+        release.wheel(platform, program)?;
+        if !platform.debian.is_empty() {
+            release.debian(platform, program, &texts)?;
+        }
+    }
+    release.npm(&platforms)?;
+    release.image(&programs)?;
+    release.crates()?;
+    release.manifests(&platforms, &bundles)?;
+    sbom::write(&release, &platforms.iter().map(|platform| platform.triple).collect::<Vec<_>>())?;
+    fs::remove_dir_all(release.out.join("stage"))?;
+    release.sh(
+        &release.out,
+        &format!("rm -f {SUMS}; find . -type f | sed 's|^\\./||' | LC_ALL=C sort | xargs sha256sum >.{SUMS}; mv .{SUMS} {SUMS}"),
+        &[],
+    )?;
+    println!("{} has the release {}", release.out.display(), release.version);
     Ok(())
 }
 
-/// Makes a release from the debug binary, and checks it as a person would who installs it. The step of `cargo xtask test`.
-pub(crate) fn check(repository: &Repository) -> Result<()> {
-    for program in ["dpkg-deb", "strip", "zip"] {
-        prepare::install_debian(repository, program, if program == "strip" { "binutils" } else { program })?;
+fn platforms(options: &Options) -> Result<Vec<&'static Platform>> {
+    if options.target.is_empty() {
+        return Ok(PLATFORMS[..if options.quick { 1 } else { 3 }].iter().collect());
     }
-    let to = repository.root.join("target/dist-check");
-    prepare::build(repository)?;
-    fs::remove_dir_all(&to).ok();
-    fs::create_dir_all(&to)?;
-    let binary = to.join("promptshelf");
-    let stripped = binary.display().to_string();
-    // Debug information would take most of the time to compress.
-    Program::new("strip", &to).args(&["-o", &stripped, &repository.binary().display().to_string()]).run()?;
-    // Programs for Windows are not built here; its archive and manifest are made from any file.
-    let other = to.join("promptshelf.exe");
-    fs::write(&other, "not a program")?;
-    for (target, binary) in [(HOST, &binary), ("x86_64-pc-windows-msvc", &other)] {
-        let options = Options {
-            target: target.to_owned(),
-            binary: Some(binary.clone()),
-            tool: Some(repository.binary()),
-            to: to.join("dist"),
-            is_fast: true,
+    let mut platforms = Vec::new();
+    for triple in &options.target {
+        let Some(platform) = PLATFORMS.iter().find(|platform| platform.triple == triple) else {
+            let known: Vec<&str> = PLATFORMS.iter().map(|platform| platform.triple).collect();
+            bail!("{triple} is no target of a release: expected {}", known.join(", "));
         };
-        run(repository, &options)?;
-    }
-    let dist = to.join("dist");
-    let release = Release::new(repository, &dist)?;
-    Program::new("sha256sum", &dist).args(&["--check", "--strict", SUMS]).run()?;
-    let archive = format!("promptshelf-{}-{HOST}", release.version);
-    Program::new("tar", &dist).args(&["-xzf", &format!("{archive}.tar.gz")]).run()?;
-    let unpacked = dist.join(&archive);
-    let version = Program::new(unpacked.join("promptshelf"), &dist).args(&["--version", "--json"]).read()?;
-    let version: serde_json::Value = serde_json::from_str(&version)?;
-    ensure!(version["version"] == *release.version, "the archive has version {}", version["version"]);
-    for path in ["LICENSE-MIT", "completions/promptshelf.bash", "man/man1/promptshelf.1", "systemd/promptshelf.service"]
-    {
-        ensure!(unpacked.join(path).is_file(), "the archive lacks {path}");
-    }
-    let deb = format!("promptshelf_{}_amd64.deb", release.version);
-    let contents = Program::new("dpkg-deb", &dist).args(&["--contents", &deb]).read()?;
-    for path in ["./usr/bin/promptshelf", "./usr/share/man/man1/promptshelf.1.gz", "systemd/system/promptshelf.service"]
-    {
-        ensure!(contents.contains(path), "the Debian package lacks {path}");
-    }
-    let packages = sbom::packages(&dist, &release.version, HOST)?;
-    ensure!(packages.contains(&"tokio".to_owned()), "the bill of materials lacks tokio");
-    ensure!(!packages.contains(&"promptshelf-testkit".to_owned()), "the bill of materials has packages of tests");
-    for (file, words) in [("promptshelf.rb", "sha256 \""), ("promptshelf.json", "\"hash\": \"")] {
-        ensure!(fs::read_to_string(dist.join(file))?.contains(words), "{file} has no checksum");
-    }
-    Ok(fs::remove_dir_all(&to)?)
-}
-
-/// Builds the program for a target.
-fn built(repository: &Repository, target: &str) -> Result<PathBuf> {
-    prepare::install_target(repository, target)?;
-    let line = ["build", "--release", "--locked", "--package", "promptshelf", "--target", target];
-    let mut cargo = Program::cargo(&repository.root).args(&line);
-    // Build scripts find the C compilers of these targets by their names, and cargo does not.
-    match target {
-        "x86_64-unknown-linux-musl" => prepare::install_debian(repository, "musl-gcc", "musl-tools")?,
-        "aarch64-unknown-linux-gnu" if cfg!(not(target_arch = "aarch64")) => {
-            const LINKER: &str = "aarch64-linux-gnu-gcc";
-            prepare::install_debian(repository, LINKER, "gcc-aarch64-linux-gnu")?;
-            cargo = cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
+        if !platforms.iter().any(|other: &&Platform| other.triple == triple) {
+            platforms.push(platform);
         }
-        _ => {}
     }
-    cargo.run()?;
-    Ok(repository.root.join("target").join(target).join("release").join(program_of(target)))
-}
-
-fn program_of(target: &str) -> &'static str {
-    if target.contains("windows") { "promptshelf.exe" } else { "promptshelf" }
+    Ok(platforms)
 }
 
 impl<'r> Release<'r> {
-    fn new(repository: &'r Repository, to: &Path) -> Result<Release<'r>> {
+    fn new(repository: &'r Repository, options: &Options) -> Result<Release<'r>> {
         let mut packages = repository.metadata["packages"].as_array().into_iter().flatten();
         let package = packages.find(|package| package["name"] == "promptshelf").context("no package promptshelf")?;
-        let version = package["version"].as_str().context("a package without a version")?.to_owned();
-        let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
-            Ok(epoch) => epoch,
-            Err(_) => {
-                let printed = Program::new("git", &repository.root).args(&["log", "-1", "--format=%ct"]).read()?;
-                printed.trim().to_owned()
-            }
-        };
-        fs::create_dir_all(to)?;
-        Ok(Release { repository, version, epoch, to: to.to_owned(), level: 9 })
+        let git = |words: &[&str]| Program::new("git", &repository.root).args(words).read();
+        let out = std::path::absolute(&options.out)?;
+        fs::create_dir_all(&out)?;
+        // Not the programs themselves: `dpkg-deb` and `strip` are parts of larger packages.
+        for (program, package) in [("dpkg-deb", "dpkg"), ("zip", "zip"), ("npm", "npm")] {
+            prepare::install_debian(repository, program, package)?;
+        }
+        Ok(Release {
+            repository,
+            out,
+            version: package["version"].as_str().context("a package without a version")?.to_owned(),
+            commit: git(&["rev-parse", "HEAD"])?.trim().to_owned(),
+            epoch: match std::env::var("SOURCE_DATE_EPOCH") {
+                Ok(epoch) => epoch,
+                Err(_) => git(&["log", "-1", "--format=%ct"])?.trim().to_owned(),
+            },
+            quick: options.quick,
+        })
     }
 
-    fn stage(&self, target: &str, binary: &Path, tool: &Path) -> Result<Staged> {
-        let root = &self.repository.root;
-        let folder = self.to.join(format!("promptshelf-{}-{target}", self.version));
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
+    /// Builds the program for a platform, with the profile `dist` or unoptimized.
+    fn built(&self, platform: &Platform) -> Result<PathBuf> {
+        let (repository, triple) = (self.repository, platform.triple);
+        let root = &repository.root;
+        prepare::install_target(repository, triple)?;
+        let mut cargo = Program::cargo(root);
+        match triple {
+            QUICK => prepare::install_debian(repository, "musl-gcc", "musl-tools")?,
+            // Debian has no C compiler with musl for it: zig is one for every target.
+            "aarch64-unknown-linux-musl" => {
+                let python = prepare::install_python(&root.join("packaging/cross"))?;
+                let bin = python.parent().context("a folder of programs")?.display().to_string();
+                let path = std::env::var("PATH").unwrap_or_default();
+                cargo = Program::new(format!("{bin}/cargo-zigbuild"), root)
+                    .env("PATH", &format!("{bin}:{path}"))
+                    .env("CARGO_ZIGBUILD_PYTHON_PATH", &python.display().to_string())
+                    .arg("zigbuild");
+            }
+            "x86_64-pc-windows-gnu" => {
+                prepare::install_debian(repository, "x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")?;
+            }
+            _ => {}
         }
-        for part in ["completions", "man/man1", "systemd"] {
-            fs::create_dir_all(folder.join(part))?;
+        if triple != "aarch64-unknown-linux-musl" {
+            cargo = cargo.arg("build");
         }
-        let copy = |from: &Path, to: &str| -> Result<()> {
-            fs::copy(from, folder.join(to)).with_context(|| format!("{} cannot be copied", from.display()))?;
-            Ok(())
+        // No path of this machine is in the program.
+        let home = std::env::var("HOME").unwrap_or_default();
+        let cargo_home = std::env::var("CARGO_HOME").unwrap_or_else(|_| format!("{home}/.cargo"));
+        let places = [(cargo_home, "/cargo"), (root.display().to_string(), "/promptshelf")];
+        let flags = |flag: &str, between: &str| {
+            places.iter().map(|(from, to)| format!("{flag}={from}={to}")).collect::<Vec<_>>().join(between)
         };
-        copy(binary, program_of(target))?;
-        for file in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
-            copy(&root.join(file), file)?;
-        }
-        for unit in ["promptshelf.service", "promptshelf-sync@.service"] {
-            copy(&root.join("deploy").join(unit), &format!("systemd/{unit}"))?;
+        let profile = if self.quick { "dev" } else { "dist" };
+        cargo
+            .args(&["--locked", "--package", "promptshelf", "--bin", "promptshelf"])
+            .args(&["--profile", profile, "--target", triple])
+            .env("PROMPTSHELF_COMMIT", &self.commit)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("CARGO_PROFILE_DEV_STRIP", "symbols")
+            .env("CARGO_ENCODED_RUSTFLAGS", &flags("--remap-path-prefix", "\u{1f}"))
+            .env(&format!("CFLAGS_{}", triple.replace('-', "_")), &flags("-ffile-prefix-map", " "))
+            .run()?;
+        let folder = if self.quick { "debug" } else { "dist" };
+        Ok(repository.target().join(triple).join(folder).join(platform.program()))
+    }
+
+    /// Writes the texts that every archive has, and returns their folder.
+    fn texts(&self, programs: &[(&Platform, PathBuf)]) -> Result<PathBuf> {
+        let root = &self.repository.root;
+        let texts = self.folder("texts")?;
+        let runs_here = |triple: &str| triple.starts_with(std::env::consts::ARCH) && triple.contains(std::env::consts::OS);
+        let tool = match programs.iter().find(|(platform, _)| runs_here(&platform.triple.replace("darwin", "macos"))) {
+            Some((_, program)) => program.clone(),
+            None => {
+                prepare::build(self.repository)?;
+                self.repository.binary()
+            }
+        };
+        for folder in ["completions", "man/man1", "systemd"] {
+            fs::create_dir_all(texts.join(folder))?;
         }
         for (shell, file) in [
             ("bash", "promptshelf.bash"),
@@ -201,57 +262,287 @@ impl<'r> Release<'r> {
             ("powershell", "_promptshelf.ps1"),
             ("zsh", "_promptshelf"),
         ] {
-            let script = Program::new(tool, root).args(&["completions", shell]).read()?;
-            fs::write(folder.join("completions").join(file), script)?;
+            let script = Program::new(&tool, root).args(&["completions", shell]).read()?;
+            fs::write(texts.join("completions").join(file), script)?;
         }
-        let manual = folder.join("man/man1").display().to_string();
-        Program::new(tool, root).args(&["man", &manual]).run()?;
-        Ok(Staged { target: target.to_owned(), folder })
+        Program::new(&tool, root).arg("man").arg(texts.join("man/man1")).run()?;
+        self.sh(
+            root,
+            "cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT \"$1\"; cp deploy/*.service \"$1/systemd\"",
+            &[&texts],
+        )?;
+        Ok(texts)
     }
 
-    /// Packs the staged files: as zip for Windows, otherwise as tar.
-    fn pack(&self, staged: &Staged) -> Result<()> {
-        let name = staged.folder.file_name().and_then(|name| name.to_str()).context("a folder with a name")?;
-        if staged.target.contains("windows") {
-            let archive = format!("{name}.zip");
-            fs::remove_file(self.to.join(&archive)).ok();
-            return Program::new("zip", &self.to).args(&["-q", "-X", "-r", &archive, name]).run();
+    /// Packs the program with the texts: as zip for Windows, otherwise as tar.
+    fn archive(&self, platform: &Platform, program: &Path, texts: &Path) -> Result<()> {
+        let name = format!("promptshelf-{}-{}", self.version, platform.triple);
+        let folder = self.folder(&format!("pack/{name}"))?;
+        let script = "cp -r \"$1/.\" .; cp \"$2\" .; chmod 755 promptshelf*";
+        self.sh(&folder, script, &[texts, program])?;
+        let script = if platform.triple.contains("windows") {
+            zip_script("../../archives/$1.zip", "\"$1\"")
+        } else {
+            format!("{TAR} -c \"$1\" | gzip -n -{} >\"../../archives/$1.tar.gz\"", self.level())
+        };
+        self.sh(&self.out.join("stage/pack"), &script, &[Path::new(&name)])
+    }
+
+    /// Writes a bundle for desktop clients, which asks for the folder of prompts. Returns its file name and digest.
+    fn bundle(&self, platform: &Platform, program: &Path) -> Result<(String, String)> {
+        let folder = self.folder("bundle")?;
+        fs::create_dir_all(folder.join("server"))?;
+        let values = [("PROGRAM", platform.program()), ("OS", platform.npm.0)];
+        fs::write(folder.join("manifest.json"), self.filled(include_str!("../../packaging/mcpb/manifest.json"), &values))?;
+        let file = format!("promptshelf-{}-{}.mcpb", self.version, platform.triple);
+        self.sh(&folder, &format!("cp \"$1\" server; chmod 755 server/*; cp \"$2\"/LICENSE-* .; {}", zip_script("../../archives/$3", ".")), &[
+            program,
+            &self.repository.root,
+            Path::new(&file),
+        ])?;
+        let digest = self.digest(&self.out.join("archives").join(&file))?;
+        Ok((file, digest))
+    }
+
+    /// Packs the npm package with the program of a platform.
+    fn npm_platform(&self, platform: &Platform, program: &Path) -> Result<()> {
+        let folder = self.folder("npm-platform")?;
+        let (os, cpu) = platform.npm;
+        let package = self.filled(include_str!("../../packaging/npm/platform.json"), &[("OS", os), ("CPU", cpu)]);
+        fs::write(folder.join("package.json"), package)?;
+        let script = "mkdir bin; cp \"$1\" bin; chmod 755 bin/*; cp \"$2\"/LICENSE-* .; npm pack --silent --pack-destination ../../npm";
+        self.sh(&folder, script, &[program, &self.repository.root])
+    }
+
+    /// Packs the npm package `promptshelf`, which starts the program of its platform.
+    fn npm(&self, platforms: &[&Platform]) -> Result<()> {
+        let folder = self.folder("npm-main")?;
+        let names: Vec<String> = platforms.iter().map(|it| format!("{}-{}", it.npm.0, it.npm.1)).collect();
+        let mut package: Value = serde_json::from_str(&self.filled(include_str!("../../packaging/npm/package.json"), &[]))?;
+        for name in &names {
+            package["optionalDependencies"][format!("@promptshelf/{name}")] = json!(self.version);
         }
-        let time = format!("--mtime=@{}", self.epoch);
-        let archive = format!("{name}.tar.gz");
-        let line =
-            ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", &time, "--use-compress-program=gzip -n"];
-        Program::new("tar", &self.to).args(&line).args(&["-cf", &archive, name]).run()
+        fs::write(folder.join("package.json"), serde_json::to_string_pretty(&package)? + "\n")?;
+        let launcher = include_str!("../../packaging/npm/promptshelf.js");
+        fs::write(folder.join("promptshelf.js"), self.filled(launcher, &[("PLATFORMS", &names.join(", "))]))?;
+        fs::write(folder.join("README.md"), include_str!("../../packaging/README.md"))?;
+        let script = "chmod 755 promptshelf.js; cp \"$1\"/LICENSE-* .; npm pack --silent --pack-destination ../../npm";
+        self.sh(&folder, script, &[&self.repository.root])
     }
 
-    /// Writes the files about all archives in the folder.
-    fn describe(&self, target: &str) -> Result<()> {
-        sbom::write(self, target)?;
-        let is_archive = |file: &String| file.ends_with(".tar.gz") || file.ends_with(".zip");
-        let archives = self.digests(self.files()?.into_iter().filter(is_archive).collect())?;
-        let archives: Vec<(&str, &str)> = archives.lines().filter_map(|line| line.split_once("  ")).collect();
-        manifests::write(self, &archives)?;
-        let others = self.files()?.into_iter().filter(|file| file != SUMS).collect();
-        Ok(fs::write(self.to.join(SUMS), self.digests(others)?)?)
+    /// Packs a wheel with the program. Maturin cannot pack a program that is built already.
+    fn wheel(&self, platform: &Platform, program: &Path) -> Result<()> {
+        let python = prepare::install_python(&self.repository.root.join("packaging/pypi"))?;
+        let folder = self.folder("wheel")?;
+        let info = folder.join(format!("promptshelf-{}.dist-info", self.version));
+        let scripts = folder.join(format!("promptshelf-{}.data/scripts", self.version));
+        fs::create_dir_all(&info)?;
+        fs::create_dir_all(&scripts)?;
+        let about = self.filled(include_str!("../../packaging/pypi/METADATA"), &[]) + include_str!("../../packaging/README.md");
+        fs::write(info.join("METADATA"), about)?;
+        let mut wheel = self.filled(include_str!("../../packaging/pypi/WHEEL"), &[]);
+        platform.wheel.iter().for_each(|tag| wheel.push_str(&format!("Tag: py3-none-{tag}\n")));
+        fs::write(info.join("WHEEL"), wheel)?;
+        let script = "cp \"$1\" \"$2\"; chmod 755 \"$2\"/*; mkdir \"$3/licenses\"; cp \"$4\"/LICENSE-* \"$3/licenses\"; \
+            \"$5\" -m wheel pack --dest-dir ../../pypi .";
+        self.sh(&folder, script, &[program, &scripts, &info, &self.repository.root, &python])
     }
 
-    /// Returns the digests of files, one a line, as `sha256sum` writes and checks them.
-    fn digests(&self, files: Vec<String>) -> Result<String> {
-        files.iter().fold(Program::new("sha256sum", &self.to), Program::arg).read()
+    fn debian(&self, platform: &Platform, program: &Path, texts: &Path) -> Result<()> {
+        let folder = self.folder("deb")?;
+        let control = self.filled(include_str!("../../packaging/deb.control"), &[("DEB", platform.debian)]);
+        fs::create_dir_all(folder.join("DEBIAN"))?;
+        fs::write(folder.join("DEBIAN/control"), control)?;
+        let script = format!(
+            r#"cd usr
+            install -D -m 755 "$1" bin/promptshelf
+            install -D -m 644 "$2/completions/promptshelf.bash" share/bash-completion/completions/promptshelf
+            install -D -m 644 "$2/completions/promptshelf.fish" share/fish/vendor_completions.d/promptshelf.fish
+            install -D -m 644 "$2/completions/_promptshelf" share/zsh/vendor-completions/_promptshelf
+            install -D -m 644 "$2/LICENSE-MIT" share/doc/promptshelf/copyright
+            install -D -m 644 "$2/systemd/promptshelf-sync@.service" lib/systemd/user/promptshelf-sync@.service
+            mkdir -p lib/systemd/system share/man/man1
+            sed 's|/usr/local/bin/promptshelf|/usr/bin/promptshelf|' "$2/systemd/promptshelf.service" >lib/systemd/system/promptshelf.service
+            cp "$2"/man/man1/* share/man/man1
+            gzip -n -9 share/man/man1/*
+            cd ..
+            dpkg-deb --root-owner-group -Zgzip -z{} --build . "../../deb/$3""#,
+            self.level()
+        );
+        fs::create_dir_all(folder.join("usr"))?;
+        let file = format!("promptshelf_{}_{}.deb", self.version, platform.debian);
+        self.sh(&folder, &script, &[program, texts, Path::new(&file)])
     }
 
-    /// The names of the files of the release, sorted.
-    fn files(&self) -> Result<Vec<String>> {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&self.to)? {
-            let entry = entry?;
-            match entry.file_name().into_string() {
-                Ok(name) if entry.file_type()?.is_file() => files.push(name),
-                Ok(_) => {}
-                Err(name) => bail!("{} is not UTF-8", name.display()),
+    /// Writes the image as an OCI layout: a layer with the program and certificate authorities, for each architecture.
+    fn image(&self, programs: &[(&Platform, PathBuf)]) -> Result<()> {
+        let created = Program::new("date", &self.out).args(&["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d", &format!("@{}", self.epoch)]).read()?;
+        let blobs = self.out.join("oci/blobs/sha256");
+        fs::create_dir_all(&blobs)?;
+        let blob = |file: &Path| -> Result<(String, String)> {
+            let (digest, size) = (self.digest(file)?, fs::metadata(file)?.len().to_string());
+            fs::rename(file, blobs.join(&digest))?;
+            Ok((digest, size))
+        };
+        let mut manifests = Vec::new();
+        for (platform, program) in programs.iter().filter(|(platform, _)| !platform.debian.is_empty()) {
+            let folder = self.folder("image")?;
+            let script = format!(
+                r#"[ -s "$3" ] || {{ echo "no certificate authorities in $3; on Debian: apt-get install ca-certificates" >&2; exit 1; }}
+                install -D -m 755 "$1" root/usr/local/bin/promptshelf
+                install -D -m 644 "$3" "root/$3"
+                install -D -m 644 -t root/usr/share/doc/promptshelf "$2"/LICENSE-*
+                echo 'promptshelf:x:65532:65532::/nonexistent:/sbin/nologin' >root/etc/passwd
+                mkdir root/prompts root/tmp
+                {TAR} -C root -cf layer ."#
+            );
+            self.sh(&folder, &script, &[program, &self.repository.root, Path::new(AUTHORITIES)])?;
+            let layer = folder.join("layer");
+            let diff_id = self.digest(&layer)?;
+            self.sh(&folder, &format!("gzip -n -{} layer", self.level()), &[])?;
+            let (layer, layer_size) = blob(&folder.join("layer.gz"))?;
+            let values = [
+                ("OCI", platform.debian),
+                ("CREATED", created.trim()),
+                ("COMMIT", &self.commit),
+                ("DIFF_ID", &diff_id),
+            ];
+            let file = folder.join("json");
+            fs::write(&file, self.filled(include_str!("../../packaging/oci/config.json"), &values))?;
+            let (config, config_size) = blob(&file)?;
+            let values = [
+                ("CONFIG_SIZE", config_size.as_str()),
+                ("CONFIG", &config),
+                ("LAYER_SIZE", &layer_size),
+                ("LAYER", &layer),
+            ];
+            fs::write(&file, self.filled(include_str!("../../packaging/oci/manifest.json"), &values))?;
+            let (digest, size) = blob(&file)?;
+            manifests.push(json!({
+                "mediaType": "application/vnd.oci.image.manifest.v1+json",
+                "digest": format!("sha256:{digest}"),
+                "size": size.parse::<u64>()?,
+                "platform": { "architecture": platform.debian, "os": "linux" },
+                "annotations": { "org.opencontainers.image.ref.name": self.version },
+            }));
+        }
+        // A tag names one manifest: with several architectures, an index of them.
+        if manifests.len() > 1 {
+            for manifest in &mut manifests {
+                manifest.as_object_mut().context("an object")?.remove("annotations");
+            }
+            let file = self.out.join("stage/index");
+            fs::write(&file, self.index(&manifests))?;
+            let (digest, size) = blob(&file)?;
+            manifests = vec![json!({
+                "mediaType": "application/vnd.oci.image.index.v1+json",
+                "digest": format!("sha256:{digest}"),
+                "size": size.parse::<u64>()?,
+                "annotations": { "org.opencontainers.image.ref.name": self.version },
+            })];
+        }
+        fs::write(self.out.join("oci/index.json"), self.index(&manifests))?;
+        Ok(fs::write(self.out.join("oci/oci-layout"), "{\"imageLayoutVersion\":\"1.0.0\"}\n")?)
+    }
+
+    fn index(&self, manifests: &[Value]) -> String {
+        let media_type = "application/vnd.oci.image.index.v1+json";
+        format!("{}\n", json!({ "schemaVersion": 2, "mediaType": media_type, "manifests": manifests }))
+    }
+
+    /// Packs the crates that are published. The nightly part `release` also compiles them from these files.
+    fn crates(&self) -> Result<()> {
+        let packages = self.repository.metadata["packages"].as_array().into_iter().flatten();
+        let names: Vec<&str> = packages.filter(|it| it["publish"].is_null()).filter_map(|it| it["name"].as_str()).collect();
+        let mut cargo = Program::cargo(&self.repository.root).args(&["package", "--quiet", "--no-verify", "--allow-dirty"]);
+        for name in &names {
+            cargo = cargo.args(&["--package", name]);
+        }
+        cargo.run()?;
+        for name in names {
+            let file = format!("{name}-{}.crate", self.version);
+            fs::copy(self.repository.target().join("package").join(&file), self.out.join("crates").join(&file))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the files that name others: the registry entry, the installers, the Homebrew formula and the Scoop manifest.
+    fn manifests(&self, platforms: &[&Platform], bundles: &[(String, String)]) -> Result<()> {
+        let mut entry: Value = serde_json::from_str(&self.filled(include_str!("../../packaging/server.json"), &[]))?;
+        let packages = entry["packages"].as_array_mut().context("packages of server.json")?;
+        packages.extend(bundles.iter().map(|(file, digest)| {
+            json!({
+                "registryType": "mcpb",
+                "identifier": format!("{DOWNLOADS}/v{}/{file}", self.version),
+                "version": self.version,
+                "fileSha256": digest,
+                "transport": { "type": "stdio" },
+            })
+        }));
+        fs::write(self.out.join("server.json"), serde_json::to_string_pretty(&entry)? + "\n")?;
+        fs::write(self.out.join("install.ps1"), include_str!("../../packaging/install.ps1"))?;
+        self.sh(&self.repository.root, "install -m 755 packaging/install.sh \"$1\"", &[&self.out])?;
+        let mut systems = String::new();
+        let mut scoop: Value =
+            serde_json::from_str(&self.filled(include_str!("../../packaging/scoop.json"), &[("DOWNLOADS", DOWNLOADS)]))?;
+        let mut has_windows = false;
+        for platform in platforms {
+            let kind = if platform.brew.is_some() { "tar.gz" } else { "zip" };
+            let file = format!("promptshelf-{}-{}.{kind}", self.version, platform.triple);
+            let digest = self.digest(&self.out.join("archives").join(&file))?;
+            let url = format!("{DOWNLOADS}/v{}/{file}", self.version);
+            if let Some((system, processor)) = platform.brew {
+                systems.push_str(&format!(
+                    "\n  on_{system} do\n    on_{processor} do\n      url \"{url}\"\n      sha256 \"{digest}\"\n    end\n  end\n"
+                ));
+            } else {
+                has_windows = true;
+                scoop["architecture"]["64bit"]["hash"] = json!(digest);
             }
         }
-        files.sort();
-        Ok(files)
+        if !has_windows {
+            scoop.as_object_mut().context("an object")?.shift_remove("architecture");
+        }
+        let formula = self.filled(include_str!("../../packaging/homebrew.rb"), &[("SYSTEMS", &systems)]);
+        fs::write(self.out.join("homebrew/promptshelf.rb"), formula)?;
+        Ok(fs::write(self.out.join("scoop/promptshelf.json"), serde_json::to_string_pretty(&scoop)? + "\n")?)
     }
+
+    /// Fills a template: `@NAME@` becomes the value, and `@VERSION@` the version.
+    fn filled(&self, template: &str, values: &[(&str, &str)]) -> String {
+        let mut text = template.replace("@VERSION@", &self.version);
+        for (name, value) in values {
+            text = text.replace(&format!("@{name}@"), value);
+        }
+        text
+    }
+
+    /// Returns a new folder for files that are packed.
+    fn folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.out.join("stage").join(name);
+        fs::remove_dir_all(&folder).ok();
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// Runs a script of the shell in a folder, with these arguments, until a command fails.
+    fn sh(&self, folder: &Path, script: &str, arguments: &[&Path]) -> Result<()> {
+        let sh = Program::new("sh", folder).env("SOURCE_DATE_EPOCH", &self.epoch).env("TIME", &self.epoch);
+        arguments.iter().fold(sh.args(&["-euc", script, "sh"]), Program::arg).run_quietly()
+    }
+
+    fn digest(&self, file: &Path) -> Result<String> {
+        let printed = Program::new("sha256sum", &self.out).arg(file).read()?;
+        Ok(printed.split(' ').next().unwrap_or_default().to_owned())
+    }
+
+    /// The level of compression: a release is made once, and downloaded often.
+    fn level(&self) -> u8 {
+        if self.quick { 1 } else { 9 }
+    }
+}
+
+/// Returns a script that packs files of a folder, sorted and with the time of the release.
+fn zip_script(archive: &str, files: &str) -> String {
+    format!("find {files} -exec touch -h -d @$TIME {{}} +; find {files} -type f | LC_ALL=C sort | TZ=UTC zip -q -X -@ \"{archive}\"")
 }

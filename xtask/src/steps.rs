@@ -16,7 +16,6 @@ use crate::{
         build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_postgres, install_python,
         install_target, node,
     },
-    release,
     repository::Repository,
     terminal::Program,
     tidy, web,
@@ -67,7 +66,6 @@ pub(crate) const NIGHTLY: &[Step] = &[
     step("semver", "the public API is compatible with the last release", semver),
     step("windows", "the program compiles for Windows", windows),
     step("macos", "everything without C compiles for macOS", macos),
-    step("release", "the files of a release can be made and installed", release::check),
     step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
     step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
     step("work", "no operation of a template costs more than its steps", |it| {

@@ -52,8 +52,13 @@ impl Program {
     }
 
     /// Runs the program to its end.
-    pub(crate) fn run(mut self) -> Result<()> {
+    pub(crate) fn run(self) -> Result<()> {
         println!("$ {}", self.words.join(" "));
+        self.run_quietly()
+    }
+
+    /// The same, without its command line.
+    pub(crate) fn run_quietly(mut self) -> Result<()> {
         let status = self.command.status();
         let status = self.explained(status)?;
         if !status.success() {

@@ -1,9 +1,9 @@
-//! The bill of materials in the format CycloneDX 1.6: the packages that the program is built from, for a target.
+//! The bill of materials in the format CycloneDX 1.6: the packages that the program is built from, for the
+//! targets of a release.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
 };
 
 use anyhow::{Context, Result};
@@ -12,13 +12,12 @@ use serde_json::{Value, json};
 use super::Release;
 use crate::terminal::Program;
 
-fn file_name(version: &str, target: &str) -> String {
-    format!("promptshelf-{version}-{target}.cdx.json")
-}
-
-pub(super) fn write(release: &Release<'_>, target: &str) -> Result<()> {
-    let line = ["metadata", "--format-version", "1", "--locked", "--filter-platform", target];
-    let metadata: Value = serde_json::from_str(&Program::cargo(&release.repository.root).args(&line).read()?)?;
+pub(super) fn write(release: &Release<'_>, targets: &[&str]) -> Result<()> {
+    let mut cargo = Program::cargo(&release.repository.root).args(&["metadata", "--format-version", "1", "--locked"]);
+    for target in targets {
+        cargo = cargo.args(&["--filter-platform", target]);
+    }
+    let metadata: Value = serde_json::from_str(&cargo.read()?)?;
     let packages: BTreeMap<&str, &Value> =
         list(&metadata["packages"]).filter_map(|package| Some((package["id"].as_str()?, package))).collect();
     let nodes: BTreeMap<&str, &Value> =
@@ -55,13 +54,7 @@ pub(super) fn write(release: &Release<'_>, target: &str) -> Result<()> {
         "dependencies": edges,
     });
     let text = format!("{}\n", serde_json::to_string_pretty(&bill)?);
-    Ok(fs::write(release.to.join(file_name(&release.version, target)), text)?)
-}
-
-/// Returns the names of the packages in the bill of a target.
-pub(super) fn packages(folder: &Path, version: &str, target: &str) -> Result<Vec<String>> {
-    let bill: Value = serde_json::from_str(&fs::read_to_string(folder.join(file_name(version, target)))?)?;
-    Ok(list(&bill["components"]).filter_map(|one| one["name"].as_str().map(str::to_owned)).collect())
+    Ok(fs::write(release.out.join("promptshelf.cdx.json"), text)?)
 }
 
 fn component(package: &Value) -> Value {
