@@ -44,7 +44,7 @@ pub use language_server::{
 pub use review::{Reviewer, findings, review, secrets::likely_secrets};
 pub use sample::add_samples;
 pub use sarif::sarif;
-pub use starter::starter;
+pub use starter::{STARTER_LIBRARY, starter};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -17,3 +17,17 @@ pub fn starter(kind: &str, title: &str) -> Option<String> {
     };
     Some(text.replace("TITLE", title))
 }
+
+/// The files of a new library, with their paths: prompts, a partial that they share, settings.
+///
+/// ```
+/// assert!(promptshelf_author::STARTER_LIBRARY.iter().any(|(path, _)| *path == "promptshelf.toml"));
+/// ```
+pub const STARTER_LIBRARY: &[(&str, &str)] = &[
+    ("promptshelf.toml", include_str!("starter/library/promptshelf.toml")),
+    ("explain.md", include_str!("starter/library/explain.md")),
+    ("reply.md", include_str!("starter/library/reply.md")),
+    ("review.md", include_str!("starter/library/review.md")),
+    ("_shared/tone.md", include_str!("starter/library/_shared/tone.md")),
+    (".gitignore", include_str!("starter/library/gitignore")),
+];

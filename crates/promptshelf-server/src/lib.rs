@@ -20,6 +20,7 @@ pub mod deliveries;
 pub mod failure;
 #[cfg(feature = "http")]
 pub mod http;
+pub mod launcher;
 mod library;
 #[cfg(feature = "channels")]
 mod preview;

@@ -54,6 +54,7 @@ pub(super) async fn prompts(
     json_response(&json!({
         "generation": overview.view().catalog().generation(),
         "features": {
+            "command": crate::launcher::command(),
             "channels": features.has_channels,
             "edit": features.has_folder,
             "sources": features.has_sources,

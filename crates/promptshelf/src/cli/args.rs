@@ -12,7 +12,7 @@ mod sources;
 use std::{
     borrow::Cow,
     ffi::{OsStr, OsString},
-    io::{self, Write},
+    io::{self, IsTerminal as _, Write},
     path::{Path, PathBuf},
 };
 
@@ -27,7 +27,7 @@ use crate::{
 
 pub(crate) use self::{
     operator::{
-        AuditArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments, TokenListArguments,
+        AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments, TokenListArguments,
         TokenRevokeArguments,
     },
     sources::{SourceArguments, SourceCommand, SourceConfig},
@@ -71,6 +71,10 @@ impl CommandLine {
 
     /// Parses the arguments of the process. Prints help or an error and ends the process if there is nothing to run.
     pub(crate) fn read() -> CommandLine {
+        if std::env::args_os().len() < 2 && io::stdout().is_terminal() {
+            write!(io::stdout(), "{}", help::first_steps()).ok();
+            std::process::exit(0)
+        }
         if std::env::args_os().nth(1).is_some_and(|command| command == "serve")
             && let Ok(ServeLine { command: ServeCommand::Serve(arguments), log }) = ServeLine::try_parse()
         {
@@ -142,6 +146,8 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Serve a library to MCP clients, on stdio or over HTTP
     Serve(ServeArguments),
+    /// Ask a server over HTTP whether it runs
+    Health(HealthArguments),
     /// Show recorded requests with caller and outcome
     Audit(AuditArguments),
     /// Show and steer the sources of prompts in server.toml

@@ -30,7 +30,7 @@ pub(crate) use self::{
 use crate::{
     command_line::shell_word,
     exit::{Exit, Failure},
-    library,
+    launcher, library,
     output::{Output, note, visible_line},
     source::Source,
     terminal::Progress,
@@ -292,12 +292,12 @@ pub(crate) fn failure(error: ClientError, endpoint: Option<&Endpoint>) -> Failur
     }
     let help = match (&error, endpoint.and_then(Endpoint::sign_in_url)) {
         (ClientError::AuthenticationRequired, Some(url)) => {
-            Some(format!("`promptshelf sign-in {}`, or a token in PROMPTSHELF_TOKEN", shell_word(url)))
+            Some(format!("`{} sign-in {}`, or a token in PROMPTSHELF_TOKEN", launcher::command(), shell_word(url)))
         }
         // The server chose the scopes: only harmless ones are part of a line that the user may paste into a shell.
         (ClientError::Forbidden { scope: Some(scopes) }, Some(url)) if scopes.chars().all(is_harmless) => {
             let flags: String = scopes.split_whitespace().map(|scope| format!(" --scope {scope}")).collect();
-            Some(format!("promptshelf sign-in {}{flags}", shell_word(url)))
+            Some(format!("{} sign-in {}{flags}", launcher::command(), shell_word(url)))
         }
         (ClientError::SignInFailed { .. }, _) => browser::sign_in_help(),
         _ => None,

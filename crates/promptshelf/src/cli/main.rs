@@ -20,7 +20,7 @@ use std::{
     process::ExitCode,
 };
 
-use promptshelf_server::{failure as exit, settings, sources, state};
+use promptshelf_server::{failure as exit, launcher, settings, sources, state};
 
 use crate::{
     args::{Command, CommandLine, LogFormat, TokenCommand},
@@ -90,6 +90,7 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
                 };
                 commands::serve::run(arguments, settings, context, environment::variable).await
             }
+            Command::Health(arguments) => commands::health::run(arguments).await,
             Command::Audit(arguments) => commands::audit::run(arguments),
             Command::Source(command) => commands::source::run(command).await,
             Command::Token(TokenCommand::New(arguments)) => commands::token::new(arguments),

@@ -14,6 +14,7 @@ use self::configured::configured;
 use crate::{
     command_line::{self, shell_word},
     exit::{Exit, Failure},
+    launcher,
 };
 
 pub(crate) const HERE: &str = ".";
@@ -63,7 +64,7 @@ impl Source {
     }
 
     pub(crate) fn command_line(&self, command: &str, rest: &[String]) -> String {
-        let mut words = vec!["promptshelf".to_owned(), command.to_owned()];
+        let mut words = vec![launcher::command(), command.to_owned()];
         let mut last = Vec::new();
         match self {
             Source::Folder(folder) if folder.as_os_str() == HERE => {}

@@ -146,8 +146,7 @@ fn entry_of_a_registry_names_servers_and_bundles() {
     let (code, message) = run("server.json", &all);
     assert!(code == Some(1) && message.contains("already exists"), "{message}");
     for (more, code, words) in [
-        (&[][..], 2, "--remote"),
-        (&["--remote", "http://example.com/mcp"], 2, "public URL"),
+        (&["--remote", "http://example.com/mcp"][..], 2, "public URL"),
         (&["--remote", "https://ada:secret@example.com/mcp"], 2, "name or password"),
         (&["--bundle", "program", url], 1, "not a zip archive"),
         (&["--bundle", "team.mcpb", "https://example.com/team.zip"], 2, "`mcp`"),
@@ -156,6 +155,15 @@ fn entry_of_a_registry_names_servers_and_bundles() {
         assert!(found == Some(code) && message.contains(words) && !message.contains("secret"), "{more:?}: {message}");
         assert!(!folder.path().join("other.json").exists(), "{more:?}");
     }
+    // Without a server the entry names the packages of this program, which serve the folder.
+    assert_eq!(run("packages.json", &[]), (Some(0), String::new()));
+    let entry = json_of(&folder.path().join("packages.json"));
+    assert_valid("server-2025-12-11.json", &entry);
+    let packages = entry["packages"].as_array().expect("packages");
+    let named: Vec<_> = packages.iter().map(|it| (it["registryType"].as_str(), it["identifier"].as_str())).collect();
+    let image = format!("ghcr.io/promptshelf/promptshelf:{}", env!("CARGO_PKG_VERSION"));
+    let expected = [("npm", "promptshelf"), ("pypi", "promptshelf"), ("oci", &image)];
+    assert_eq!(named, expected.map(|(registry, name)| (Some(registry), Some(name))));
     folder.write("prompts/promptshelf.toml", "");
     let (_, message) = run("other.json", &all);
     assert!(message.contains("set `version`"), "{message}");

@@ -18,6 +18,8 @@ mod elicitation;
 mod embedding;
 mod export_bundle;
 #[cfg(unix)]
+mod first_run;
+#[cfg(unix)]
 mod git_library;
 #[cfg(unix)]
 mod hostile_clients;

@@ -20,7 +20,7 @@ use super::help;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChannelsCommand {
-    /// Create a store of channels, in a file or a database
+    /// Create a library with example prompts, or a store of channels
     Init(InitArguments),
     /// Make a channel equal to a folder
     Publish(PublishArguments),
@@ -57,11 +57,12 @@ pub(crate) enum ChannelsCommand {
 #[derive(Debug, Args)]
 #[command(after_help = help::INIT_EXAMPLES)]
 pub(crate) struct InitArguments {
-    /// The store: `sqlite:PATH` or `postgres://…`, with `#CHANNEL` for another channel than production
-    #[arg(value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
-    pub(crate) store: StoreText,
+    /// The folder of a new library, or a store: `sqlite:PATH` or `postgres://…`, with `#CHANNEL` for another channel than
+    /// production [default: the current folder]
+    #[arg(value_name = "FOLDER|STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
+    pub(crate) place: Option<StoreText>,
 
-    /// Publish this folder as the first revision
+    /// Publish this folder as the first revision of the store
     #[arg(long, value_name = "FOLDER")]
     pub(crate) from: Option<PathBuf>,
 

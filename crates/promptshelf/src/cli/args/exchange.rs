@@ -122,7 +122,7 @@ pub(crate) struct RegistryArguments {
     #[arg(long, value_name = "NAME", requires = "server_json")]
     pub(crate) server_name: Option<String>,
 
-    /// The URL of a server with the library; repeatable
+    /// The URL of a server with the library, in place of the packages of promptshelf (npm, PyPI, image); repeatable
     #[arg(long, value_name = "URL", requires = "server_json")]
     pub(crate) remote: Vec<String>,
 

@@ -8,7 +8,22 @@ pub(super) use self::channels::{
     PROMOTE_EXAMPLES, PROPOSALS_EXAMPLES, PUBLISH_EXAMPLES, PULL_EXAMPLES, PULL_USAGE, ROLLBACK_EXAMPLES,
     ROLLOUT_EXAMPLES, STORE_EXAMPLES, USAGE_EXAMPLES,
 };
-use crate::{exit::Exit, settings};
+use crate::{exit::Exit, launcher, settings};
+
+/// Returns six lines for people who start the program alone.
+pub(super) fn first_steps() -> String {
+    let command = launcher::command();
+    let line = |words: &str, about: &str| format!("  {:<width$}  {about}\n", format!("{command} {words}"), width = command.len() + 23);
+    [
+        concat!("promptshelf ", env!("CARGO_PKG_VERSION"), " turns a folder of prompt files into an MCP prompt server.\n").to_owned(),
+        line("init my-prompts", "make a library with examples"),
+        line("serve --open my-prompts", "serve it, and open its page"),
+        line("install my-prompts", "see which clients are here"),
+        line("check my-prompts", "report every mistake at its line"),
+        line("--help", "list all commands"),
+    ]
+    .concat()
+}
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +40,7 @@ Examples:
     --allow-host prompts.example.com
   promptshelf serve sqlite:team.db#staging        a channel of a store
   promptshelf serve prompts --edit                the page edits the folder
+  promptshelf serve prompts --open                opens the page in a browser
   promptshelf serve 'git+https://git.example.com/prompts.git#main:team'";
 
 const SERVE_SETTINGS: &str = "\
@@ -71,6 +87,13 @@ fn keys() -> String {
     }
     text
 }
+
+pub(super) const HEALTH_EXAMPLES: &str = "\
+It asks for /healthz, which every caller may read, and waits for five seconds.
+The exit code is 0 if the server answers, and 9 or 10 if it does not.
+
+Examples:
+  promptshelf health http://127.0.0.1:8080";
 
 pub(super) const AUDIT_EXAMPLES: &str = "\
 Each record is one line: time, caller, method, subject, outcome and duration,

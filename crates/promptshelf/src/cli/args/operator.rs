@@ -36,6 +36,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) edit: bool,
 
+    /// Open the page in the browser of this machine
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) open: bool,
+
     /// Exit if the library has errors, instead of serving the valid prompts
     #[arg(long)]
     pub(crate) strict: bool,
@@ -127,6 +131,14 @@ impl ServedObject {
     pub(crate) fn is_omitted(&self) -> bool {
         self.folder.is_none() && self.named.is_none()
     }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::HEALTH_EXAMPLES)]
+pub(crate) struct HealthArguments {
+    /// The base address of the server, such as http://127.0.0.1:8080
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
 }
 
 #[derive(Debug, Args)]

@@ -49,9 +49,10 @@ pub(crate) struct UninstallArguments {
 /// The entry that is installed or removed.
 #[derive(Debug, Args)]
 pub(crate) struct EntryArguments {
-    /// A client as `promptshelf clients` names it, or `all` for those that are found on this machine
+    /// A client as `promptshelf clients` names it, or `all` for those that are found on this machine [default: list
+    /// those that are found]
     #[arg(long, value_name = "NAME")]
-    pub(crate) client: String,
+    pub(crate) client: Option<String>,
 
     /// The file to change
     #[arg(long, value_name = "SCOPE", default_value = "user")]
@@ -76,6 +77,7 @@ the same name that was written by hand is not replaced. `uninstall` restores
 the file.
 
 Examples:
+  promptshelf install prompts
   promptshelf install --client claude-code prompts
   promptshelf install --client all --url https://example.com/mcp
   promptshelf install --client vscode --scope project prompts --dry-run

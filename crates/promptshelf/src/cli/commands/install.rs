@@ -4,8 +4,10 @@ mod change;
 mod endpoint;
 mod report;
 
+use std::io::Write as _;
+
 use promptshelf_author::clients::{CONFIGURATIONS, Client, Configuration, Quirk};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::{
     change::Change,
@@ -15,14 +17,24 @@ use super::clients;
 use crate::{
     args::reach::{EntryArguments, InstallArguments, UninstallArguments},
     client_config::{Places, Records, Scope, configuration_file, is_present},
+    command_line::{self, shell_word},
     exit::{Exit, Failure},
-    output::note,
+    launcher,
+    output::{Output, note, pretty_json},
 };
 
 const ALL: &str = "all";
 
 pub(crate) async fn install(arguments: &InstallArguments) -> Result<(), Failure> {
     let places = places()?;
+    if arguments.entry.client.is_none() {
+        let place = match (&arguments.library, &arguments.url) {
+            (Some(library), _) => command_line::path(library),
+            (_, Some(url)) => format!("--url {}", shell_word(url)),
+            _ => String::new(),
+        };
+        return list(&arguments.entry, &places, "install", &place);
+    }
     let endpoint = endpoint::endpoint(arguments, &places).await?;
     each(&arguments.entry, &places, |change, configuration| {
         let Some(entry) = configuration.entry(change.name, &endpoint.for_client(configuration)) else {
@@ -50,7 +62,47 @@ fn note_unused(client: &str) -> Result<(), Failure> {
 }
 
 pub(crate) fn uninstall(arguments: &UninstallArguments) -> Result<(), Failure> {
-    each(&arguments.entry, &places()?, |change, _| change.uninstall())
+    let places = places()?;
+    if arguments.entry.client.is_none() {
+        return list(&arguments.entry, &places, "uninstall", "");
+    }
+    each(&arguments.entry, &places, |change, _| change.uninstall())
+}
+
+/// Prints the clients that are found on this machine, and the commands for them.
+fn list(arguments: &EntryArguments, places: &Places, verb: &str, place: &str) -> Result<(), Failure> {
+    let mut found = Vec::new();
+    for configuration in CONFIGURATIONS.iter().filter(|configuration| is_present(configuration, places)) {
+        if let Some(file) = configuration_file(configuration, arguments.scope, places) {
+            found.push((clients::find(configuration.client)?, file));
+        }
+    }
+    let mut output = Output::stdout();
+    if arguments.json {
+        let clients: Vec<Value> = found
+            .iter()
+            .map(|(client, file)| json!({ "client": client.id, "name": client.name, "file": file }))
+            .collect();
+        writeln!(output.out, "{}", pretty_json(&json!({ "clients": clients })))?;
+        return Ok(output.out.flush()?);
+    }
+    if found.is_empty() {
+        return Err(nothing_found());
+    }
+    writeln!(output.out, "clients on this machine:")?;
+    for (client, file) in &found {
+        let file = output.line(&file.display().to_string()).into_owned();
+        writeln!(output.out, "  {:<16} {} ({file})", client.id, client.name)?;
+    }
+    let scope = if arguments.scope == Scope::Project { " --scope project" } else { "" };
+    let line = |client: &str| format!("{} {verb} --client {client}{scope} {place}", launcher::command());
+    writeln!(output.out, "\nnext:\n  {}\n  {}", line(found[0].0.id).trim_end(), line(ALL).trim_end())?;
+    Ok(output.out.flush()?)
+}
+
+fn nothing_found() -> Failure {
+    Failure::new(Exit::NotFound, "no client is found on this machine")
+        .help("`--client NAME` creates the file of a client; `promptshelf clients` lists the names")
 }
 
 fn places() -> Result<Places, Failure> {
@@ -66,7 +118,8 @@ fn each(
     places: &Places,
     change: impl Fn(Change<'_>, &'static Configuration) -> Result<Outcome, Failure>,
 ) -> Result<(), Failure> {
-    let is_all = arguments.client == ALL;
+    let client = arguments.client.as_deref().unwrap_or(ALL);
+    let is_all = client == ALL;
     let selected: Vec<(&Client, &'static Configuration)> = match is_all {
         true => CONFIGURATIONS
             .iter()
@@ -74,14 +127,12 @@ fn each(
             .map(|configuration| Ok((clients::find(configuration.client)?, configuration)))
             .collect::<Result<_, Failure>>()?,
         false => {
-            let client = clients::find(&arguments.client)?;
+            let client = clients::find(client)?;
             vec![(client, client.configuration().ok_or_else(|| unknown_format(client))?)]
         }
     };
     if selected.is_empty() {
-        let message = "no client is found on this machine";
-        return Err(Failure::new(Exit::NotFound, message)
-            .help("`--client NAME` creates the file of a client; `promptshelf clients` lists the names"));
+        return Err(nothing_found());
     }
     let records = Records::open(!arguments.dry_run)?;
     let mut report = Report::new(arguments);
@@ -124,15 +175,20 @@ fn unsupported(configuration: &Configuration, arguments: &InstallArguments) -> F
     Failure::new(Exit::Usage, message).help(help)
 }
 
-/// Returns whether an entry starts this program as a server, so that it was not written for another one.
+/// Returns whether an entry starts this program as a server, directly or by a package manager, so that it was not written
+/// for another one.
 fn is_own(entry: &Value) -> bool {
     let command = ["command", "cmd"].iter().find_map(|key| entry.get(*key));
-    let (program, arguments) = match command {
-        Some(Value::String(program)) => (Some(program.as_str()), entry.get("args").and_then(Value::as_array)),
-        Some(Value::Array(line)) => (line.first().and_then(Value::as_str), Some(line)),
-        _ => (None, None),
+    let words: Vec<&str> = match command {
+        Some(Value::String(program)) => {
+            let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+            std::iter::once(program.as_str()).chain(arguments.filter_map(Value::as_str)).collect()
+        }
+        Some(Value::Array(line)) => line.iter().filter_map(Value::as_str).collect(),
+        _ => return false,
     };
-    let name = program.map(|program| program.rsplit(['/', '\\']).next().unwrap_or(program));
-    let serves = arguments.is_some_and(|arguments| arguments.iter().any(|argument| argument == "serve"));
-    serves && matches!(name, Some("promptshelf" | "promptshelf.exe"))
+    let name = |word: &&str| word.rsplit(['/', '\\']).next().is_some_and(|it| ["promptshelf", "promptshelf.exe"].contains(&it));
+    let is_starter = |word: &&str| ["npx", "-y", "uvx", "cmd", "/c"].contains(word);
+    let program = words.iter().position(|word| !is_starter(word)).filter(|at| name(&words[*at]));
+    program.is_some_and(|at| words[at + 1..].contains(&"serve"))
 }

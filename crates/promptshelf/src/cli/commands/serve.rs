@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use promptshelf_server::{Hangups, Server, Start};
 
+pub(super) use self::accident::is_too_wide;
 use self::{announce::Announcement, signals::Signals};
 use crate::{
     args::{LogFormat, ServeArguments},
@@ -40,7 +41,7 @@ pub(crate) async fn run(
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
     let ProcessContext { stdin_is_terminal, log_format, has_traces } = context;
-    let over_http = !arguments.stdio && (settings.asks_for_http || stdin_is_terminal || arguments.edit);
+    let over_http = !arguments.stdio && (settings.asks_for_http || stdin_is_terminal || arguments.edit || arguments.open);
     let start = Start {
         over_http,
         edits: arguments.edit,
@@ -63,7 +64,17 @@ pub(crate) async fn run(
     let signals = Signals::listen()?;
     let announcement = Announcement { library: server.library(), place, channels: server.other_channels(), log_format };
     match server.address() {
-        Some(bound) => announcement.over_http(bound, &server.settings().live),
+        Some(bound) => {
+            let page = announcement.over_http(bound, &server.settings().live);
+            if arguments.open {
+                // Not waited for: a browser of a terminal ends when its user ends it.
+                std::thread::spawn(move || {
+                    if webbrowser::open(&page).is_err() {
+                        tracing::warn!("no browser can be started: open {page} yourself");
+                    }
+                });
+            }
+        }
         None => announcement.on_stdio(stdin_is_terminal),
     }
     let location = ServerFileLocation::find(arguments.config.as_deref(), &environment);

@@ -26,7 +26,8 @@ pub(crate) fn man(arguments: &ManArguments) -> Result<(), Failure> {
     written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display())))
 }
 
-/// `promptshelf --version --json`: prints the version, the protocol revisions and the platform of the program.
+/// `promptshelf --version --json`: prints the version, the protocol revisions, the platform and the commit of
+/// the program; the last one is null for a build from a checkout.
 pub(crate) fn version() -> Result<(), Failure> {
     let version = serde_json::json!({
         "name": env!("CARGO_PKG_NAME"),
@@ -34,6 +35,8 @@ pub(crate) fn version() -> Result<(), Failure> {
         "protocol": promptshelf_mcp::Revision::ALL.map(promptshelf_mcp::Revision::as_str),
         "os": std::env::consts::OS,
         "arch": std::env::consts::ARCH,
+        "target": env!("PROMPTSHELF_TARGET"),
+        "commit": option_env!("PROMPTSHELF_COMMIT"),
     });
     let mut stdout = io::stdout().lock();
     Ok(io::Write::write_all(&mut stdout, format!("{version}\n").as_bytes())?)

@@ -1,10 +1,16 @@
 //! Help texts of the commands for channels.
 
 pub(in crate::args) const INIT_EXAMPLES: &str = "\
-The SQLite file is created; a PostgreSQL database has to exist. A password can
-be left out of the URL: PGPASSWORD and the password file are used too.
+A new library has three prompts, a partial that they share, a test and its
+settings. Files that are there already stay as they are.
+
+The SQLite file of a store is created; a PostgreSQL database has to exist. A
+password can be left out of the URL: PGPASSWORD and the password file are used
+too.
 
 Examples:
+  promptshelf init
+  promptshelf init my-prompts
   promptshelf init sqlite:team.db --from prompts
   promptshelf serve sqlite:team.db
   PROMPTSHELF_STORE=postgres://prompts@db.example.com/prompts promptshelf init";

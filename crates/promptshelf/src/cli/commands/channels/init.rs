@@ -1,8 +1,10 @@
-//! `promptshelf init`: creates a store.
+//! `promptshelf init`: creates a store of channels, or a library.
+
+use std::path::Path;
 
 use http::header;
 use promptshelf_source::{MemoryTree, read_served_tree};
-use promptshelf_store::{Policy, Store, StoreError};
+use promptshelf_store::{Policy, Store, StoreError, StoreUrl};
 use promptshelf_wire::{PolicyBody, op};
 use serde_json::json;
 
@@ -15,13 +17,24 @@ use super::{
 use crate::{
     args::channels::InitArguments,
     command_line,
-    commands::private_files,
+    commands::{init_library, private_files},
     exit::{Exit, Failure},
+    source::HERE,
     working_copy::{Listing, changes, listing},
 };
 
 pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
-    let place = StorePlace::unpinned(&arguments.store)?;
+    let word = arguments.place.as_ref().map(|place| place.0.as_str());
+    // A scheme that is no store's is reported as one.
+    let store = arguments.place.as_ref().filter(|place| StoreUrl::is_meant(&place.0) || place.0.contains("://"));
+    let Some(store) = store else {
+        if arguments.from.is_some() {
+            return Err(Failure::new(Exit::Usage, "`--from` publishes a folder to a store, and no store is named")
+                .help("name it: `promptshelf init sqlite:team.db --from FOLDER`"));
+        }
+        return init_library::run(Path::new(word.unwrap_or(HERE)), arguments.json);
+    };
+    let place = StorePlace::unpinned(store)?;
     // A mistake in the folder is found before the store is created.
     let tree = match &arguments.from {
         Some(folder) => {

@@ -35,10 +35,6 @@ pub(super) fn text(arguments: &RegistryArguments, about: &About, folder: &Path) 
         let message = "the library has no version such as 1.0.0, and each entry of a registry needs a new one";
         return Err(Failure::new(Exit::Library, message).help("set `version` in [server] of promptshelf.toml"));
     };
-    if arguments.remote.is_empty() && arguments.bundle.is_empty() {
-        return Err(usage("an entry without a server is of no use".to_owned())
-            .help("name the URL of a server with --remote, or a bundle of `export --mcpb` with --bundle FILE URL"));
-    }
     let described = description(about, &name(about, folder));
     let mut entry = json!({
         "$schema": SCHEMA,
@@ -56,11 +52,13 @@ pub(super) fn text(arguments: &RegistryArguments, about: &About, folder: &Path) 
     if !icons.is_empty() {
         entry["icons"] = json!(icons);
     }
-    let packages: Vec<Value> = arguments
+    let mut packages = if arguments.remote.is_empty() { programs() } else { Vec::new() };
+    let bundles: Vec<Value> = arguments
         .bundle
         .chunks_exact(2)
         .map(|pair| package(Path::new(&pair[0]), &pair[1], version))
         .collect::<Result<_, Failure>>()?;
+    packages.extend(bundles);
     if !packages.is_empty() {
         entry["packages"] = json!(packages);
     }
@@ -73,6 +71,35 @@ pub(super) fn text(arguments: &RegistryArguments, about: &About, folder: &Path) 
         entry["remotes"] = json!(remotes);
     }
     Ok(format!("{}\n", file_json(&entry)))
+}
+
+/// Returns the packages of this program, which serve the folder of the library on the user's machine.
+fn programs() -> Vec<Value> {
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    let folder = json!({ "description": "The folder of the library", "format": "filepath", "isRequired": true });
+    let mut library = folder.clone();
+    library["type"] = json!("positional");
+    library["valueHint"] = json!("library");
+    let words = [json!({ "type": "positional", "value": "serve" }), json!({ "type": "named", "name": "--stdio" })];
+    let program = |registry: &str, identifier: &str, runner: &str, library: &Value| {
+        json!({
+            "registryType": registry,
+            "identifier": identifier,
+            "version": VERSION,
+            "runtimeHint": runner,
+            "packageArguments": [&words[0], &words[1], library],
+            "transport": { "type": "stdio" },
+        })
+    };
+    let image = format!("ghcr.io/promptshelf/promptshelf:{VERSION}");
+    let mut container = program("oci", &image, "docker", &json!({ "type": "positional", "value": "/prompts" }));
+    // The tag is the version.
+    container.as_object_mut().map(|container| container.shift_remove("version"));
+    container["runtimeArguments"] = json!([{
+        "type": "named", "name": "--volume", "value": "{library}:/prompts:ro", "isRequired": true,
+        "variables": { "library": folder },
+    }]);
+    vec![program("npm", "promptshelf", "npx", &library), program("pypi", "promptshelf", "uvx", &library), container]
 }
 
 fn package(file: &Path, url: &str, version: &str) -> Result<Value, Failure> {

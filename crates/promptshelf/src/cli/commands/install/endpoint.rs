@@ -12,7 +12,7 @@ use crate::{
     commands::channels::check_channel,
     connect::usual_url,
     exit::{Exit, Failure},
-    library,
+    launcher, library,
     output::note,
     settings::{Arguments, ServerFileLocation, Settings},
     source::{HERE, is_url},
@@ -101,7 +101,21 @@ async fn command(arguments: &InstallArguments, places: &Places) -> Result<Target
         words.push(library(arguments.library.as_deref().unwrap_or(Path::new(HERE)), scope, places).await?);
     }
     // A project's file is shared: the program is found in PATH. Clients with windows do not have the PATH of a shell.
-    let program = if scope == Scope::Project { "promptshelf".to_owned() } else { text(&program()?)? };
+    let program = match launcher::words() {
+        // The program of a cache can go away; its package manager brings it again.
+        [manager, rest @ ..] if !rest.is_empty() => {
+            words.splice(..0, rest.iter().map(|word| Word::plain(word)));
+            // Windows starts the script `npx.cmd` by its shell only.
+            if cfg!(windows) && *manager == "npx" {
+                words.splice(..0, [Word::plain("/c"), Word::plain(manager)]);
+                "cmd".to_owned()
+            } else {
+                (*manager).to_owned()
+            }
+        }
+        _ if scope == Scope::Project => "promptshelf".to_owned(),
+        _ => text(&program()?)?,
+    };
     Ok(Target::Command { program, words })
 }
 

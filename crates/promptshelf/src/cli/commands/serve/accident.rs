@@ -48,7 +48,7 @@ pub(super) fn refuse(
 }
 
 /// Whether a folder is the file system's root, a home folder, or contains the home folder.
-fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
+pub(in crate::commands) fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     let home = home.and_then(|home| home.canonicalize().ok());
     let homes = ["/home", "/Users", "/root"].map(Path::new);

@@ -7,7 +7,7 @@ use promptshelf_server::Library;
 
 use crate::{
     args::LogFormat,
-    command_line,
+    command_line, launcher,
     output::{Output, count, count_all},
     settings::Live,
 };
@@ -48,14 +48,16 @@ impl Announcement<'_> {
             // Writing into a string cannot fail.
             let _ = writeln!(
                 block,
-                "  MCP clients start this mode. To use it in a browser: promptshelf serve {} --http 127.0.0.1:8080",
+                "  MCP clients start this mode. To use it in a browser: {} serve --open {}",
+                launcher::command(),
                 command_line::path(Path::new(&self.place))
             );
         }
         self.print("serving on stdio", &block);
     }
 
-    pub(super) fn over_http(&self, bound: SocketAddr, http: &Live) {
+    /// Returns the URL of the page.
+    pub(super) fn over_http(&self, bound: SocketAddr, http: &Live) -> String {
         let url = url(bound, http);
         let name = self.name();
         let listening = format!("listening on {url}");
@@ -89,7 +91,8 @@ impl Announcement<'_> {
             SignInHint::Browser => {
                 let _ = writeln!(
                     block,
-                    "  sign-in:        clients open it in a browser (Claude Code: /mcp); in a terminal: promptshelf sign-in {url}"
+                    "  sign-in:        clients open it in a browser (Claude Code: /mcp); in a terminal: {} sign-in {url}",
+                    launcher::command()
                 );
             }
         }
@@ -102,6 +105,7 @@ impl Announcement<'_> {
                 "only requests to localhost are accepted: set the host name of this server with --allow-host"
             );
         }
+        page.to_owned()
     }
 
     fn print(&self, line: &str, block: &str) {

@@ -13,13 +13,14 @@ export function shellWord(word) {
 }
 
 /**
+ * @param {string} program the words that start promptshelf
  * @param {string} url of the server, so that the command works in any folder
  * @param {string} name
  * @param {Record<string, string>} values
  */
-export function getCommand(url, name, values) {
+export function getCommand(program, url, name, values) {
   const given = Object.entries(values).map(([key, value]) => `--arg ${shellWord(`${key}=${value}`)}`);
-  return ['promptshelf get', shellWord(name), '--url', shellWord(url), ...given].join(' ');
+  return [program, 'get', shellWord(name), '--url', shellWord(url), ...given].join(' ');
 }
 
 /**

@@ -1,6 +1,6 @@
 // Ways to use the result: text, model API messages, shell command, link.
 
-import { client } from '../app.js';
+import { client, features } from '../app.js';
 import { freshId, h, show } from '../dom.js';
 import { without } from '../drafts.js';
 import { t } from '../i18n.js';
@@ -25,7 +25,10 @@ const FORMATS = {
   openai: { name: () => 'OpenAI', make: (_, __, { messages }) => pretty(openai(messages)) },
   anthropic: { name: () => 'Anthropic', make: (_, __, { messages }) => pretty(anthropic(messages)) },
   mcp: { name: () => 'MCP', make: (_, __, { messages }) => pretty(messages) },
-  command: { name: () => t('use.command'), make: (name, values, { url }) => getCommand(url, name, values) },
+  command: {
+    name: () => t('use.command'),
+    make: (name, values, { url }) => getCommand(features.value.command, url, name, values),
+  },
   curl: { name: () => 'curl', make: (name, values, { url }) => curlCommand(client, url, name, values) },
   link: {
     name: () => t('use.link'),

@@ -1,0 +1,69 @@
+//! `promptshelf init FOLDER`: makes a library with example prompts.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::Path,
+};
+
+use promptshelf_author::STARTER_LIBRARY;
+use promptshelf_source::syntax::LIBRARY_FILE;
+use serde_json::json;
+
+use super::serve::is_too_wide;
+use crate::{
+    command_line,
+    exit::{Exit, Failure},
+    launcher,
+    output::{Output, pretty_json},
+    source::HERE,
+};
+
+/// Writes the files of a new library that are not there yet.
+pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
+    let shown = folder.display();
+    let failed = |path: &Path, error: &io::Error| {
+        Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()))
+            .help("name a folder that you may write to")
+    };
+    if is_too_wide(folder, std::env::home_dir().as_deref()) {
+        let message = format!("{shown} is the root of a disk, or has home folders: a library is a folder of its own");
+        return Err(Failure::new(Exit::Usage, message).help("name a new folder, such as `promptshelf init my-prompts`"));
+    }
+    if folder.exists() && !folder.is_dir() {
+        return Err(Failure::new(Exit::Usage, format!("{shown} is a file")).help("name a folder"));
+    }
+    if folder.join(LIBRARY_FILE).exists() {
+        let message = format!("{shown} is a library already, and was not changed: it has a {LIBRARY_FILE}");
+        return Err(Failure::new(Exit::Conflict, message).help("`promptshelf new NAME` adds a prompt to it"));
+    }
+    let (mut written, mut kept) = (Vec::new(), Vec::new());
+    for (name, text) in STARTER_LIBRARY {
+        let path = folder.join(name);
+        let above = path.parent().unwrap_or(folder);
+        fs::create_dir_all(above).map_err(|error| failed(above, &error))?;
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => {
+                file.write_all(text.as_bytes()).map_err(|error| failed(&path, &error))?;
+                written.push(*name);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept.push(*name),
+            Err(error) => return Err(failed(&path, &error)),
+        }
+    }
+    let mut output = Output::stdout();
+    if json {
+        let result = json!({ "folder": folder, "written": written, "kept": kept });
+        writeln!(output.out, "{}", pretty_json(&result))?;
+        return Ok(output.out.flush()?);
+    }
+    let is_here = folder == Path::new(HERE);
+    let place = if is_here { "this folder".to_owned() } else { output.line(&shown.to_string()).into_owned() };
+    writeln!(output.out, "{place} is a library now: {}", written.join(", "))?;
+    if !kept.is_empty() {
+        writeln!(output.out, "there already, and not changed: {}", kept.join(", "))?;
+    }
+    let (program, folder) = (launcher::command(), if is_here { String::new() } else { format!(" {}", command_line::path(folder)) });
+    writeln!(output.out, "\nnext:\n  {program} serve --open{folder}\n  {program} test{folder}\n  {program} install{folder}")?;
+    Ok(output.out.flush()?)
+}
