@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::{prepare, repository::Repository, terminal::Program};
@@ -62,13 +62,7 @@ const PLATFORMS: &[Platform] = &[
         debian: "arm64",
         brew: Some(("linux", "arm")),
     },
-    Platform {
-        triple: "x86_64-pc-windows-gnu",
-        npm: ("win32", "x64"),
-        wheel: &["win_amd64"],
-        debian: "",
-        brew: None,
-    },
+    Platform { triple: "x86_64-pc-windows-gnu", npm: ("win32", "x64"), wheel: &["win_amd64"], debian: "", brew: None },
     Platform {
         triple: "aarch64-apple-darwin",
         npm: ("darwin", "arm64"),
@@ -145,11 +139,99 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
     fs::remove_dir_all(release.out.join("stage"))?;
     release.sh(
         &release.out,
-        &format!("rm -f {SUMS}; find . -type f | sed 's|^\\./||' | LC_ALL=C sort | xargs sha256sum >.{SUMS}; mv .{SUMS} {SUMS}"),
+        &format!("rm -f {SUMS}; find . -type f ! -name .{SUMS} | sed 's|^\\./||' | LC_ALL=C sort | xargs sha256sum >.{SUMS}; mv .{SUMS} {SUMS}"),
         &[],
     )?;
     println!("{} has the release {}", release.out.display(), release.version);
     Ok(())
+}
+
+/// Installs the npm packages and the wheel with the debug binary, and serves them to the official client. The step of `cargo
+/// xtask test`.
+pub(crate) fn check_quickly(repository: &Repository) -> Result<()> {
+    prepare::build(repository)?;
+    let Some(platform) = PLATFORMS.iter().find(|platform| runs_here(platform)) else {
+        println!("there are no packages for this platform");
+        return Ok(());
+    };
+    let out = repository.target().join("packages");
+    fs::remove_dir_all(&out).ok();
+    let release = Release::new(repository, &Options { out, target: Vec::new(), quick: true, binaries: None })?;
+    for kind in ["npm", "pypi"] {
+        fs::create_dir_all(release.out.join(kind))?;
+    }
+    let program = release.out.join(platform.program());
+    // Debug information would take most of the time to compress.
+    Program::new("strip", &release.out).arg("-o").arg(&program).arg(repository.binary()).run()?;
+    release.npm_platform(platform, &program)?;
+    release.npm(&[platform])?;
+    release.wheel(platform, &program)?;
+    installed(repository, &release.out, &["--quick"])
+}
+
+/// Makes a release of an unoptimized program and installs everything as its users do; compiles the published crates alone;
+/// and makes it again from another target folder, for the same bytes. The part of `cargo xtask nightly`.
+pub(crate) fn check(repository: &Repository) -> Result<()> {
+    let out = repository.target().join("packages");
+    let options = Options { out: out.clone(), target: Vec::new(), quick: true, binaries: None };
+    run(repository, &options)?;
+    prepare::install(&repository.peers().join("release"))?;
+    installed(repository, &out, &[])?;
+    check_crates(repository, &out)?;
+    let again = repository.target().join("packages-again");
+    Program::new(std::env::current_exe()?, &repository.root)
+        .args(&["release", "--quick", "--out"])
+        .arg(&again)
+        .env("CARGO_TARGET_DIR", &repository.target().join("release-again").display().to_string())
+        .run()?;
+    let sums = |folder: &Path| fs::read_to_string(folder.join(SUMS));
+    let (one, other) = (sums(&out)?, sums(&again)?);
+    let differing: Vec<&str> = one.lines().filter(|line| !other.lines().any(|it| it == *line)).collect();
+    ensure!(differing.is_empty(), "another build gives other bytes:\n{}", differing.join("\n"));
+    fs::remove_dir_all(again)?;
+    Ok(fs::remove_dir_all(repository.target().join("release-again"))?)
+}
+
+fn installed(repository: &Repository, out: &Path, more: &[&str]) -> Result<()> {
+    prepare::install_peers(repository)?;
+    let python = prepare::install_python(&repository.peers().join("release"))?;
+    let script = prepare::node(repository).arg("release/release.mjs").arg("--dist").arg(out);
+    script.arg("--python").arg(&python).args(more).run()
+}
+
+/// Compiles the command from the published files of all crates, as `cargo install` does on the day of a release, and serves
+/// with it.
+fn check_crates(repository: &Repository, out: &Path) -> Result<()> {
+    let root = repository.target().join("packages-crates");
+    fs::remove_dir_all(&root).ok();
+    fs::create_dir_all(&root)?;
+    let mut install = Program::cargo(&root).args(&["install", "--debug", "--root", "installed"]);
+    for entry in fs::read_dir(out.join("crates"))? {
+        let file = entry?.path();
+        Program::new("tar", &root).arg("-xzf").arg(&file).run()?;
+        let folder = file.file_stem().and_then(|name| name.to_str()).context("a crate with a name")?;
+        let name = folder.rsplit_once('-').map_or(folder, |(name, _)| name);
+        if name == "promptshelf" {
+            install = install.args(&["--path", folder]);
+        } else {
+            let path = root.join(folder).display().to_string();
+            install = install.arg("--config").arg(format!("patch.crates-io.{name}.path = {path:?}"));
+        }
+    }
+    let target = repository.target().join("release-crates").display().to_string();
+    install.env("CARGO_TARGET_DIR", &target).env("CARGO_PROFILE_DEV_DEBUG", "0").run()?;
+    let printed = Program::new(root.join("installed/bin/promptshelf"), &root)
+        .args(&["list", "--json"])
+        .arg(repository.root.join("examples/library"))
+        .read()?;
+    ensure!(printed.contains("git-commit"), "the command of the crate lists {printed}");
+    Ok(())
+}
+
+/// Whether programs for a platform run on this machine.
+fn runs_here(platform: &Platform) -> bool {
+    let os = platform.triple.replace("darwin", "macos");
+    platform.triple.starts_with(std::env::consts::ARCH) && os.contains(std::env::consts::OS)
 }
 
 fn platforms(options: &Options) -> Result<Vec<&'static Platform>> {
@@ -227,6 +309,10 @@ impl<'r> Release<'r> {
             places.iter().map(|(from, to)| format!("{flag}={from}={to}")).collect::<Vec<_>>().join(between)
         };
         let profile = if self.quick { "dev" } else { "dist" };
+        if self.quick {
+            // Unoptimized programs read the page from the checkout otherwise.
+            cargo = cargo.args(&["--features", "embedded-page"]);
+        }
         cargo
             .args(&["--locked", "--package", "promptshelf", "--bin", "promptshelf"])
             .args(&["--profile", profile, "--target", triple])
@@ -244,8 +330,7 @@ impl<'r> Release<'r> {
     fn texts(&self, programs: &[(&Platform, PathBuf)]) -> Result<PathBuf> {
         let root = &self.repository.root;
         let texts = self.folder("texts")?;
-        let runs_here = |triple: &str| triple.starts_with(std::env::consts::ARCH) && triple.contains(std::env::consts::OS);
-        let tool = match programs.iter().find(|(platform, _)| runs_here(&platform.triple.replace("darwin", "macos"))) {
+        let tool = match programs.iter().find(|(platform, _)| runs_here(platform)) {
             Some((_, program)) => program.clone(),
             None => {
                 prepare::build(self.repository)?;
@@ -293,13 +378,19 @@ impl<'r> Release<'r> {
         let folder = self.folder("bundle")?;
         fs::create_dir_all(folder.join("server"))?;
         let values = [("PROGRAM", platform.program()), ("OS", platform.npm.0)];
-        fs::write(folder.join("manifest.json"), self.filled(include_str!("../../packaging/mcpb/manifest.json"), &values))?;
+        fs::write(
+            folder.join("manifest.json"),
+            self.filled(include_str!("../../packaging/mcpb/manifest.json"), &values),
+        )?;
         let file = format!("promptshelf-{}-{}.mcpb", self.version, platform.triple);
-        self.sh(&folder, &format!("cp \"$1\" server; chmod 755 server/*; cp \"$2\"/LICENSE-* .; {}", zip_script("../../archives/$3", ".")), &[
-            program,
-            &self.repository.root,
-            Path::new(&file),
-        ])?;
+        self.sh(
+            &folder,
+            &format!(
+                "cp \"$1\" server; chmod 755 server/*; cp \"$2\"/LICENSE-* .; {}",
+                zip_script("../../archives/$3", ".")
+            ),
+            &[program, &self.repository.root, Path::new(&file)],
+        )?;
         let digest = self.digest(&self.out.join("archives").join(&file))?;
         Ok((file, digest))
     }
@@ -318,7 +409,8 @@ impl<'r> Release<'r> {
     fn npm(&self, platforms: &[&Platform]) -> Result<()> {
         let folder = self.folder("npm-main")?;
         let names: Vec<String> = platforms.iter().map(|it| format!("{}-{}", it.npm.0, it.npm.1)).collect();
-        let mut package: Value = serde_json::from_str(&self.filled(include_str!("../../packaging/npm/package.json"), &[]))?;
+        let mut package: Value =
+            serde_json::from_str(&self.filled(include_str!("../../packaging/npm/package.json"), &[]))?;
         for name in &names {
             package["optionalDependencies"][format!("@promptshelf/{name}")] = json!(self.version);
         }
@@ -338,7 +430,8 @@ impl<'r> Release<'r> {
         let scripts = folder.join(format!("promptshelf-{}.data/scripts", self.version));
         fs::create_dir_all(&info)?;
         fs::create_dir_all(&scripts)?;
-        let about = self.filled(include_str!("../../packaging/pypi/METADATA"), &[]) + include_str!("../../packaging/README.md");
+        let about =
+            self.filled(include_str!("../../packaging/pypi/METADATA"), &[]) + include_str!("../../packaging/README.md");
         fs::write(info.join("METADATA"), about)?;
         let mut wheel = self.filled(include_str!("../../packaging/pypi/WHEEL"), &[]);
         platform.wheel.iter().for_each(|tag| wheel.push_str(&format!("Tag: py3-none-{tag}\n")));
@@ -376,7 +469,9 @@ impl<'r> Release<'r> {
 
     /// Writes the image as an OCI layout: a layer with the program and certificate authorities, for each architecture.
     fn image(&self, programs: &[(&Platform, PathBuf)]) -> Result<()> {
-        let created = Program::new("date", &self.out).args(&["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d", &format!("@{}", self.epoch)]).read()?;
+        let created = Program::new("date", &self.out)
+            .args(&["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d", &format!("@{}", self.epoch)])
+            .read()?;
         let blobs = self.out.join("oci/blobs/sha256");
         fs::create_dir_all(&blobs)?;
         let blob = |file: &Path| -> Result<(String, String)> {
@@ -453,8 +548,10 @@ impl<'r> Release<'r> {
     /// Packs the crates that are published. The nightly part `release` also compiles them from these files.
     fn crates(&self) -> Result<()> {
         let packages = self.repository.metadata["packages"].as_array().into_iter().flatten();
-        let names: Vec<&str> = packages.filter(|it| it["publish"].is_null()).filter_map(|it| it["name"].as_str()).collect();
-        let mut cargo = Program::cargo(&self.repository.root).args(&["package", "--quiet", "--no-verify", "--allow-dirty"]);
+        let names: Vec<&str> =
+            packages.filter(|it| it["publish"].is_null()).filter_map(|it| it["name"].as_str()).collect();
+        let mut cargo =
+            Program::cargo(&self.repository.root).args(&["package", "--quiet", "--no-verify", "--allow-dirty"]);
         for name in &names {
             cargo = cargo.args(&["--package", name]);
         }
@@ -483,8 +580,9 @@ impl<'r> Release<'r> {
         fs::write(self.out.join("install.ps1"), include_str!("../../packaging/install.ps1"))?;
         self.sh(&self.repository.root, "install -m 755 packaging/install.sh \"$1\"", &[&self.out])?;
         let mut systems = String::new();
-        let mut scoop: Value =
-            serde_json::from_str(&self.filled(include_str!("../../packaging/scoop.json"), &[("DOWNLOADS", DOWNLOADS)]))?;
+        let mut scoop: Value = serde_json::from_str(
+            &self.filled(include_str!("../../packaging/scoop.json"), &[("DOWNLOADS", DOWNLOADS)]),
+        )?;
         let mut has_windows = false;
         for platform in platforms {
             let kind = if platform.brew.is_some() { "tar.gz" } else { "zip" };
@@ -544,5 +642,7 @@ impl<'r> Release<'r> {
 
 /// Returns a script that packs files of a folder, sorted and with the time of the release.
 fn zip_script(archive: &str, files: &str) -> String {
-    format!("find {files} -exec touch -h -d @$TIME {{}} +; find {files} -type f | LC_ALL=C sort | TZ=UTC zip -q -X -@ \"{archive}\"")
+    format!(
+        "find {files} -exec touch -h -d @$TIME {{}} +; find {files} -type f | LC_ALL=C sort | TZ=UTC zip -q -X -@ \"{archive}\""
+    )
 }

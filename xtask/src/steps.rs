@@ -16,6 +16,7 @@ use crate::{
         build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_postgres, install_python,
         install_target, node,
     },
+    release,
     repository::Repository,
     terminal::Program,
     tidy, web,
@@ -56,6 +57,8 @@ pub(crate) const TEST: &[Step] = &[
     step("sign-in", "a real authorization server and the official client", |it| peer(it, "sign-in.mjs")),
     step("web", "the page: types, lint, and the whole of it in a browser", web::run),
     step("conformance", "the official conformance suites", suites),
+    step("packages", "npm packages and wheels install and serve", release::check_quickly),
+    step("workflows", "workflows, manifests and scripts are valid", workflows),
     step("host", "our client, against servers of the official SDKs; coding agents read files of sync", host),
 ];
 
@@ -66,6 +69,11 @@ pub(crate) const NIGHTLY: &[Step] = &[
     step("semver", "the public API is compatible with the last release", semver),
     step("windows", "the program compiles for Windows", windows),
     step("macos", "everything without C compiles for macOS", macos),
+    step(
+        "release",
+        "the packages of a release install and serve, and have the same bytes when made again",
+        release::check,
+    ),
     step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
     step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
     step("work", "no operation of a template costs more than its steps", |it| {
@@ -203,6 +211,21 @@ fn semver(repository: &Repository) -> Result<()> {
 fn deny(repository: &Repository) -> Result<()> {
     let deny = cargo_tool(repository, "cargo-deny", "0.20.2", "")?;
     Program::new(deny, &repository.root).args(&["check", "bans", "licenses", "sources"]).run()
+}
+
+/// Checks the workflows and the action, the manifests of Kubernetes, and scripts of the shell.
+fn workflows(repository: &Repository) -> Result<()> {
+    let root = &repository.root;
+    let python = install_python(&root.join(".github"))?;
+    let tool = |name: &str| Program::new(python.with_file_name(name), root);
+    tool("actionlint").run()?;
+    tool("zizmor").args(&["--offline", "--quiet", ".github", "action.yml"]).run()?;
+    tool("kubernetes-validate")
+        .args(&["--strict", "--quiet", "-k", "1.32.0", "deploy/kubernetes/promptshelf.yaml"])
+        .run()?;
+    tool("check-jsonschema").args(&["--builtin-schema", "vendor.compose-spec", "deploy/compose.yaml"]).run()?;
+    install_debian(repository, "shellcheck", "shellcheck")?;
+    Program::new("shellcheck", root).args(&["packaging/install.sh", "packaging/action.sh"]).run()
 }
 
 fn windows(repository: &Repository) -> Result<()> {

@@ -7,7 +7,8 @@ use crate::repository::{Repository, Texts};
 /// Checks every rule, and prints the places that break one.
 pub(crate) fn run(repository: &Repository) -> Result<()> {
     let texts = repository.texts()?;
-    let broken: Vec<String> = named_machines(&texts).into_iter().chain(closed_changelog(&texts)).collect();
+    let broken: Vec<String> =
+        named_machines(&texts).into_iter().chain(closed_changelog(&texts)).chain(other_versions(&texts)).collect();
     for place in &broken {
         println!("{place}");
     }
@@ -46,6 +47,26 @@ fn begins_a_path(line: &str, folder: &str) -> bool {
         let before = line[..at].chars().next_back();
         before.is_none_or(|c| c.is_whitespace() || "\"'`(=[<,:".contains(c)) && !line[..at].ends_with('{')
     })
+}
+
+/// Files outside of cargo's manifests name the version of the workspace.
+fn other_versions(texts: &Texts) -> Vec<String> {
+    let manifest = texts.get("Cargo.toml").map_or("", String::as_str);
+    let version =
+        manifest.lines().find_map(|line| line.strip_prefix("version = ")).unwrap_or_default().trim_matches('"');
+    let named = [
+        ("pyproject.toml", format!("\"promptshelf=={version}\"")),
+        ("docs/guide/src/writing/ci.md", format!("promptshelf/promptshelf@v{version}")),
+        ("docs/guide/src/writing/ci.md", format!("rev: v{version}")),
+        ("deploy/compose.yaml", format!("promptshelf:{version}")),
+        ("deploy/kubernetes/promptshelf.yaml", format!("promptshelf:{version}")),
+    ];
+    let lacks = |path: &str, words: &str| !texts.get(path).is_some_and(|text| text.contains(words));
+    named
+        .iter()
+        .filter(|(path, words)| lacks(path, words))
+        .map(|(path, words)| format!("{path}: does not name {words}"))
+        .collect()
 }
 
 /// The changelog has a section for the next release, or for the current version.

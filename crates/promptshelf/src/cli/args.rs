@@ -27,8 +27,8 @@ use crate::{
 
 pub(crate) use self::{
     operator::{
-        AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments, TokenListArguments,
-        TokenRevokeArguments,
+        AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments,
+        TokenListArguments, TokenRevokeArguments,
     },
     sources::{SourceArguments, SourceCommand, SourceConfig},
 };

@@ -154,5 +154,4 @@ fn printed_and_installed_commands_start_the_package_that_started_it() {
     fs::remove_dir_all(folder.path().join(".local")).ok();
     let removed = shown(cached(&["uninstall", "--client", "cursor"]), "");
     assert!(removed.contains("removed"), "{removed}");
-
 }

@@ -13,9 +13,16 @@ use crate::{exit::Exit, launcher, settings};
 /// Returns six lines for people who start the program alone.
 pub(super) fn first_steps() -> String {
     let command = launcher::command();
-    let line = |words: &str, about: &str| format!("  {:<width$}  {about}\n", format!("{command} {words}"), width = command.len() + 23);
+    let line = |words: &str, about: &str| {
+        format!("  {:<width$}  {about}\n", format!("{command} {words}"), width = command.len() + 23)
+    };
     [
-        concat!("promptshelf ", env!("CARGO_PKG_VERSION"), " turns a folder of prompt files into an MCP prompt server.\n").to_owned(),
+        concat!(
+            "promptshelf ",
+            env!("CARGO_PKG_VERSION"),
+            " turns a folder of prompt files into an MCP prompt server.\n"
+        )
+        .to_owned(),
         line("init my-prompts", "make a library with examples"),
         line("serve --open my-prompts", "serve it, and open its page"),
         line("install my-prompts", "see which clients are here"),

@@ -4,8 +4,8 @@ use std::{io::Write as _, time::Duration};
 
 use crate::{
     args::HealthArguments,
-    exit::{Exit, Failure},
     environment::without_passwords,
+    exit::{Exit, Failure},
     output::Output,
     source::is_url,
 };

@@ -63,7 +63,11 @@ pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
     if !kept.is_empty() {
         writeln!(output.out, "there already, and not changed: {}", kept.join(", "))?;
     }
-    let (program, folder) = (launcher::command(), if is_here { String::new() } else { format!(" {}", command_line::path(folder)) });
-    writeln!(output.out, "\nnext:\n  {program} serve --open{folder}\n  {program} test{folder}\n  {program} install{folder}")?;
+    let (program, folder) =
+        (launcher::command(), if is_here { String::new() } else { format!(" {}", command_line::path(folder)) });
+    writeln!(
+        output.out,
+        "\nnext:\n  {program} serve --open{folder}\n  {program} test{folder}\n  {program} install{folder}"
+    )?;
     Ok(output.out.flush()?)
 }

@@ -187,7 +187,9 @@ fn is_own(entry: &Value) -> bool {
         Some(Value::Array(line)) => line.iter().filter_map(Value::as_str).collect(),
         _ => return false,
     };
-    let name = |word: &&str| word.rsplit(['/', '\\']).next().is_some_and(|it| ["promptshelf", "promptshelf.exe"].contains(&it));
+    let name = |word: &&str| {
+        word.rsplit(['/', '\\']).next().is_some_and(|it| ["promptshelf", "promptshelf.exe"].contains(&it))
+    };
     let is_starter = |word: &&str| ["npx", "-y", "uvx", "cmd", "/c"].contains(word);
     let program = words.iter().position(|word| !is_starter(word)).filter(|at| name(&words[*at]));
     program.is_some_and(|at| words[at + 1..].contains(&"serve"))

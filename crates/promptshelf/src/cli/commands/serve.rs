@@ -41,7 +41,8 @@ pub(crate) async fn run(
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
     let ProcessContext { stdin_is_terminal, log_format, has_traces } = context;
-    let over_http = !arguments.stdio && (settings.asks_for_http || stdin_is_terminal || arguments.edit || arguments.open);
+    let over_http =
+        !arguments.stdio && (settings.asks_for_http || stdin_is_terminal || arguments.edit || arguments.open);
     let start = Start {
         over_http,
         edits: arguments.edit,
