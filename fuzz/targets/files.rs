@@ -7,7 +7,7 @@ use std::{cell::LazyCell, fs};
 
 use libfuzzer_sys::fuzz_target;
 use promptshelf_core::{RawArguments, check};
-use promptshelf_source::{Directory, Source as _};
+use promptshelf_source::{Files, Source as _};
 use tempfile::TempDir;
 
 thread_local! {
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         let (file, other) = if which % 2 == 0 { ("p.md", "promptshelf.toml") } else { ("promptshelf.toml", "p.md") };
         fs::write(folder.path().join(file), text).expect("a file");
         let _ = fs::remove_file(folder.path().join(other));
-        let Ok(snapshot) = Directory::new(folder.path()).read() else { return };
+        let Ok(snapshot) = Files::folder(folder.path()).read() else { return };
         let checked = check(snapshot.into_definitions(), None);
         for prompt in checked.catalog.prompts().iter() {
             let values: Vec<(&str, &str)> =

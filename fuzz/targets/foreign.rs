@@ -10,7 +10,7 @@ use std::{cell::LazyCell, fs};
 
 use libfuzzer_sys::fuzz_target;
 use promptshelf_core::{RawArguments, check};
-use promptshelf_source::{Directory, Source as _};
+use promptshelf_source::{Files, Source as _};
 use tempfile::TempDir;
 
 thread_local! {
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         let file = folder.path().join(path);
         fs::create_dir_all(file.parent().expect("a folder around it")).expect("folders");
         fs::write(&file, text).expect("a file");
-        let read = Directory::new(folder.path()).read();
+        let read = Files::folder(folder.path()).read();
         fs::remove_file(&file).expect("it is removed");
         let Ok(snapshot) = read else { panic!("the library cannot be read") };
         let checked = check(snapshot.into_definitions(), None);

@@ -19,7 +19,7 @@ use promptshelf::{
     ArgumentDefinition, Caller, CompletionSource, Library, PromptDefinition,
     mcp::{HttpBody, HttpOptions, HttpService, Server},
     service::Usage,
-    source::{Directory, Source as _},
+    source::{Files, Source as _},
 };
 use promptshelf_core::{
     Catalog, Definitions, RawArguments, Variables, check, completion, cursor::ListKind,
@@ -80,7 +80,7 @@ pub struct Shelf {
 #[derive(Debug)]
 struct Folder {
     place: TempDir,
-    followed: Directory,
+    followed: Files,
     before: Catalog,
     edits: Cell<usize>,
 }
@@ -93,7 +93,7 @@ impl Folder {
         }
         // A file written just now is read again regardless of its state.
         std::thread::sleep(SETTLED);
-        let followed = Directory::new(place.path());
+        let followed = Files::folder(place.path());
         let before = loaded(&followed, None)?;
         Ok(Folder { place, followed, before, edits: Cell::default() })
     }
@@ -227,7 +227,7 @@ impl Shelf {
 
     fn load(&self) {
         let folder = self.folder();
-        let catalog = loaded(&Directory::new(folder.place.path()), None).expect("the folder can be read");
+        let catalog = loaded(&Files::folder(folder.place.path()), None).expect("the folder can be read");
         assert_eq!(black_box(catalog).prompts().len(), FILES);
     }
 
@@ -303,7 +303,7 @@ fn file(at: usize, edit: &str) -> String {
 }
 
 /// Reads and checks the folder.
-fn loaded(folder: &Directory, before: Option<&Catalog>) -> Result<Catalog> {
+fn loaded(folder: &Files, before: Option<&Catalog>) -> Result<Catalog> {
     Ok(check(folder.read()?.into_definitions(), before).catalog)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use promptshelf_core::{Code, Diagnostic, check};
-use promptshelf_source::{MemoryTree, Source as _, SourceError, TreeSource};
+use promptshelf_source::{Files, MemoryTree, Source as _, SourceError};
 
 const MANIFEST: &str = "promptshelf.toml";
 
@@ -16,7 +16,7 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    pub(crate) fn of(library: &TreeSource) -> Result<Condition, SourceError> {
+    pub(crate) fn of(library: &Files) -> Result<Condition, SourceError> {
         let checked = check(library.read()?.into_definitions(), None);
         let served = checked.catalog.prompts().iter();
         Ok(Condition {

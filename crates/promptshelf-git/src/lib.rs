@@ -7,7 +7,7 @@
 //! - [`GitAddress`] names a repository, a reference and a folder: `git+https://HOST/REPOSITORY#REF:PATH`.
 //! - [`GitOptions`] adds credentials, signers, intervals and limits.
 //! - [`GitSource`] polls the repository, verifies and checks each commit, and replaces the tree of a
-//!   [`TreeSource`](promptshelf_source::TreeSource).
+//!   [`Files`](promptshelf_source::Files).
 //! - [`GitState`] reports the served commit and the last problem.
 //! - [`verify_webhook`] verifies the webhooks of forges.
 //!

@@ -9,7 +9,7 @@ use std::{
 };
 
 use promptshelf_core::{CommitProvenance, Provenance};
-use promptshelf_source::{MemoryTree, SourceError, TreeSource};
+use promptshelf_source::{Files, MemoryTree, SourceError};
 use tokio::{
     sync::{Mutex, Notify, watch},
     task::spawn_blocking,
@@ -39,7 +39,7 @@ pub struct GitSource(Arc<Inner>);
 struct Inner {
     options: GitOptions,
     repository: Repository,
-    source: TreeSource,
+    source: Files,
     state: watch::Sender<GitState>,
     nudged: Notify,
     /// Locked while a commit is read.
@@ -103,7 +103,7 @@ impl GitSource {
             options.credentials = Credentials::File(absolute(path));
         }
         let repository = Repository::new(&options);
-        let source = TreeSource::new(MemoryTree::default());
+        let source = Files::tree(MemoryTree::default());
         Ok(GitSource(Arc::new(Inner {
             options,
             repository,
@@ -122,7 +122,7 @@ impl GitSource {
 
     /// The source of prompts, whose tree is replaced at each new commit.
     #[must_use]
-    pub fn source(&self) -> &TreeSource {
+    pub fn source(&self) -> &Files {
         &self.0.source
     }
 
@@ -484,7 +484,7 @@ impl GitSource {
         };
         let served = worker.served.as_ref().filter(|served| served.commit == good);
         let before = match served {
-            Some(_) => self.0.source.tree(),
+            Some(_) => self.0.source.in_memory().unwrap_or_default(),
             // After a start, the last good commit is on disk. Without it nothing is served that could get worse.
             None => match self.read(worker, lock, good).await {
                 Ok(read) => read.tree,

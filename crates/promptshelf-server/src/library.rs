@@ -7,7 +7,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
 use promptshelf_mcp::{Server, StateKey, ToolMode};
 use promptshelf_service::{Limits, Observer, Recorder, Service, Usage};
-use promptshelf_source::{Directory, Fixed, Loader, Source, SourceError, syntax::prompt_name};
+use promptshelf_source::{Files, Fixed, Loader, Source, SourceError, syntax::prompt_name};
 
 /// Folders of prompt files and prompts defined in code, loaded and checked.
 ///
@@ -57,7 +57,7 @@ impl Builder {
     /// Adds a folder of prompt files. The server's name, instructions and policy come from the
     /// `promptshelf.toml` of the first folder.
     pub fn folder(self, path: impl Into<PathBuf>) -> Builder {
-        self.source(Directory::new(path))
+        self.source(Files::folder(path))
     }
 
     /// Adds a source of prompts. The server's name, instructions and policy come from the first source; access rules of

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use promptshelf_author::{add_samples, testing::transcript};
 use promptshelf_core::{Catalog, Interrupt, RawArguments, Variables};
 use promptshelf_service::{Caller, Rejection, Service};
-use promptshelf_source::{MemoryTree, TreeSource};
+use promptshelf_source::{Files, MemoryTree};
 
 use crate::library::{Library, OpenError};
 
@@ -32,7 +32,7 @@ impl TreePreview {
     ///
     /// [`OpenError::Source`] if the tree cannot be read at all.
     pub fn open(tree: MemoryTree) -> Result<TreePreview, OpenError> {
-        let open = || Library::builder().source(TreeSource::lenient(tree)).build();
+        let open = || Library::builder().source(Files::tree(tree).lenient()).build();
         Ok(TreePreview(Interrupt::of_part().scope(open)?))
     }
 

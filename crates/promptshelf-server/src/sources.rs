@@ -12,8 +12,7 @@ use promptshelf_client::Endpoint;
 use promptshelf_core::AccessRule;
 use promptshelf_git::{Credentials, GitOptions, GitSource};
 use promptshelf_source::{
-    Directory, Health, MemberOptions, OpenSource, OpenedSource, SourceError, SourceSet, SourceStatus, TreeSource,
-    wait_for,
+    Files, Health, MemberOptions, OpenSource, OpenedSource, SourceError, SourceSet, SourceStatus, wait_for,
 };
 use promptshelf_store::ChannelName;
 use promptshelf_upstream::{Approvals, Upstream, UpstreamOptions};
@@ -230,7 +229,7 @@ impl OpenSource for GitOpener {
             return Err(SourceError::new(error.to_string()).with_source(error));
         }
         let source = self.git.source().clone();
-        self.grants.add_tree(&source);
+        self.grants.add(&source);
         let git = self.git.clone();
         Ok(OpenedSource::new(source).following(Box::new(move |_| Box::pin(git.run()))))
     }
@@ -255,8 +254,7 @@ struct Grants(Mutex<State>);
 struct State {
     roots: Vec<PathBuf>,
     is_provenance_shown: bool,
-    directories: Vec<Directory>,
-    trees: Vec<TreeSource>,
+    sources: Vec<Files>,
 }
 
 impl Grants {
@@ -264,53 +262,37 @@ impl Grants {
         Grants(Mutex::new(State {
             roots: shared.granted_roots.clone(),
             is_provenance_shown: shared.shows_provenance,
-            directories: Vec::new(),
-            trees: Vec::new(),
+            sources: Vec::new(),
         }))
     }
 
     fn set_roots(&self, roots: &[PathBuf]) {
-        self.with(|state| {
-            state.roots = roots.to_vec();
-            state.directories.iter().for_each(|directory| directory.grant_roots(roots.to_vec()));
-            state.trees.iter().for_each(|tree| tree.grant_roots(roots.to_vec()));
-        });
+        let mut state = lock(&self.0);
+        state.roots = roots.to_vec();
+        state.sources.iter().for_each(|source| source.grant_roots(roots.to_vec()));
     }
 
     fn set_shown(&self, is_shown: bool) {
-        self.with(|state| {
-            state.is_provenance_shown = is_shown;
-            state.trees.iter().for_each(|tree| tree.show_provenance(is_shown));
-        });
+        let mut state = lock(&self.0);
+        state.is_provenance_shown = is_shown;
+        state.sources.iter().for_each(|source| source.show_provenance(is_shown));
     }
 
-    fn add_directory(&self, directory: &Directory) {
-        self.with(|state| {
-            directory.grant_roots(state.roots.clone());
-            state.directories.push(directory.clone());
-        });
-    }
-
-    fn add_tree(&self, tree: &TreeSource) {
-        self.with(|state| {
-            tree.grant_roots(state.roots.clone());
-            tree.show_provenance(state.is_provenance_shown);
-            state.trees.push(tree.clone());
-        });
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn add(&self, source: &Files) {
+        let mut state = lock(&self.0);
+        source.grant_roots(state.roots.clone());
+        source.show_provenance(state.is_provenance_shown);
+        state.sources.push(source.clone());
     }
 }
 
-struct FolderOpener(Directory);
+struct FolderOpener(Files);
 
 impl FolderOpener {
     fn new(folder: &Path, grants: &Grants) -> FolderOpener {
-        let directory = Directory::new(folder);
-        grants.add_directory(&directory);
-        FolderOpener(directory)
+        let files = Files::folder(folder);
+        grants.add(&files);
+        FolderOpener(files)
     }
 }
 
@@ -349,7 +331,7 @@ impl OpenSource for StoreOpener {
         let started = wait_for(Follower::start(options))?;
         let follower = started.map_err(|error| SourceError::new(error.to_string()).with_source(error))?;
         let source = follower.source().clone();
-        self.grants.add_tree(&source);
+        self.grants.add(&source);
         *lock(&self.monitor) = Some(follower.monitor().clone());
         Ok(OpenedSource::new(source).following(Box::new(move |loader| Box::pin(follower.run(loader)))))
     }

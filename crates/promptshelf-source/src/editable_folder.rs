@@ -198,7 +198,7 @@ impl EditableFolder {
     pub fn list(&self) -> Result<Vec<ListedFile>, EditError> {
         let root = self.root()?;
         let manifest = root.state(MANIFEST).ok().map(|state| (MANIFEST.to_owned(), state.len()));
-        let root = Tree::Folder(root);
+        let root = Tree::folder(root);
         let options = WalkOptions { files: MAX_FILES, states: true, foreign_folders: true, golden_files: true };
         let found = walk(&root, options).files.into_iter().map(|file| {
             let state = file.state.or_else(|| root.state(&file.path).ok());

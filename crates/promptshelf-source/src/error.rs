@@ -11,9 +11,9 @@ use promptshelf_core::Diagnostic;
 /// Cheap to clone.
 ///
 /// ```
-/// use promptshelf_source::{Directory, Source};
+/// use promptshelf_source::{Files, Source};
 ///
-/// let error = Directory::new("/does/not/exist").read().unwrap_err();
+/// let error = Files::folder("/does/not/exist").read().unwrap_err();
 /// assert!(error.is_not_found());
 /// assert!(error.to_string().contains("does not exist"));
 /// ```

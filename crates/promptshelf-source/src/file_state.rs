@@ -51,14 +51,9 @@ impl FileState {
         FileState { len: metadata.len(), modified, changed, file, memory: None }
     }
 
-    /// Returns the state of a text that is not saved to a file.
-    pub(crate) fn unsaved(len: u64) -> FileState {
-        FileState { len, modified: None, changed: (0, 0), file: (0, 0), memory: None }
-    }
-
     pub(crate) fn in_memory(file: &MemoryFile) -> FileState {
         let memory = Some((file.number(), file.modified()));
-        FileState { memory, ..FileState::unsaved(file.bytes().len() as u64) }
+        FileState { len: file.bytes().len() as u64, modified: None, changed: (0, 0), file: (0, 0), memory }
     }
 
     /// Whether bytes that were read at the time `read` are certain to be those of the file as long as it has this

@@ -1,12 +1,12 @@
 //! A source of definitions made in code.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use promptshelf_core::{Code, Definitions, Diagnostic, Icon, Location, SourceText};
 
 use crate::{
     error::SourceError,
-    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
+    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard, Watchers},
 };
 
 /// Definitions made in code. They can be replaced, which requests a reload from every watcher.
@@ -23,21 +23,21 @@ use crate::{
 /// assert!(loader.handle().current().find("hello").is_some());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Fixed(Arc<Mutex<State>>);
+pub struct Fixed(Arc<Inner>);
 
 #[derive(Debug, Default)]
-struct State {
-    definitions: Definitions,
-    revision: u64,
-    watchers: Vec<(u64, ReloadSignal)>,
-    next: u64,
+struct Inner {
+    /// With the number of replacements.
+    state: Mutex<(Definitions, u64)>,
+    watchers: Watchers,
 }
 
 impl Fixed {
     /// Creates a source with these definitions.
     #[must_use]
     pub fn new(definitions: Definitions) -> Fixed {
-        Fixed(Arc::new(Mutex::new(State { definitions: without_bad_icons(definitions), ..State::default() })))
+        let state = Mutex::new((without_bad_icons(definitions), 0));
+        Fixed(Arc::new(Inner { state, watchers: Watchers::default() }))
     }
 
     /// Replaces all definitions, and requests a reload.
@@ -57,17 +57,15 @@ impl Fixed {
     /// # }
     /// ```
     pub fn replace(&self, definitions: Definitions) {
-        self.with(|state| {
-            state.definitions = without_bad_icons(definitions);
-            state.revision += 1;
-            for (_, signal) in &state.watchers {
-                signal.request();
-            }
-        });
+        {
+            let mut state = self.lock();
+            *state = (without_bad_icons(definitions), state.1 + 1);
+        }
+        self.0.watchers.request();
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn lock(&self) -> MutexGuard<'_, (Definitions, u64)> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,26 +96,11 @@ fn without_bad_icons(mut definitions: Definitions) -> Definitions {
 
 impl Source for Fixed {
     fn read(&self) -> Result<Snapshot, SourceError> {
-        self.with(|state| Ok(Snapshot::new(Fingerprint::new(state.revision), state.definitions.clone())))
+        let (definitions, number) = self.lock().clone();
+        Ok(Snapshot::new(Fingerprint::new(number), definitions))
     }
 
     fn watch(&self, signal: ReloadSignal) -> WatchGuard {
-        let number = self.with(|state| {
-            state.next += 1;
-            state.watchers.push((state.next, signal));
-            state.next
-        });
-        WatchGuard::new(Unwatch { source: self.clone(), number })
-    }
-}
-
-struct Unwatch {
-    source: Fixed,
-    number: u64,
-}
-
-impl Drop for Unwatch {
-    fn drop(&mut self) {
-        self.source.with(|state| state.watchers.retain(|(number, _)| *number != self.number));
+        self.0.watchers.add(signal)
     }
 }

@@ -19,7 +19,7 @@ use smol_str::{SmolStr, format_smolstr};
 
 const MAX_PROBLEMS: usize = 20;
 
-/// Reads all files of a library: those that a [`Directory`](crate::Directory) of the folder reads, and the golden
+/// Reads all files of a library: those that a [`Files`](crate::Files) of the folder reads, and the golden
 /// files of its tests. Hidden files and temporary files of editors are left out. A link to a file of the library
 /// becomes a copy of that file.
 ///
@@ -46,7 +46,7 @@ pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
     if left_out.is_empty() { Ok(tree) } else { Err(SourceError::new(report(folder, left_out.iter().map(problem)))) }
 }
 
-/// Reads the files of a library as [`read_tree`] does, but leaves out what a [`Directory`](crate::Directory) does not serve
+/// Reads the files of a library as [`read_tree`] does, but leaves out what a [`Files`](crate::Files) does not serve
 /// either: symbolic links that lead out of the folder, nowhere or to themselves, names that are not UTF-8 or not portable,
 /// and what is not a file. Returns a finding for each.
 ///
@@ -54,7 +54,7 @@ pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
 ///
 /// [`SourceError`] if the folder or a file cannot be read, or a limit is exceeded. The message names the files.
 pub fn read_served_tree(folder: &Path) -> Result<(MemoryTree, Vec<Diagnostic>), SourceError> {
-    let root = ConfinedDir::open(folder).map(Tree::Folder).map_err(|error| SourceError::folder(folder, error))?;
+    let root = ConfinedDir::open(folder).map(Tree::folder).map_err(|error| SourceError::folder(folder, error))?;
     let limits = limits(&root);
     if let Some(problem) = foreign_home(folder, &root) {
         return Err(SourceError::new(problem));

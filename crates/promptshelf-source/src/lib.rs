@@ -1,10 +1,10 @@
 //! Sources of prompts: folders of prompt files, read, watched, and loaded into a catalog.
 //!
 //! ```no_run
-//! use promptshelf_source::{Directory, Loader};
+//! use promptshelf_source::{Files, Loader};
 //!
 //! # async fn example() -> Result<(), promptshelf_source::SourceError> {
-//! let loader = Loader::open(vec![Box::new(Directory::new("prompts"))])?;
+//! let loader = Loader::open(vec![Box::new(Files::folder("prompts"))])?;
 //! let catalog = loader.handle().current();
 //! let task = loader.spawn(); // reloads changes until it is dropped
 //! # drop(task);
@@ -12,8 +12,8 @@
 //! # }
 //! ```
 //!
-//! - [`Directory`] reads a folder of prompt files, in the native format and in those of other programs.
-//! - [`TreeSource`] reads files in memory by the same rules, such as a revision of a channel.
+//! - [`Files`] reads a folder of prompt files, in the native format and in those of other programs, or files in memory,
+//!   such as a revision of a channel.
 //! - [`Fixed`] contains definitions made in code.
 //! - [`SourceSet`] consists of several sources, each loaded by itself.
 //! - [`Source`] is the interface to implement for prompts in another place.
@@ -23,12 +23,12 @@
 //! Callers of prompts and network protocols are deliberately not part of this crate.
 
 mod confined_dir;
-mod directory;
 mod editable_folder;
 mod error;
 mod file_access;
 mod file_role;
 mod file_state;
+mod files;
 mod fixed;
 mod folder_tree;
 mod format;
@@ -50,12 +50,11 @@ mod source;
 pub mod syntax;
 mod tree;
 mod tree_path;
-mod tree_source;
 mod watch;
 
-pub use directory::Directory;
 pub use editable_folder::{EditError, EditableFolder, ListedFile};
 pub use error::SourceError;
+pub use files::Files;
 pub use fixed::Fixed;
 pub use folder_tree::{read_served_tree, read_tree};
 pub use format::ForeignSyntax;
@@ -69,7 +68,6 @@ pub use set::{
 };
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
 pub use tree_path::{InvalidTreePath, check_file_path, check_tree_path, is_library_file, is_obeyed_by_programs};
-pub use tree_source::TreeSource;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

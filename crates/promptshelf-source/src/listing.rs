@@ -22,7 +22,7 @@ const MAX_FILES: usize = 200_000;
 pub fn prompt_files(library: &Path) -> Result<Vec<String>, SourceError> {
     let root = ConfinedDir::open(library).map_err(|error| SourceError::folder(library, error))?;
     let found = walk(
-        &Tree::Folder(root),
+        &Tree::folder(root),
         WalkOptions { files: MAX_FILES, states: false, foreign_folders: false, golden_files: false },
     );
     let place = place(library);

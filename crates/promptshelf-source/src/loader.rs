@@ -31,11 +31,11 @@ use crate::{
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use promptshelf_source::{Directory, Loader};
+/// use promptshelf_source::{Files, Loader};
 ///
 /// let folder = tempfile::tempdir()?;
 /// std::fs::write(folder.path().join("hello.md"), "Say hello.\n")?;
-/// let loader = Loader::open(vec![Box::new(Directory::new(folder.path()))])?;
+/// let loader = Loader::open(vec![Box::new(Files::folder(folder.path()))])?;
 /// let handle = loader.handle();
 /// assert!(handle.current().find("hello").is_some());
 ///

@@ -24,7 +24,7 @@ use std::{
     fs,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::SystemTime,
 };
 
@@ -34,7 +34,7 @@ use smol_str::SmolStr;
 use self::{
     cached_file::{CachedFile, ReadContext, SharedBodies},
     context::LibraryContext,
-    found_files::{FoundFile, WalkResult, add_unsaved, at},
+    found_files::{FoundFile, WalkResult, at},
     globs::GlobIndex,
     homes::Homes,
 };
@@ -48,6 +48,7 @@ use crate::{
     file_role::{self, MANIFEST},
     format::foreign_folders,
     manifest::Manifest,
+    memory_tree::MemoryFile,
     root_grants::RootGrants,
     source::{Fingerprint, Snapshot},
     tree::Tree,
@@ -57,20 +58,9 @@ use crate::{
 /// The largest manifest, in bytes.
 const MANIFEST_BYTES: u64 = 4 << 20;
 
-/// Reads a library again and again, and reuses what has not changed. Clones share the result of the last read.
-#[derive(Clone, Debug)]
-pub(crate) struct Pipeline(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    is_lenient: bool,
-    last: Mutex<LastRead>,
-    watched: WatchedTrees,
-}
-
 /// What the next read may reuse.
 #[derive(Debug, Default)]
-struct LastRead {
+pub(crate) struct LastRead {
     manifest: Option<Arc<Manifest>>,
     files: ReadFiles,
 }
@@ -90,104 +80,94 @@ struct ReadFiles {
     is_plain: bool,
 }
 
+/// One read of a library, from a tree of files to definitions.
 #[derive(Debug)]
 pub(crate) struct Reading<'a> {
     pub(crate) roots: &'a RootGrants,
-    pub(crate) unsaved: &'a BTreeMap<String, Arc<str>>,
+    /// Texts of an editor in place of files in a folder.
+    pub(crate) unsaved: BTreeMap<String, MemoryFile>,
     /// The paths of the files that may have changed since the last read; `None` for all.
     pub(crate) changed: Option<&'a BTreeSet<String>>,
-    /// The number of the tree in memory: another number is another tree. 0 for a folder.
+    /// The number of the tree in memory: another number is another tree.
     pub(crate) tree: u64,
+    pub(crate) is_lenient: bool,
+    /// Told which folders the library is made of.
+    pub(crate) watched: &'a WatchedTrees,
 }
 
-impl Pipeline {
-    pub(crate) fn new(is_lenient: bool, watched: WatchedTrees) -> Pipeline {
-        Pipeline(Arc::new(Inner { is_lenient, last: Mutex::default(), watched }))
-    }
-
-    pub(crate) fn is_lenient(&self) -> bool {
-        self.0.is_lenient
-    }
-
-    pub(crate) fn read(&self, new: &Reading<'_>) -> Result<Snapshot, SourceError> {
-        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let (roots, unsaved) = (new.roots, new.unsaved);
-        let root = roots.open_library()?;
+impl Reading<'_> {
+    pub(crate) fn read(self, last: &mut LastRead) -> Result<Snapshot, SourceError> {
+        let roots = self.roots;
+        let root = roots.open_library(self.unsaved)?;
         let before = last.manifest.clone();
-        let (manifest, mut diagnostics) = self.manifest(roots, &root, before.as_ref(), unsaved.get(MANIFEST))?;
+        let (manifest, mut diagnostics) = read_manifest(roots, &root, before.as_ref(), self.is_lenient)?;
         let is_same = before.is_some_and(|before| Arc::ptr_eq(&before, &manifest));
         last.manifest = Some(Arc::clone(&manifest));
 
         let folders = manifest.roots.values().filter_map(|declared| roots.watched_folder(&declared.path));
-        self.0.watched.set(roots.library_folder().map(Path::to_path_buf).into_iter().chain(folders).collect());
+        self.watched.set(roots.library_folder().map(Path::to_path_buf).into_iter().chain(folders).collect());
 
-        let changed = new.changed.filter(|_| is_same);
-        let (files, globs) = read_files(new, &root, &manifest, changed, &last.files, &mut diagnostics);
+        let found = self.changed.filter(|_| is_same).and_then(|changed| last.files.found(&root, changed));
+        let (files, globs) = read_files(roots, &root, &manifest, found, &last.files, &mut diagnostics);
         let library = LibraryContext::new(roots, &root, &manifest, &globs, &files);
         let (definitions, rest) = library.definitions(&files, diagnostics);
         let mut hasher = DefaultHasher::new();
-        (rest, new.tree).hash(&mut hasher);
+        (rest, self.tree).hash(&mut hasher);
         for (path, entry) in &files.entries {
             (path, entry.content.number).hash(&mut hasher);
         }
         last.files = files;
         Ok(Snapshot::new(Fingerprint::new(hasher.finish()), definitions))
     }
+}
 
-    /// Returns the manifest; if it is invalid, the last valid one with the mistakes in the present one.
-    ///
-    /// A tree in memory is read the same at any time, because several servers may read it: an invalid manifest is an
-    /// error, and an empty one is not half of a save.
-    fn manifest(
-        &self,
-        roots: &RootGrants,
-        root: &Tree,
-        last: Option<&Arc<Manifest>>,
-        unsaved: Option<&Arc<str>>,
-    ) -> Result<(Arc<Manifest>, Vec<Diagnostic>), SourceError> {
-        let fallback = last.filter(|_| roots.library_folder().is_some());
-        let rejected = |code, message: String| vec![at(MANIFEST, code, true, message)];
-        let read = match unsaved {
-            Some(text) => Ok(text.as_bytes().to_vec()),
-            None => root.read(MANIFEST, MANIFEST_BYTES).map(|file| file.bytes.into_vec()),
-        };
-        let parsed = match read {
-            Ok(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => match last {
-                    Some(last) if *last.source.text == *text => {
-                        return Ok((Arc::clone(last), last.diagnostics.clone()));
-                    }
-                    // The file is empty while an editor that truncates it first is saving.
-                    Some(last)
-                        if text.trim().is_empty() && fallback.is_some() && !last.source.text.trim().is_empty() =>
-                    {
-                        let message = "the file is empty; its previous content stays in effect";
-                        Err(vec![at(MANIFEST, Code::Syntax, false, message)])
-                    }
-                    _ if self.0.is_lenient => Ok(Manifest::understood(SourceText::new(MANIFEST, text))),
-                    _ => Manifest::parse(SourceText::new(MANIFEST, text)),
-                },
-                Err(_) => Err(rejected(Code::NotUtf8, "this file is not UTF-8".to_owned())),
+/// Returns the manifest; if it is invalid, the last valid one with the mistakes in the present one.
+///
+/// A tree in memory is read the same at any time, because several servers may read it: an invalid manifest is an
+/// error, and an empty one is not half of a save.
+fn read_manifest(
+    roots: &RootGrants,
+    root: &Tree,
+    last: Option<&Arc<Manifest>>,
+    is_lenient: bool,
+) -> Result<(Arc<Manifest>, Vec<Diagnostic>), SourceError> {
+    let fallback = last.filter(|_| roots.library_folder().is_some());
+    let rejected = |code, message: String| vec![at(MANIFEST, code, true, message)];
+    let read = root.read(MANIFEST, MANIFEST_BYTES).map(|file| file.bytes.into_vec());
+    let parsed = match read {
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => match last {
+                Some(last) if *last.source.text == *text => {
+                    return Ok((Arc::clone(last), last.diagnostics.clone()));
+                }
+                // The file is empty while an editor that truncates it first is saving.
+                Some(last) if text.trim().is_empty() && fallback.is_some() && !last.source.text.trim().is_empty() => {
+                    let message = "the file is empty; its previous content stays in effect";
+                    Err(vec![at(MANIFEST, Code::Syntax, false, message)])
+                }
+                _ if is_lenient => Ok(Manifest::understood(SourceText::new(MANIFEST, text))),
+                _ => Manifest::parse(SourceText::new(MANIFEST, text)),
             },
-            Err(FileError::NotFound) => match last {
-                Some(last) if last.source.text.is_empty() => return Ok((Arc::clone(last), Vec::new())),
-                _ => Ok(Manifest::none()),
-            },
-            Err(error) => Err(unread_file(MANIFEST, &error, MANIFEST_BYTES)
-                .map(|found| Diagnostic { severity: Severity::Error, ..found })
-                .into_iter()
-                .collect()),
-        };
-        match (parsed, fallback) {
-            (Ok(manifest), _) => {
-                let diagnostics = manifest.diagnostics.clone();
-                Ok((Arc::new(manifest), diagnostics))
-            }
-            (Err(diagnostics), Some(last)) => Ok((Arc::clone(last), diagnostics)),
-            (Err(diagnostics), None) if self.0.is_lenient => Ok((Arc::new(Manifest::none()), diagnostics)),
-            (Err(diagnostics), None) => {
-                Err(SourceError::manifest(roots.library_folder().unwrap_or(Path::new("")), diagnostics))
-            }
+            Err(_) => Err(rejected(Code::NotUtf8, "this file is not UTF-8".to_owned())),
+        },
+        Err(FileError::NotFound) => match last {
+            Some(last) if last.source.text.is_empty() => return Ok((Arc::clone(last), Vec::new())),
+            _ => Ok(Manifest::none()),
+        },
+        Err(error) => Err(unread_file(MANIFEST, &error, MANIFEST_BYTES)
+            .map(|found| Diagnostic { severity: Severity::Error, ..found })
+            .into_iter()
+            .collect()),
+    };
+    match (parsed, fallback) {
+        (Ok(manifest), _) => {
+            let diagnostics = manifest.diagnostics.clone();
+            Ok((Arc::new(manifest), diagnostics))
+        }
+        (Err(diagnostics), Some(last)) => Ok((Arc::clone(last), diagnostics)),
+        (Err(diagnostics), None) if is_lenient => Ok((Arc::new(Manifest::none()), diagnostics)),
+        (Err(diagnostics), None) => {
+            Err(SourceError::manifest(roots.library_folder().unwrap_or(Path::new("")), diagnostics))
         }
     }
 }
@@ -200,16 +180,15 @@ fn home(roots: &RootGrants, manifest: &Manifest) -> &'static str {
 }
 
 fn read_files(
-    &Reading { roots, unsaved, .. }: &Reading<'_>,
+    roots: &RootGrants,
     root: &Tree,
     manifest: &Manifest,
-    changed: Option<&BTreeSet<String>>,
+    found: Option<WalkResult>,
     last: &ReadFiles,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (ReadFiles, GlobIndex) {
     let limits = &manifest.limits;
-    let known = changed.filter(|_| unsaved.is_empty()).and_then(|changed| last.found(root, changed));
-    let mut found = known.unwrap_or_else(|| {
+    let found = found.unwrap_or_else(|| {
         let states = !last.entries.is_empty();
         let options = WalkOptions { files: limits.files, states, foreign_folders: true, golden_files: false };
         let mut found = walk(root, options);
@@ -217,7 +196,6 @@ fn read_files(
         found.diagnostics.extend(left_out_names(&found.files, rules));
         found
     });
-    add_unsaved(&mut found.files, unsaved.keys());
     diagnostics.extend_from_slice(&found.diagnostics);
     let globs = GlobIndex::new(roots, manifest, found.files.iter().map(|found| &found.path));
     let homes = Homes::new(home(roots, manifest), root, &found.files);
@@ -225,7 +203,7 @@ fn read_files(
     let before = if homes == last.homes { &last.entries[..] } else { &[] };
     let shared = SharedBodies::default();
     let reading =
-        ReadContext { root, limit: limits.file_bytes, now: SystemTime::now(), unsaved, homes: &homes, shared: &shared };
+        ReadContext { root, limit: limits.file_bytes, now: SystemTime::now(), homes: &homes, shared: &shared };
     let mut is_declared = resources::declared(manifest, &globs);
     is_declared.extend(file_role::beside_skills(found.files.iter().map(|found| found.path.as_str())));
     let (mut entries, left_out) = parallel::read_all(found.files, &reading, before, &is_declared, limits.library_bytes);

@@ -2,6 +2,7 @@
 //! grants.
 
 use std::{
+    collections::BTreeMap,
     io,
     path::{Component, Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -11,7 +12,7 @@ use crate::{
     confined_dir::ConfinedDir,
     error::SourceError,
     memory_dir::MemoryDir,
-    memory_tree::MemoryTree,
+    memory_tree::{MemoryFile, MemoryTree},
     places::{self, join},
     tree::Tree,
 };
@@ -80,12 +81,14 @@ impl RootGrants {
         }
     }
 
-    pub(crate) fn open_library(&self) -> Result<Tree, SourceError> {
+    /// Opens the library, with the unsaved texts of an editor in place of its files.
+    pub(crate) fn open_library(&self, unsaved: BTreeMap<String, MemoryFile>) -> Result<Tree, SourceError> {
         match &self.library {
             LibraryTree::Folder(path) => {
                 // A folder can be opened without permission to list it, and then its contents are unknown.
                 let folder = ConfinedDir::open(path).and_then(|folder| folder.dir().entries().map(|_| folder));
-                folder.map(Tree::Folder).map_err(|error| SourceError::folder(path, error))
+                let folder = folder.map_err(|error| SourceError::folder(path, error))?;
+                Ok(Tree::Folder(folder, unsaved))
             }
             LibraryTree::Memory(memory) => Ok(Tree::Memory(memory.clone())),
         }
@@ -106,7 +109,7 @@ impl RootGrants {
         match &self.library {
             LibraryTree::Folder(library) => self.open(root).is_ok().then(|| library.join(root)),
             LibraryTree::Memory(_) => match self.open_with_path(root) {
-                Ok((Tree::Folder(_), path)) => Some(path),
+                Ok((Tree::Folder(..), path)) => Some(path),
                 _ => None,
             },
         }
@@ -128,7 +131,7 @@ impl RootGrants {
         }
         // The resolved path is opened, so that a link that changes meanwhile leads nowhere else.
         let folder = ConfinedDir::open(&path).map_err(RootError::Unreadable)?;
-        Ok((Tree::Folder(folder), path))
+        Ok((Tree::folder(folder), path))
     }
 
     /// Returns the path of a root that may be opened. Symbolic links are resolved before the decision.

@@ -21,7 +21,7 @@ use tokio::{runtime::Handle, sync::watch, task::JoinSet, time::timeout};
 
 use crate::{
     error::SourceError,
-    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
+    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard, Watchers},
 };
 
 use self::member::Member;
@@ -77,15 +77,9 @@ struct Inner {
 pub(super) struct Shared {
     /// Counts the changes of all members.
     version: AtomicU64,
-    watchers: Mutex<Watchers>,
+    watchers: Watchers,
     /// The number of members that have been read, or have failed, for the first time.
     settled: watch::Sender<usize>,
-}
-
-#[derive(Default)]
-struct Watchers {
-    signals: Vec<(u64, ReloadSignal)>,
-    next: u64,
 }
 
 impl Shared {
@@ -94,9 +88,7 @@ impl Shared {
         if !is_same {
             self.version.fetch_add(1, Ordering::SeqCst);
         }
-        for (_, signal) in &lock(&self.watchers).signals {
-            signal.request();
-        }
+        self.watchers.request();
     }
 
     pub(super) fn note_settled(&self) {
@@ -113,7 +105,8 @@ impl SourceSet {
     /// Outside of a Tokio runtime.
     #[must_use]
     pub fn open(members: impl IntoIterator<Item = MemberOptions>, rules: &[AccessRule]) -> SourceSet {
-        let shared = Shared { version: AtomicU64::new(0), watchers: Mutex::default(), settled: watch::Sender::new(0) };
+        let shared =
+            Shared { version: AtomicU64::new(0), watchers: Watchers::default(), settled: watch::Sender::new(0) };
         let (shared, runtime) = (Arc::new(shared), Handle::current());
         let members: Vec<_> =
             members.into_iter().map(|options| Member::start(options, rules, &shared, &runtime)).collect();
@@ -210,30 +203,20 @@ impl Source for SourceSet {
     }
 
     fn watch(&self, signal: ReloadSignal) -> WatchGuard {
-        let number = {
-            let mut watchers = lock(&self.0.shared.watchers);
-            watchers.next += 1;
-            let number = watchers.next;
-            watchers.signals.push((number, signal));
-            number
-        };
+        let watcher = self.0.shared.watchers.add(signal);
         self.0.members.iter().for_each(|member| member.follow(&self.0.runtime));
-        WatchGuard::new(Unwatch { set: self.clone(), number })
+        WatchGuard::new((watcher, Unfollow(self.clone())))
     }
 }
 
-/// Removes a watcher's signal when it is dropped, and ends the following after the last one.
-struct Unwatch {
-    set: SourceSet,
-    number: u64,
-}
+/// Ends the following when the last watcher is gone.
+struct Unfollow(SourceSet);
 
-impl Drop for Unwatch {
+impl Drop for Unfollow {
     fn drop(&mut self) {
-        let mut watchers = lock(&self.set.0.shared.watchers);
-        watchers.signals.retain(|(number, _)| *number != self.number);
-        if watchers.signals.is_empty() {
-            self.set.0.members.iter().for_each(|member| member.unfollow());
+        let SourceSet(set) = &self.0;
+        if set.shared.watchers.is_empty() {
+            set.members.iter().for_each(|member| member.unfollow());
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The interface of a prompt source: [`Source`], and the values that it exchanges with a loader.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
 
 use promptshelf_core::{CatalogPart, Definitions, Provenance};
 use tokio::sync::Notify;
@@ -200,6 +203,33 @@ impl ReloadSignal {
 impl fmt::Debug for ReloadSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ReloadSignal")
+    }
+}
+
+/// The signals of those that watch a source.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watchers(Arc<Mutex<Vec<Weak<ReloadSignal>>>>);
+
+impl Watchers {
+    pub(crate) fn add(&self, signal: ReloadSignal) -> WatchGuard {
+        let signal = Arc::new(signal);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&signal));
+        WatchGuard::new(signal)
+    }
+
+    /// Requests a reload of each, and returns whether there is one.
+    pub(crate) fn request(&self) {
+        self.retain(|signal| signal.request());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.retain(|_| ())
+    }
+
+    fn retain(&self, act: impl Fn(&ReloadSignal)) -> bool {
+        let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        signals.retain(|signal| signal.upgrade().inspect(|signal| act(signal)).is_some());
+        signals.is_empty()
     }
 }
 

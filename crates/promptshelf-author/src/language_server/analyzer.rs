@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use gen_lsp_types::Position;
-use promptshelf_core::{Catalog, Definitions, Diagnostic, Location, Prompt, check};
-use promptshelf_source::{Directory, Fingerprint, MemoryFile, MemoryTree, Source, SourceError, TreeSource};
+use promptshelf_core::{Catalog, Diagnostic, Location, Prompt, check};
+use promptshelf_source::{Files, Fingerprint, MemoryTree, Source as _, SourceError};
 use serde_json::{Value, json};
 
 use super::{
@@ -34,13 +34,8 @@ use crate::schema;
 /// ```
 pub struct Analyzer {
     workspace: Workspace,
-    library: AnalyzedLibrary,
+    /// The catalog of the saved files, and their fingerprint.
     saved: (Catalog, Option<Fingerprint>),
-}
-
-enum AnalyzedLibrary {
-    Folder(Directory),
-    Tree(MemoryTree, TreeSource),
 }
 
 impl std::fmt::Debug for Analyzer {
@@ -53,32 +48,29 @@ impl Analyzer {
     /// Creates an analyzer of the library in a folder, which is read again at each analysis. Files that have not changed
     /// are not parsed again. `granted_roots` are the folders outside of the library that its `[roots]` may point to.
     pub fn of_folder(folder: impl Into<PathBuf>, granted_roots: impl IntoIterator<Item = PathBuf>) -> Analyzer {
-        let directory = Directory::lenient(folder);
-        directory.grant_roots(granted_roots);
-        Analyzer::with(Box::new(directory.clone()), AnalyzedLibrary::Folder(directory))
+        let analyzer = Analyzer::with(Files::folder(folder));
+        analyzer.grant_roots(granted_roots);
+        analyzer
     }
 
     /// Creates an analyzer of files in memory.
     #[must_use]
     pub fn of_tree(tree: MemoryTree) -> Analyzer {
-        let source = TreeSource::lenient(tree.clone());
-        Analyzer::with(Box::new(source.clone()), AnalyzedLibrary::Tree(tree, source))
+        Analyzer::with(Files::tree(tree))
     }
 
-    fn with(source: Box<dyn Source>, library: AnalyzedLibrary) -> Analyzer {
+    fn with(files: Files) -> Analyzer {
         let (prompt, manifest) = (schema::prompt(), schema::library());
         let options = WorkspaceOptions { prompt, library: manifest, granted_roots: Vec::new() };
-        // The unsaved texts are set here, and the server's folder is in no URI.
-        let workspace = Workspace::with(PathBuf::from("/"), source, None, options);
-        Analyzer { workspace, library, saved: (Catalog::default(), None) }
+        // The server's folder is in no URI.
+        let workspace = Workspace::with(PathBuf::from("/"), files.lenient(), options);
+        Analyzer { workspace, saved: (Catalog::default(), None) }
     }
 
-    /// Grants folders outside of a library in a folder, instead of those granted before: its `[roots]` may point to them
-    /// or below them.
+    /// Grants folders outside of the library, instead of those granted before: its `[roots]` may point to them or below
+    /// them.
     pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
-        if let AnalyzedLibrary::Folder(directory) = &self.library {
-            directory.grant_roots(folders);
-        }
+        self.workspace.files().grant_roots(folders);
     }
 
     /// Reads and checks the library with unsaved texts in place of its files, by path. Blocks while files are read.
@@ -87,63 +79,32 @@ impl Analyzer {
     ///
     /// [`SourceError`] if the library cannot be read at all.
     pub fn analyze(&mut self, texts: &BTreeMap<String, String>) -> Result<Analysis<'_>, SourceError> {
-        let found = match &self.library {
-            AnalyzedLibrary::Folder(directory) => {
-                let directory = directory.clone();
-                self.read_saved(&directory)?;
-                self.workspace.set_catalog(self.saved.0.clone());
-                texts.iter().for_each(|(path, text)| directory.set_unsaved(path, Some(text)));
-                let found = self.workspace.diagnose();
-                texts.keys().for_each(|path| directory.set_unsaved(path, None));
-                found?
-            }
-            AnalyzedLibrary::Tree(tree, source) => {
-                let (tree, source) = (tree.clone(), source.clone());
-                self.read_saved_tree(&tree, &source)?;
-                self.workspace.set_catalog(self.saved.0.clone());
-                let files =
-                    texts.iter().map(|(path, text)| (path.clone(), Some(MemoryFile::new(text.as_bytes().to_vec()))));
-                source.replace(tree.with(files));
-                self.workspace.diagnose()?
-            }
-        };
-        Ok(Analysis { workspace: &self.workspace, found })
+        self.read_saved()?;
+        self.workspace.set_catalog(self.saved.0.clone());
+        let files = self.workspace.files().clone();
+        texts.iter().for_each(|(path, text)| files.set_unsaved(path, Some(text)));
+        let found = self.workspace.diagnose();
+        texts.keys().for_each(|path| files.set_unsaved(path, None));
+        Ok(Analysis { found: found?, workspace: &self.workspace })
     }
 
     /// Replaces the saved files of a library in memory. Those that are the same as before are not parsed again.
-    ///
-    /// A library in a folder stays as it is.
     pub fn replace_tree(&mut self, tree: MemoryTree) {
-        if let AnalyzedLibrary::Tree(saved, source) = &mut self.library {
-            source.replace(tree.clone());
-            *saved = tree;
-            self.saved.1 = None;
-        }
+        self.workspace.files().replace(tree);
+        self.saved.1 = None;
     }
 
-    /// Checks the saved tree if it was replaced.
-    fn read_saved_tree(&mut self, tree: &MemoryTree, source: &TreeSource) -> Result<(), SourceError> {
-        if self.saved.1.is_some() {
+    /// Checks the saved files if they have changed: in a folder, their valid versions replace broken unsaved ones.
+    fn read_saved(&mut self) -> Result<(), SourceError> {
+        let files = self.workspace.files();
+        if self.saved.1.is_some() && files.in_memory().is_some() {
             return Ok(());
         }
-        source.replace(tree.clone());
-        let snapshot = source.read()?;
-        let fingerprint = snapshot.fingerprint();
-        // A prompt with errors has no earlier version: that of an earlier tree would be another library's.
-        let definitions = Definitions { is_revision: true, ..snapshot.into_definitions() };
-        self.saved = (check(definitions, Some(&self.saved.0)).catalog, Some(fingerprint));
-        Ok(())
-    }
-
-    /// Checks the saved files if they have changed: their valid versions replace broken unsaved ones.
-    fn read_saved(&mut self, directory: &Directory) -> Result<(), SourceError> {
-        let snapshot = directory.read()?;
-        let fingerprint = snapshot.fingerprint();
-        if self.saved.1 == Some(fingerprint) {
-            return Ok(());
+        let snapshot = files.read()?;
+        let fingerprint = Some(snapshot.fingerprint());
+        if self.saved.1 != fingerprint {
+            self.saved = (check(snapshot.into_definitions(), Some(&self.saved.0)).catalog, fingerprint);
         }
-        let definitions = snapshot.into_definitions();
-        self.saved = (check(definitions, Some(&self.saved.0)).catalog, Some(fingerprint));
         Ok(())
     }
 }

@@ -121,7 +121,7 @@ impl<'c> Session<'c> {
 
     fn changed(&mut self, uri: &str, text: Option<String>) {
         if let Some((index, path)) = self.workspace_of(uri) {
-            self.workspaces[index].set_unsaved(&path, text.as_deref());
+            self.workspaces[index].files().set_unsaved(&path, text.as_deref());
             self.is_stale = true;
         }
         match text {

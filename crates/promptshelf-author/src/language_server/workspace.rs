@@ -11,7 +11,7 @@ use gen_lsp_types as lsp;
 use promptshelf_core::{
     Catalog, Code, Definitions, Diagnostic, Location, PromptDefinition, Severity, SourceText, check,
 };
-use promptshelf_source::{Directory, ForeignSyntax, Source, SourceError, syntax::LIBRARY_FILE};
+use promptshelf_source::{Files, ForeignSyntax, Source as _, SourceError, syntax::LIBRARY_FILE};
 
 use super::{position, schema_query};
 use crate::review::Reviewer;
@@ -26,9 +26,7 @@ pub(super) struct WorkspaceOptions {
 
 pub(super) struct Workspace {
     folder: PathBuf,
-    source: Box<dyn Source>,
-    /// The source, if it is a folder with unsaved files.
-    directory: Option<Directory>,
+    files: Files,
     prompts: Vec<Arc<PromptDefinition>>,
     partials: BTreeMap<String, Arc<SourceText>>,
     catalog: Catalog,
@@ -40,22 +38,16 @@ pub(super) struct Workspace {
 
 impl Workspace {
     pub(super) fn open(folder: PathBuf, schemas: WorkspaceOptions) -> Workspace {
-        let source = Directory::lenient(&folder);
-        source.grant_roots(schemas.granted_roots.iter().cloned());
-        Workspace::with(folder, Box::new(source.clone()), Some(source), schemas)
+        let files = Files::folder(&folder).lenient();
+        files.grant_roots(schemas.granted_roots.iter().cloned());
+        Workspace::with(folder, files, schemas)
     }
 
     /// Creates a workspace of a lenient source. `folder` is that of its URIs.
-    pub(super) fn with(
-        folder: PathBuf,
-        source: Box<dyn Source>,
-        directory: Option<Directory>,
-        schemas: WorkspaceOptions,
-    ) -> Workspace {
+    pub(super) fn with(folder: PathBuf, files: Files, schemas: WorkspaceOptions) -> Workspace {
         Workspace {
             folder,
-            source,
-            directory,
+            files,
             prompts: Vec::new(),
             partials: BTreeMap::new(),
             catalog: Catalog::default(),
@@ -69,10 +61,8 @@ impl Workspace {
         &self.folder
     }
 
-    pub(super) fn set_unsaved(&self, path: &str, text: Option<&str>) {
-        if let Some(directory) = &self.directory {
-            directory.set_unsaved(path, text);
-        }
+    pub(super) fn files(&self) -> &Files {
+        &self.files
     }
 
     pub(super) fn catalog(&self) -> &Catalog {
@@ -141,7 +131,7 @@ impl Workspace {
     }
 
     pub(super) fn diagnose(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
-        let definitions = self.source.read()?.into_definitions();
+        let definitions = self.files.read()?.into_definitions();
         Ok(self.take(definitions))
     }
 

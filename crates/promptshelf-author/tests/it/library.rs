@@ -3,7 +3,7 @@
 use std::fs;
 
 use promptshelf_core::{Argument, Catalog, ContentBlock, Diagnostic, Part, RawArguments, Role};
-use promptshelf_source::{Directory, Loader};
+use promptshelf_source::{Files, Loader};
 use tempfile::TempDir;
 
 /// Loads a library of these files.
@@ -14,7 +14,7 @@ pub(crate) fn opened(files: &[(&str, &str)]) -> Loader {
         fs::create_dir_all(path.parent().expect("a folder around it")).expect("folders");
         fs::write(path, text).expect("a file");
     }
-    Loader::open(vec![Box::new(Directory::new(folder.path()))]).expect("it can be read")
+    Loader::open(vec![Box::new(Files::folder(folder.path()))]).expect("it can be read")
 }
 
 pub(crate) fn lines(diagnostics: &[Diagnostic]) -> Vec<String> {

@@ -53,10 +53,10 @@ async fn new_commits_reuse_unchanged_files() {
         options.name = Some("team".to_owned());
         let source = GitSource::new(options.clone()).unwrap();
         source.refresh().await.unwrap();
-        let before = source.source().tree();
+        let before = source.source().in_memory().expect("a tree");
         let commit = sample.commit(&[("a.md", &format!("Two {has_filter}")), ("c.md", "C")]);
         source.refresh().await.unwrap();
-        let after = source.source().tree();
+        let after = source.source().in_memory().expect("a tree");
         let is_same = |path: &str| Arc::ptr_eq(&before.get(path).unwrap().shared(), &after.get(path).unwrap().shared());
         assert!(is_same("b.md") && !is_same("a.md"));
         let text = format!("Two {has_filter}");

@@ -1,7 +1,7 @@
 //! Trees with links, submodules, pointers, odd names, and paths that lead elsewhere.
 
 use promptshelf_git::GitError;
-use promptshelf_source::{Directory, Loader};
+use promptshelf_source::{Files, Loader};
 use promptshelf_testkit::git::git;
 
 use crate::sample::{Sample, files, loaded, served};
@@ -60,7 +60,7 @@ async fn links_are_followed_inside_of_the_folder_and_odd_entries_are_reported() 
         ("team/up.md", "Good"),
     ];
     assert_eq!(files(&source), expected.map(|(path, text)| (path.to_owned(), text.to_owned())));
-    let tree = source.source().tree();
+    let tree = source.source().in_memory().expect("a tree");
     let target = |path: &str| tree.get(path).unwrap().link().map(str::to_owned);
     assert_eq!(target("shared/up.md").as_deref(), Some("good.md"));
     assert_eq!((target("chain.md").as_deref(), target("good.md")), (Some("good.md"), None));
@@ -109,7 +109,7 @@ async fn links_of_a_commit_are_those_of_the_same_folder() {
     sample.commit(&[]);
     let source = sample.source("#main");
     source.refresh().await.unwrap();
-    let of_folder = Loader::open(vec![Box::new(Directory::new(sample.work()))]).unwrap();
+    let of_folder = Loader::open(vec![Box::new(Files::folder(sample.work()))]).unwrap();
     let of_commit = Loader::open(vec![Box::new(source.source().clone())]).unwrap();
     let shown = |loader: &Loader| {
         let catalog = loader.handle().current();

@@ -38,7 +38,7 @@ pub(crate) fn files(source: &GitSource) -> Vec<(String, String)> {
         Some(fault) => format!("! {fault:?}"),
         None => String::from_utf8_lossy(file.bytes()).into_owned(),
     };
-    source.source().tree().iter().map(|(path, file)| (path.to_owned(), shown(file))).collect()
+    source.source().in_memory().expect("a tree").iter().map(|(path, file)| (path.to_owned(), shown(file))).collect()
 }
 
 /// The names of the prompts, and the messages of the errors.

@@ -77,7 +77,7 @@ async fn only_commits_of_signers_are_served() {
     source.refresh().await.unwrap();
     fs::write(&signers, format!("eve@example.com {}", public(&foreign))).unwrap();
     refused(&source, "a key that is not in").await;
-    assert_eq!((source.state().served, source.source().tree().len()), (None, 0));
+    assert_eq!((source.state().served, source.source().in_memory().expect("a tree").len()), (None, 0));
     assert!(source.state().problem.unwrap().contains("nothing is served"));
     let restarted = GitSource::new(options.clone()).unwrap();
     refused(&restarted, "a key that is not in").await;
@@ -164,7 +164,7 @@ async fn withdrawn_key_leads_back_to_the_newest_commit_that_still_verifies() {
     fs::rename(sample.bare(), sample.path().join("away.git")).unwrap();
     fs::write(&signers, line(&other, "")).unwrap();
     source.refresh().await.unwrap_err();
-    assert_eq!((source.state().served, source.source().tree().len()), (None, 0));
+    assert_eq!((source.state().served, source.source().in_memory().expect("a tree").len()), (None, 0));
     // A key that expires later takes nothing away that was fetched before.
     fs::rename(sample.path().join("away.git"), sample.bare()).unwrap();
     fs::write(&signers, line(&ada, "")).unwrap();

@@ -13,7 +13,7 @@ use axum::{
 };
 use promptshelf_mcp::{HttpOptions, http::Denial};
 use promptshelf_service::{Caller, Identity, Recorder, Rejection, Service};
-use promptshelf_source::{MemoryTree, TreeSource};
+use promptshelf_source::{Files, MemoryTree};
 use promptshelf_store::{Store, StoreError};
 use promptshelf_wire::Document;
 use tower::ServiceExt;
@@ -94,7 +94,7 @@ impl LocalApi {
     /// None that an empty library can have.
     pub fn new(store: Store, api: impl FnOnce(StoreHandle) -> Api, operator: Operator) -> Result<LocalApi, OpenError> {
         let Operator { name, audit, max_body_bytes, min_callers } = operator;
-        let builder = Library::builder().source(TreeSource::new(MemoryTree::default()));
+        let builder = Library::builder().source(Files::tree(MemoryTree::default()));
         let library = match audit {
             Some(audit) => builder.audit(audit),
             None => builder,

@@ -11,7 +11,7 @@ use promptshelf_service::{
     Caller, Service,
     pool::{self, Amount},
 };
-use promptshelf_source::{MemoryTree, Source as _, SourceError, TreeSource};
+use promptshelf_source::{Files, MemoryTree, Source as _, SourceError};
 use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, StoreError, check_now};
 
 use super::{effects::effects, prompt_files::prompt_files};
@@ -56,7 +56,7 @@ impl LibraryChecker {
     /// Reads and checks a tree. It has bounds of its own: what a tree may cost does not depend on the one before it.
     fn open(&self, tree: &MemoryTree) -> Result<Opened, SourceError> {
         Interrupt::of_part().scope(|| {
-            let source = TreeSource::lenient(tree.clone());
+            let source = Files::tree(tree.clone()).lenient();
             source.grant_roots(self.granted_roots.iter().cloned());
             let definitions = source.read()?.into_definitions();
             let has_invalid_manifest = definitions.diagnostics.iter().any(is_of_manifest);
@@ -94,7 +94,7 @@ impl Opened {
             counts
         });
         sentences.truncate(MAX_FINDINGS);
-        let is_unloadable = has_invalid_manifest && TreeSource::new(tree.clone()).read().is_err();
+        let is_unloadable = has_invalid_manifest && Files::tree(tree.clone()).read().is_err();
         CheckReport { summary: CheckSummary { errors, warnings, tests }, findings: sentences, prompts, is_unloadable }
     }
 }

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use promptshelf_source::{Loader, MemoryTree, SourceError, TreeSource};
+use promptshelf_source::{Files, Loader, MemoryTree, SourceError};
 use promptshelf_store::{ChannelName, Head, HistoryQuery, Store, StoreError};
 use tokio::{
     sync::Notify,
@@ -68,7 +68,7 @@ pub struct Follower {
     store: StoreHandle,
     channel: ChannelName,
     cache: Option<DiskCache>,
-    source: TreeSource,
+    source: Files,
     monitor: ReplicaMonitor,
     copy: Arc<ChannelCopy>,
     /// The revision that could be read and not be loaded.
@@ -172,7 +172,7 @@ impl Follower {
             },
         };
         let monitor = ReplicaMonitor::new(channel.as_str());
-        let source = TreeSource::new(MemoryTree::default());
+        let source = Files::tree(MemoryTree::default());
         let mut follower = Follower {
             store,
             channel,
@@ -197,7 +197,7 @@ impl Follower {
 
     /// The source of the library that follows the channel.
     #[must_use]
-    pub fn source(&self) -> &TreeSource {
+    pub fn source(&self) -> &Files {
         &self.source
     }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use promptshelf_git::{GitAddress, GitOptions, GitSource};
 use promptshelf_service::Rollout;
-use promptshelf_source::{Directory, ReloadTask, TreeSource};
+use promptshelf_source::{Files, ReloadTask};
 use promptshelf_store::ChannelName;
 use tokio::task::JoinSet;
 
@@ -31,7 +31,7 @@ pub(super) struct Served {
 }
 
 enum Origin {
-    Folder(Directory),
+    Folder(Files),
     Git(GitSource),
     Channels(Vec<Followed>),
     Sources(OpenSources),
@@ -40,7 +40,7 @@ enum Origin {
 struct Followed {
     name: String,
     library: Library,
-    source: TreeSource,
+    source: Files,
     monitor: ReplicaMonitor,
     /// Whether it has an address of its own; otherwise it is the target of a rollout only.
     is_exposed: bool,
@@ -63,7 +63,7 @@ impl Served {
         let roots = settings.live.granted_roots.clone();
         let (library, origin) = match &settings.fixed.library {
             ServedLibrary::Folder(folder) => {
-                let directory = Directory::new(folder);
+                let directory = Files::folder(folder);
                 directory.grant_roots(roots);
                 (finished(Library::builder().source(directory.clone())).build()?, Origin::Folder(directory))
             }

@@ -13,7 +13,7 @@ use axum::{
 use promptshelf_mcp::{HttpOptions, HttpService};
 use promptshelf_server::Library;
 use promptshelf_service::{Caller, Identity};
-use promptshelf_source::Directory;
+use promptshelf_source::Files;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tower::Service as _;
@@ -204,7 +204,7 @@ proptest! {
     fn closed_files_reach_no_caller_by_any_method(plan in plan()) {
         let folder = tempfile::tempdir().expect("a folder");
         plan.write(folder.path());
-        let source = Directory::new(folder.path().join("library"));
+        let source = Files::folder(folder.path().join("library"));
         source.grant_roots([folder.path().join("outer")]);
         let library = Library::builder().source(source).build().expect("a library");
         let errors: Vec<_> = library.diagnostics().iter().filter(|found| found.is_error()).cloned().collect();

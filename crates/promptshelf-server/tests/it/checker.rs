@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use promptshelf_author::review;
 use promptshelf_core::{Severity, check};
 use promptshelf_server::channels::LibraryChecker;
-use promptshelf_source::{Directory, MemoryFile, MemoryTree, Source as _};
+use promptshelf_source::{Files, MemoryFile, MemoryTree, Source as _};
 use promptshelf_store::{CheckReport, Checker as _, PromptFile};
 
 const MANIFEST: &str = r#"
@@ -154,7 +154,7 @@ fn findings_equal_those_of_a_folder() {
             fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
             fs::write(path, text).expect("a file");
         }
-        let read = Directory::lenient(folder.path()).read().expect("read");
+        let read = Files::folder(folder.path()).lenient().read().expect("read");
         let checked = check(read.into_definitions(), None);
         let mut expected: Vec<_> =
             checked.diagnostics.iter().cloned().chain(review(&checked.catalog, &checked.diagnostics)).collect();

@@ -1,7 +1,7 @@
 //! One file of the library: read, parsed, and reused by the next read while it is unchanged.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     string::FromUtf8Error,
     sync::{
@@ -73,7 +73,6 @@ pub(super) struct ReadContext<'a> {
     pub(super) root: &'a Tree,
     pub(super) limit: u64,
     pub(super) now: SystemTime,
-    pub(super) unsaved: &'a BTreeMap<String, Arc<str>>,
     pub(super) homes: &'a Homes,
     pub(super) shared: &'a SharedBodies,
 }
@@ -108,14 +107,6 @@ impl ReadContext<'_> {
     pub(super) fn read(&self, found: &FoundFile, role: FileRole, before: Option<&CachedFile>) -> CachedFile {
         let path = &found.path;
         let before = before.filter(|before| before.content.kind.is(role));
-        if let Some(text) = self.unsaved.get(path.as_str()) {
-            let state = FileState::unsaved(text.len() as u64);
-            let content = match before.filter(|before| before.content.is_unchanged(text.as_bytes(), &state)) {
-                Some(before) => Arc::clone(&before.content),
-                None => Arc::new(self.content(path, role, FileData::Read(text.as_bytes().to_vec()), &state)),
-            };
-            return CachedFile { state: None, is_stable: false, content };
-        }
         if let Some(before) =
             before.filter(|before| before.is_stable && before.state.is_some() && before.content.len <= self.limit)
         {

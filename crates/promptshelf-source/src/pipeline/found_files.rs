@@ -1,5 +1,7 @@
 //! The files that a walk found, and the diagnostics for those that it left out.
 
+use std::collections::BTreeMap;
+
 use promptshelf_core::{Code, Diagnostic, Location, SourceText, invisible::is_invisible};
 use smol_str::SmolStr;
 
@@ -8,6 +10,7 @@ use crate::{
     file_role::{FileRole, MANIFEST, is_ignored, is_skipped},
     file_state::FileState,
     format::foreign_folders,
+    memory_tree::MemoryFile,
     tree_path::is_golden,
 };
 
@@ -81,15 +84,17 @@ pub(super) fn link_without_target(path: &str) -> Diagnostic {
     at(path, Code::Outside, false, "the target of this symbolic link does not exist").help("remove it")
 }
 
-/// Adds the files that exist only as unsaved text in an editor.
-pub(super) fn add_unsaved<'p>(files: &mut Vec<FoundFile>, unsaved: impl Iterator<Item = &'p String>) {
-    for path in unsaved.filter(|path| *path != MANIFEST) {
+/// Adds the texts that an editor has not saved, in place of files or in addition to them.
+pub(super) fn add_unsaved(files: &mut Vec<FoundFile>, unsaved: &BTreeMap<String, MemoryFile>) {
+    for (path, file) in unsaved.iter().filter(|(path, _)| *path != MANIFEST) {
         let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
         if is_ignored(path, false) || folders.into_iter().any(|folder| is_ignored(folder, true)) {
             continue;
         }
-        if let Err(index) = files.binary_search_by(|found| found.path.as_str().cmp(path)) {
-            files.insert(index, FoundFile { path: path.into(), state: None, is_unchanged: false });
+        let found = FoundFile { path: path.into(), state: Some(FileState::in_memory(file)), is_unchanged: false };
+        match files.binary_search_by(|found| found.path.as_str().cmp(path)) {
+            Ok(index) => files[index] = found,
+            Err(index) => files.insert(index, found),
         }
     }
 }

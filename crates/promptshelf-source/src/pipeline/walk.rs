@@ -3,7 +3,7 @@
 use promptshelf_core::Code;
 
 use super::{
-    found_files::{WalkOptions, WalkResult, at, shown},
+    found_files::{WalkOptions, WalkResult, add_unsaved, at, shown},
     walk_folder::walk_folder,
     walk_memory::walk_memory,
 };
@@ -11,7 +11,7 @@ use crate::{tree::Tree, tree_path::check_file_path};
 
 pub(crate) fn walk(tree: &Tree, options: WalkOptions) -> WalkResult {
     let (mut found, is_full) = match tree {
-        Tree::Folder(folder) => walk_folder(folder, options),
+        Tree::Folder(folder, _) => walk_folder(folder, options),
         Tree::Memory(memory) => walk_memory(memory, options),
     };
     let diagnostics = &mut found.diagnostics;
@@ -24,6 +24,9 @@ pub(crate) fn walk(tree: &Tree, options: WalkOptions) -> WalkResult {
         checked.is_ok()
     });
     found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    if let Tree::Folder(_, unsaved) = tree {
+        add_unsaved(&mut found.files, unsaved);
+    }
     // The system's order is not defined, and two reads of an unchanged folder have to be equal.
     found.diagnostics.sort_by(|a, b| a.location.source.path.cmp(&b.location.source.path));
     if is_full {

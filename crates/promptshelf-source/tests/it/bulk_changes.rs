@@ -109,7 +109,7 @@ async fn root_behind_a_link_is_watched_when_the_link_changes() {
     }
     let current = library.outside().join("current");
     symlink("v1", &current).expect("link");
-    let source = promptshelf_source::Directory::new(&current).poll_interval(None);
+    let source = promptshelf_source::Files::folder(&current).poll_interval(None);
     let mut watched = crate::library::WatchedLibrary::of(source).await;
     watched.until_text("a", "v1").await;
     symlink("v2", library.outside().join("swap")).expect("link");

@@ -199,7 +199,7 @@ fn names_that_deceive_are_left_out() {
     assert_eq!(names(&library.read()).len(), 2);
     let tree: promptshelf_source::MemoryTree =
         odd.iter().chain(&["good.md", "❤️.md"]).map(|path| (*path, "hello")).collect();
-    let found = promptshelf_source::TreeSource::new(tree).read().expect("a tree");
+    let found = promptshelf_source::Files::tree(tree).read().expect("a tree");
     let found = found.into_definitions();
     assert_eq!((names(&found).len(), found.diagnostics.len()), (2, odd.len()), "{:?}", found.diagnostics);
 }

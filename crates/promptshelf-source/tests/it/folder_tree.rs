@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use promptshelf_core::check;
-use promptshelf_source::{Directory, Source as _, check_tree_path, read_served_tree, read_tree};
+use promptshelf_source::{Files, Source as _, check_tree_path, read_served_tree, read_tree};
 use tempfile::TempDir;
 
 fn folder(files: &[(&str, &[u8])]) -> TempDir {
@@ -114,7 +114,7 @@ fn what_a_folder_does_not_serve_is_left_out_with_the_same_words() {
     let _socket = UnixListener::bind(folder.path().join("socket.md")).expect("a socket");
     let (tree, left_out) = read_served_tree(folder.path()).expect("a tree");
     assert_eq!(tree.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a.md", "sub/b.md"]);
-    let served = Directory::new(folder.path()).read().expect("a folder");
+    let served = Files::folder(folder.path()).read().expect("a folder");
     let served = check(served.into_definitions(), None).diagnostics;
     let served: Vec<String> =
         crate::library::lines(&served).into_iter().filter(|line| !line.contains("missing-description")).collect();

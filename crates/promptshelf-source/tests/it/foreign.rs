@@ -4,7 +4,7 @@
 mod foreign_readers;
 
 use promptshelf_core::{Catalog, Code, Diagnostic, Severity, check};
-use promptshelf_source::{MemoryTree, Source as _, TreeSource, check_tree_path, is_library_file, read_tree};
+use promptshelf_source::{Files, MemoryTree, Source as _, check_tree_path, is_library_file, read_tree};
 use proptest::prelude::*;
 
 use crate::{
@@ -561,7 +561,7 @@ fn plugins_are_read_by_the_rules_of_their_programs() {
         let kept = files.iter().copied().filter(|(path, _)| is_library_file(path)).collect::<MemoryTree>();
         for tree in [tree, kept] {
             assert!(tree.iter().all(|(path, _)| check_tree_path(path).is_ok()));
-            let read = TreeSource::new(tree).read().expect("a tree");
+            let read = Files::tree(tree).read().expect("a tree");
             let revision = check(read.into_definitions(), None);
             assert_eq!(arguments_of(&revision.catalog, name), arguments, "{files:?}");
             assert_eq!(revision.catalog.prompts().len(), checked.catalog.prompts().len());

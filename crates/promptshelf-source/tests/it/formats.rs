@@ -1,7 +1,7 @@
 //! Prompt files of other programs, in the folders of those programs.
 
 use promptshelf_core::{Catalog, ContentBlock, Part, Prompt, RawArguments, Role, Variables};
-use promptshelf_source::{Directory, Loader};
+use promptshelf_source::{Files, Loader};
 use proptest::prelude::*;
 
 use crate::library::{Library, lines};
@@ -265,7 +265,7 @@ fn folders_of_other_programs_are_read_in_their_format() {
         ("p/own/.claude/commands/own.md", "---\ndescription: Own\n---\nCosts $1.\n"),
     ]);
     let served = |folder: &str| {
-        let directory = Directory::new(library.path("p").join(folder));
+        let directory = Files::folder(library.path("p").join(folder));
         let loader = Loader::open(vec![Box::new(directory)]).expect("a library");
         let catalog = loader.handle().current();
         let shown = |prompt: &Prompt| (prompt.name().to_string(), arguments_of(&catalog, prompt.name().as_str()));

@@ -1,7 +1,7 @@
 //! Files that `sync` and `export` wrote for other programs are never prompts.
 
 use promptshelf_core::Definitions;
-use promptshelf_source::{Mark, MemoryTree, SKILL_RECORD, Source, TreeSource};
+use promptshelf_source::{Files, Mark, MemoryTree, SKILL_RECORD, Source};
 
 use crate::library::{Library, lines};
 
@@ -35,7 +35,7 @@ fn marked_files_are_never_prompts() {
     }
     let folder = library.read();
     let tree: MemoryTree = files.iter().map(|(path, text)| (*path, &**text)).collect();
-    let tree = TreeSource::new(tree);
+    let tree = Files::tree(tree);
     let tree = tree.read().expect("a tree").into_definitions();
     for definitions in [folder, tree] {
         assert_eq!(names(&definitions), ["refunds", "review"]);

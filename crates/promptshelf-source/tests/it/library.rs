@@ -7,7 +7,7 @@ use std::{
 };
 
 use promptshelf_core::{Catalog, Definitions, Diagnostic};
-use promptshelf_source::{Directory, LoadReport, Loader, ReloadTask, Source, SourceError};
+use promptshelf_source::{Files, LoadReport, Loader, ReloadTask, Source, SourceError};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -58,8 +58,8 @@ impl Library {
         fs::remove_file(self.path(path)).expect("removed");
     }
 
-    pub(crate) fn source(&self) -> Directory {
-        let source = Directory::new(self.root());
+    pub(crate) fn source(&self) -> Files {
+        let source = Files::folder(self.root());
         source.grant_roots([self.outside().to_path_buf()]);
         source
     }

@@ -215,9 +215,9 @@ fn missing_declared_files_are_reported() {
 }
 
 /// A library with roots outside of it, and a source without grants.
-fn ungranted() -> (Library, promptshelf_source::Directory) {
+fn ungranted() -> (Library, promptshelf_source::Files) {
     let library = library();
-    let source = promptshelf_source::Directory::new(library.root());
+    let source = promptshelf_source::Files::folder(library.root());
     (library, source)
 }
 
@@ -267,7 +267,7 @@ async fn a_root_that_is_a_link_out_of_the_library_needs_a_grant() {
 fn an_ungranted_root_does_not_reveal_whether_it_exists() {
     let message = |root: &str| {
         let library = Library::of(&[("promptshelf.toml", &format!("[roots]\nx = \"{root}\"")), ("a.md", "hello")]);
-        let source = promptshelf_source::Directory::new(library.root());
+        let source = promptshelf_source::Files::folder(library.root());
         let loader = Loader::open(vec![Box::new(source)]).expect("loads");
         crate::library::lines(&loader.diagnostics())[0].replace(root, "ROOT")
     };

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use promptshelf_core::{Definitions, PromptDefinition};
-use promptshelf_source::{Directory, Fixed, Loader, MemoryFile, ReloadSignal, Source, TreeSource};
+use promptshelf_source::{Files, Fixed, Loader, MemoryFile, ReloadSignal, Source};
 
 use crate::library::{Library, names};
 
@@ -19,13 +19,13 @@ trait Place {
 }
 
 impl Place for Library {
-    type Source = Directory;
+    type Source = Files;
 
     fn new() -> Library {
         Library::new()
     }
 
-    fn source(&self) -> Directory {
+    fn source(&self) -> Files {
         Library::source(self)
     }
 
@@ -38,25 +38,27 @@ impl Place for Library {
     }
 }
 
-struct Memory(TreeSource);
+struct Memory(Files);
 
 impl Place for Memory {
-    type Source = TreeSource;
+    type Source = Files;
 
     fn new() -> Memory {
-        Memory(TreeSource::new(std::iter::empty::<(&str, MemoryFile)>().collect()))
+        Memory(Files::tree(std::iter::empty::<(&str, MemoryFile)>().collect()))
     }
 
-    fn source(&self) -> TreeSource {
+    fn source(&self) -> Files {
         self.0.clone()
     }
 
     fn put(&mut self, name: &str, text: &str) {
-        self.0.replace(self.0.tree().with([(format!("{name}.md"), Some(MemoryFile::new(text.as_bytes())))]));
+        self.0.replace(
+            self.0.in_memory().expect("a tree").with([(format!("{name}.md"), Some(MemoryFile::new(text.as_bytes())))]),
+        );
     }
 
     fn remove(&mut self, name: &str) {
-        self.0.replace(self.0.tree().with([(format!("{name}.md"), None)]));
+        self.0.replace(self.0.in_memory().expect("a tree").with([(format!("{name}.md"), None)]));
     }
 }
 

@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, fs, path::Path, time::UNIX_EPOCH};
 
 use promptshelf_core::{Catalog, Definitions, RawArguments, ResourceContent, Timestamp, cursor::ListKind};
-use promptshelf_source::{Directory, Loader, MemoryFile, MemoryTree, Snapshot, Source, SourceError, TreeSource};
+use promptshelf_source::{Files, Loader, MemoryFile, MemoryTree, Snapshot, Source, SourceError};
 
 use crate::library::{Library, lines};
 
 /// The files of a library, by path; `None` removes one.
-type Files<'f> = &'f [(&'f str, Option<&'f [u8]>)];
+type Edits<'f> = &'f [(&'f str, Option<&'f [u8]>)];
 
 /// A kind of tree.
 trait Kind {
@@ -23,26 +23,26 @@ trait Kind {
 struct OnDisk;
 
 impl Kind for OnDisk {
-    type Source = Directory;
+    type Source = Files;
 
-    fn source(folder: &Path) -> Directory {
-        Directory::new(folder)
+    fn source(folder: &Path) -> Files {
+        Files::folder(folder)
     }
 
-    fn update(_: &Directory, _: &Path) {}
+    fn update(_: &Files, _: &Path) {}
 }
 
 struct InMemory;
 
 impl Kind for InMemory {
-    type Source = TreeSource;
+    type Source = Files;
 
-    fn source(folder: &Path) -> TreeSource {
-        TreeSource::new(tree_of(folder))
+    fn source(folder: &Path) -> Files {
+        Files::tree(tree_of(folder))
     }
 
-    fn update(source: &TreeSource, folder: &Path) {
-        let (before, now) = (source.tree(), tree_of(folder));
+    fn update(source: &Files, folder: &Path) {
+        let (before, now) = (source.in_memory().expect("a tree"), tree_of(folder));
         // Unchanged files are clones of those before, as in a channel that is followed.
         let same = |path: &str, file: &MemoryFile| before.get(path).filter(|known| *known == file).cloned();
         source.replace(now.iter().map(|(path, file)| (path, same(path, file).unwrap_or(file.clone()))).collect());
@@ -160,7 +160,7 @@ type Outcome = (Result<BTreeMap<&'static str, Vec<String>>, String>, Vec<String>
 
 /// Reads a library in steps. In each step some files change; the result of every step is the same as that of a new
 /// source.
-async fn outcomes<K: Kind>(library: &Library, steps: &[Files<'_>]) -> Vec<Outcome> {
+async fn outcomes<K: Kind>(library: &Library, steps: &[Edits<'_>]) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     let mut kept: Option<(K::Source, Loader)> = None;
     let read = |source: &K::Source| {
@@ -194,7 +194,7 @@ async fn outcomes<K: Kind>(library: &Library, steps: &[Files<'_>]) -> Vec<Outcom
 }
 
 /// Asserts that all kinds of trees give the same results, and returns the diagnostics of each step.
-async fn assert_same(steps: &[Files<'_>]) -> Vec<Vec<String>> {
+async fn assert_same(steps: &[Edits<'_>]) -> Vec<Vec<String>> {
     let on_disk = outcomes::<OnDisk>(&Library::new(), steps).await;
     let library = Library::new();
     let in_memory = outcomes::<InMemory>(&library, steps).await;
@@ -257,7 +257,7 @@ folders = ["docs/deep"]
 roles = ["staff"]
 "#;
 
-const LIBRARY: Files<'static> = &[
+const LIBRARY: Edits<'static> = &[
     ("promptshelf.toml", Some(MANIFEST)),
     ("icons/i.svg", Some(b"<svg xmlns='http://www.w3.org/2000/svg'/>")),
     ("a.md", Some(b"---\ndescription: d\nicons: icons/i.svg\narguments:\n- name: x\n  complete: {files: 'docs/*.txt'}\n---\nHello {{ x }} {% include '_part.md' %} {{ attach('docs/one.txt') }}")),
@@ -340,9 +340,9 @@ async fn every_tree_refuses_an_invalid_manifest_at_first() {
     let on_disk = error(OnDisk::source(&library.root()).read());
     assert_eq!(error(InMemory::source(&library.root()).read()), on_disk);
     let lenient = |source: &dyn Source| lines(&source.read().expect("read").into_definitions().diagnostics);
-    let found = lenient(&Directory::lenient(library.root()));
+    let found = lenient(&Files::folder(library.root()).lenient());
     assert!(found[0].contains("file-bites"), "{found:?}");
-    assert_eq!(lenient(&TreeSource::lenient(tree_of(&library.root()))), found);
+    assert_eq!(lenient(&Files::tree(tree_of(&library.root())).lenient()), found);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use promptshelf_core::{
     Access, AccessRule, Definitions, Origin, PromptDefinition, PromptProvenance, Provenance, ReadError, SourceText,
 };
-use promptshelf_source::{Fixed, Loader, MemoryFile, MemoryTree, Source as _, TreeSource};
+use promptshelf_source::{Files, Fixed, Loader, MemoryFile, MemoryTree, Source as _};
 
 use crate::library::{Library, lines, names, text_of};
 
@@ -13,7 +13,7 @@ fn file(text: &str) -> MemoryFile {
     MemoryFile::new(text.as_bytes())
 }
 
-fn read(source: &TreeSource) -> Definitions {
+fn read(source: &Files) -> Definitions {
     source.read().expect("read").into_definitions()
 }
 
@@ -36,7 +36,7 @@ fn hostile_paths_are_left_out_and_the_rest_is_served() {
     ]
     .into_iter()
     .collect();
-    let definitions = read(&TreeSource::new(tree));
+    let definitions = read(&Files::tree(tree));
     assert_eq!(names(&definitions), ["good"]);
     let found = lines(&definitions.diagnostics);
     assert_eq!(found.len(), 10, "{found:#?}");
@@ -56,7 +56,7 @@ async fn roots_outside_of_the_tree_need_a_grant_of_the_absolute_path() {
     let tree = |root: &str| -> MemoryTree {
         [("promptshelf.toml", &*manifest(root)), ("a.md", "---\ndescription: d\n---\nhi")].into_iter().collect()
     };
-    let source = TreeSource::new(tree("../data"));
+    let source = Files::tree(tree("../data"));
     let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
     let out = |path: &str| {
         let (catalog, uri) = (loader.handle().current(), format!("out:///{path}"));
@@ -96,7 +96,7 @@ async fn roots_outside_of_the_tree_need_a_grant_of_the_absolute_path() {
 async fn request_reads_the_tree_of_its_catalog() {
     let manifest = "[[resources]]\nuri-template = \"any:///{+path}\"\nfile = \"{+path}\"\n";
     let tree: MemoryTree = [("promptshelf.toml", manifest), ("a.md", "hello"), ("x.txt", "one")].into_iter().collect();
-    let source = TreeSource::new(tree.clone());
+    let source = Files::tree(tree.clone());
     let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
     let (before, uri) = (loader.handle().current(), "any:///a.md");
     let body = |catalog: Arc<promptshelf_core::Catalog>| async move {
@@ -123,7 +123,7 @@ fn only_changed_files_are_parsed_again() {
     let tree: MemoryTree = [("a.md", file(&prompt("one"))), ("b.md", file(&prompt("two"))), ("c.txt", file("three"))]
         .into_iter()
         .collect();
-    let source = TreeSource::new(tree.clone());
+    let source = Files::tree(tree.clone());
     let text = |definitions: &Definitions, name: &str| -> Arc<SourceText> {
         let prompt = definitions.prompts.iter().find(|prompt| prompt.name == name).expect("a prompt");
         Arc::clone(&prompt.origin.source)
@@ -148,7 +148,7 @@ fn only_changed_files_are_parsed_again() {
 async fn invalid_manifest_is_an_error_and_the_last_tree_stays() {
     let tree: MemoryTree =
         [("promptshelf.toml", "[server]\nname = \"one\"\n"), ("a.md", "hello")].into_iter().collect();
-    let source = TreeSource::new(tree.clone());
+    let source = Files::tree(tree.clone());
     let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
     source.replace(tree.with([("promptshelf.toml", Some(file("[limmits]\n"))), ("a.md", Some(file("edited")))]));
     let error = loader.reload().await.expect_err("the manifest is invalid");
@@ -175,7 +175,7 @@ async fn replicas_of_one_revision_agree_whatever_they_served_before() {
     let tree: MemoryTree = [("a.md", file(&prompt("one"))), ("b.md", file(&prompt("two"))), ("README.md", file("x"))]
         .into_iter()
         .collect();
-    let source = TreeSource::new(MemoryTree::default());
+    let source = Files::tree(MemoryTree::default());
     let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
     let steps = [
         tree.clone(),
@@ -188,7 +188,7 @@ async fn replicas_of_one_revision_agree_whatever_they_served_before() {
     for (number, tree) in (1..).zip(steps) {
         source.replace_revision(tree.clone(), revision(number, &[("a", number)]));
         loader.reload().await.expect("loads");
-        let fresh = TreeSource::new(MemoryTree::default());
+        let fresh = Files::tree(MemoryTree::default());
         fresh.replace_revision(tree, revision(number, &[("a", number)]));
         let anew = Loader::open(vec![Box::new(fresh)]).expect("loads");
         let served = |loader: &Loader| {
@@ -207,7 +207,7 @@ async fn replicas_of_one_revision_agree_whatever_they_served_before() {
 #[tokio::test]
 async fn local_rules_change_the_catalog_and_not_its_generation() {
     let tree: MemoryTree = [("a.md", "---\ndescription: d\n---\none")].into_iter().collect();
-    let (source, local) = (TreeSource::new(MemoryTree::default()), Fixed::default());
+    let (source, local) = (Files::tree(MemoryTree::default()), Fixed::default());
     source.replace_revision(tree, revision(9, &[("a", 2), ("local", 3)]));
     let loader = Loader::open(vec![Box::new(source.clone()), Box::new(local.clone())]).expect("loads");
     let before = loader.handle().current();

@@ -13,7 +13,7 @@ use promptshelf_core::{Prompt, Variables, nearest};
 use promptshelf_git::{GitAddress, GitOptions, GitSource, OnErrors};
 use promptshelf_server::Library;
 use promptshelf_service::Rejection;
-use promptshelf_source::Directory;
+use promptshelf_source::Files;
 
 use crate::{
     command_line,
@@ -32,7 +32,7 @@ pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
 /// Returns the source of the library in a folder, or in a git repository as it is now.
 pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promptshelf_source::Source>, Failure> {
     let Some(word) = folder.to_str().filter(|word| GitAddress::is_meant(word)) else {
-        let directory = Directory::new(folder);
+        let directory = Files::folder(folder);
         directory.grant_roots(roots);
         return Ok(Arc::new(directory));
     };

@@ -7,7 +7,7 @@ use promptshelf_service::{
     Caller,
     pool::{self, Amount, Stopped},
 };
-use promptshelf_source::{MemoryTree, TreeSource};
+use promptshelf_source::{Files, MemoryTree};
 use promptshelf_store::{ChannelName, Digest, Head, HistoryQuery, Revision};
 use tokio::sync::Mutex;
 
@@ -84,7 +84,7 @@ impl Versions {
         }
         let provenance = provenance_of(&store, &name, &key.head, served).await?;
         let load = |tree: MemoryTree, digest: Option<Digest>| {
-            let source = TreeSource::new(MemoryTree::default());
+            let source = Files::tree(MemoryTree::default());
             source.grant_roots(self.0.granted_roots.iter().cloned());
             source.replace_revision(tree.clone(), provenance.clone());
             let builder = Library::builder().source(source).earlier_than(Arc::clone(&rules)).records_of(present);

@@ -6,7 +6,7 @@ use promptshelf_core::Code;
 use promptshelf_mcp::HttpOptions;
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
-use promptshelf_source::Directory;
+use promptshelf_source::Files;
 use serde_json::{Value, json};
 
 use super::{callers, send};
@@ -45,7 +45,7 @@ async fn icon_of_closed_file_is_shown_only_under_the_same_rule() {
     ] {
         fs::write(folder.path().join(path), text).expect("a file");
     }
-    let library = Library::builder().source(Directory::new(folder.path())).build().expect("a library");
+    let library = Library::builder().source(Files::folder(folder.path())).build().expect("a library");
     let catalog = library.catalog();
     let uri = |path: &str| {
         catalog.find("outer").and_then(|prompt| {

@@ -1,7 +1,7 @@
 //! Lists, templates, renderings, versions and caching.
 
 use promptshelf_server::http::{Options, router};
-use promptshelf_source::{MemoryTree, TreeSource};
+use promptshelf_source::{Files, MemoryTree};
 use serde_json::json;
 
 use super::{Answer, Library, Site, answer, publish, sign_in};
@@ -12,7 +12,7 @@ const GREET: &str = "---\ndescription: Greets\narguments:\n  - name: name\n    r
 /// The answers of a server whose library is not a channel.
 async fn folder(files: &[(&str, &str)], signed_in: bool, path: &str, headers: &[(&str, &str)]) -> Answer {
     let tree: MemoryTree = files.iter().copied().collect();
-    let library = Library::builder().source(TreeSource::new(tree)).build().expect("a library");
+    let library = Library::builder().source(Files::tree(tree)).build().expect("a library");
     let mut options = Options::default();
     options.sign_in = signed_in.then(sign_in);
     answer(&router(&library, &options), path, headers).await
@@ -63,7 +63,7 @@ async fn folder_answers_without_channels_and_versions() {
 #[tokio::test]
 async fn rendering_takes_long_and_sensitive_values_in_its_body() {
     let tree: MemoryTree = [("greet.md", GREET)].into_iter().collect();
-    let library = Library::builder().source(TreeSource::new(tree)).build().expect("a library");
+    let library = Library::builder().source(Files::tree(tree)).build().expect("a library");
     let router = router(&library, &Options::default());
     let post = async |path: &str, body: serde_json::Value| {
         let request =

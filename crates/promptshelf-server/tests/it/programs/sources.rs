@@ -10,9 +10,7 @@ use promptshelf_server::{
     Library,
     http::{Options, router},
 };
-use promptshelf_source::{
-    Health, MemberOptions, MemoryTree, OpenSource, OpenedSource, SourceError, SourceSet, TreeSource,
-};
+use promptshelf_source::{Files, Health, MemberOptions, MemoryTree, OpenSource, OpenedSource, SourceError, SourceSet};
 use serde_json::json;
 
 use super::{Answer, Router, send, sign_in, text};
@@ -27,7 +25,7 @@ impl OpenSource for Counting {
 
     fn open(&self) -> Result<OpenedSource, SourceError> {
         let tree: MemoryTree = [("hello.md", "Hello!")].into_iter().collect();
-        Ok(OpenedSource::new(TreeSource::new(tree)))
+        Ok(OpenedSource::new(Files::tree(tree)))
     }
 
     fn health(&self) -> Health {

@@ -9,7 +9,7 @@ use promptshelf_server::{
     usage::UsageLog,
 };
 use promptshelf_service::Usage;
-use promptshelf_source::{MemoryTree, TreeSource};
+use promptshelf_source::{Files, MemoryTree};
 use promptshelf_store::{Store, StoreUrl};
 use serde_json::json;
 use tempfile::TempDir;
@@ -24,7 +24,7 @@ fn server(store: Option<StoreHandle>, min_callers: u64, signed_in: bool) -> (Rou
     let tree: MemoryTree = [("ask.md", ask)].into_iter().collect();
     let usage = Usage::new();
     let log = UsageLog::new(&usage, store, KEEP, min_callers);
-    let library = Library::builder().source(TreeSource::new(tree)).usage(usage).build().expect("a library");
+    let library = Library::builder().source(Files::tree(tree)).usage(usage).build().expect("a library");
     let mut options = Options::default();
     options.usage = Some(log.clone());
     options.sign_in = signed_in.then(sign_in);
@@ -115,7 +115,7 @@ async fn overview_lists_only_unused_and_replacing_prompts_that_the_reader_sees()
     .collect();
     let usage = Usage::new();
     let log = UsageLog::new(&usage, None, KEEP, 5);
-    let library = Library::builder().source(TreeSource::new(tree)).usage(usage).build().expect("a library");
+    let library = Library::builder().source(Files::tree(tree)).usage(usage).build().expect("a library");
     let mut options = Options::default();
     options.usage = Some(log);
     options.sign_in = Some(sign_in());

@@ -10,7 +10,7 @@ use promptshelf_author::{clients, findings, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_git::GitAddress;
 use promptshelf_server::{Library, OpenError};
-use promptshelf_source::{Directory, Fixed, Source};
+use promptshelf_source::{Files, Fixed, Source};
 
 use super::{
     clients::find,
@@ -131,7 +131,7 @@ fn without_manifest(
     roots: Vec<PathBuf>,
     clients: &[&clients::Client],
 ) -> Result<(usize, Vec<Diagnostic>), Failure> {
-    let directory = Directory::lenient(folder);
+    let directory = Files::folder(folder).lenient();
     directory.grant_roots(roots);
     let library = directory.read().map_err(OpenError::Source)?;
     let Checked { catalog, diagnostics } = promptshelf_core::check(library.into_definitions(), None);

@@ -11,7 +11,7 @@ use std::{
 use promptshelf_author::{ImportFormat, ImportedFile, import_all};
 use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
-use promptshelf_source::{MemoryFile, TreeSource, read_served_tree};
+use promptshelf_source::{Files, MemoryFile, read_served_tree};
 
 use super::diagnostics::DiagnosticFormat;
 use crate::{
@@ -158,7 +158,7 @@ impl Import {
         let is_new = |path: &str| !library.join(path).exists();
         let new = self.files.iter().filter(|(path, _)| is_new(path));
         let tree = present.with(new.map(|(path, bytes)| (path.as_str(), Some(MemoryFile::new(bytes.as_slice())))));
-        let Ok(checked) = Library::builder().source(TreeSource::lenient(tree)).build() else { return Vec::new() };
+        let Ok(checked) = Library::builder().source(Files::tree(tree).lenient()).build() else { return Vec::new() };
         let is_ours = |path: &str| self.files.contains_key(path) && is_new(path);
         let diagnostics = checked.diagnostics();
         diagnostics.iter().filter(|found| found.is_error() && is_ours(&found.location.source.path)).cloned().collect()

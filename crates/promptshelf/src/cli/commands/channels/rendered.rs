@@ -6,7 +6,7 @@ use promptshelf_author::{add_samples, differences, testing::transcript};
 use promptshelf_core::{RawArguments, Variables};
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
-use promptshelf_source::{MemoryTree, TreeSource};
+use promptshelf_source::{Files, MemoryTree};
 use promptshelf_store::{ChannelName, Digest};
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ impl CallersView {
 }
 
 fn open(tree: &MemoryTree) -> Result<Library, Failure> {
-    let source = TreeSource::new(tree.clone());
+    let source = Files::tree(tree.clone());
     source.grant_roots(granted_roots(None));
     Ok(tokio::task::block_in_place(|| Library::builder().source(source).build())?)
 }

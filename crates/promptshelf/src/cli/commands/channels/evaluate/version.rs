@@ -7,7 +7,7 @@ use promptshelf_core::{RawArguments, Variables, nearest};
 use promptshelf_mcp::messages_json;
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
-use promptshelf_source::{MemoryFile, MemoryTree, TreeSource};
+use promptshelf_source::{Files, MemoryFile, MemoryTree};
 use promptshelf_store::{ChannelName, Digest, ProposalState, StoreError};
 use promptshelf_wire::op;
 use serde_json::{Value, json};
@@ -157,7 +157,7 @@ impl Versions {
 }
 
 fn open(tree: &MemoryTree, config: Option<&Path>) -> Result<Library, Failure> {
-    let source = TreeSource::new(tree.clone());
+    let source = Files::tree(tree.clone());
     source.grant_roots(granted_roots(config));
     Ok(tokio::task::block_in_place(|| Library::builder().source(source).build())?)
 }
