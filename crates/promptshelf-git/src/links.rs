@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Bound};
 
-use promptshelf_source::{FileFault, MemoryFile, is_library_file};
+use promptshelf_source::{FileFault, MemoryFile, is_library_file, is_named_only};
 
 use crate::{
     error::GitError,
@@ -149,7 +149,8 @@ struct Items<'e> {
 
 impl<'e> Items<'e> {
     fn add(&mut self, path: String, entry: Result<&'e Entry, FileFault>, is_linked: bool) {
-        if is_library_file(&path) {
+        let is_folder = || matches!(entry, Err(FileFault::LinkCycle)) && is_library_file(&format!("{path}/x.md"));
+        if is_library_file(&path) || is_named_only(&path) || is_folder() {
             self.found.push(Item { path, entry, is_linked });
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use promptshelf_source::{FileFault, MemoryFile, MemoryTree, is_library_file};
+use promptshelf_source::{FileFault, MemoryFile, MemoryTree, is_library_file, is_named_only};
 
 use crate::{
     address::is_commit,
@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     Other,
     /// The name of the file is not UTF-8.
     Unnamed,
+    /// The library names the file, and does not read it.
+    NamedOnly,
 }
 
 impl Kind {
@@ -55,6 +57,7 @@ impl Kind {
             Kind::Submodule => Some(FileFault::Unreadable("it is a submodule, and submodules are not fetched".into())),
             Kind::Other => Some(FileFault::Unreadable("it is not a regular file".into())),
             Kind::Unnamed => Some(FileFault::NameNotUtf8),
+            Kind::NamedOnly => Some(FileFault::NamedOnly),
         }
     }
 }
@@ -180,6 +183,10 @@ fn entries(listed: &[u8], commit: &str, max_files: usize) -> Result<Vec<Entry>, 
             true if library_files >= max_files => return Err(too_many(max_files)),
             true => library_files += 1,
             false if has_links => {}
+            false if is_named_only(&path) => {
+                entries.push(Entry { path, id: id.into(), kind: Kind::NamedOnly });
+                continue;
+            }
             false => continue,
         }
         let kind = match mode {

@@ -86,6 +86,44 @@ pub(crate) fn is_other_markdown(path: &str) -> bool {
     !is_private && OTHER_MARKDOWN.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
+/// Whether the file at a path lies where other programs keep prompts, and is none by its name: a rule of Cursor, a
+/// `SKILL.MD`, or Markdown with another ending. Such files are named, and not read.
+///
+/// ```
+/// use promptshelf_source::is_named_only;
+///
+/// for path in [".cursor/rules/style.mdc", ".claude/commands/a.markdown", ".claude/skills/x/skill.md"] {
+///     assert!(is_named_only(path), "{path}");
+/// }
+/// assert!(!is_named_only(".claude/commands/a.md") && !is_named_only(".claude/settings.json"));
+/// ```
+#[must_use]
+pub fn is_named_only(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_hidden = name.starts_with('.') || folder.split('/').skip(1).any(|part| part.starts_with(['.', '_']));
+    if !path.starts_with('.') || is_hidden {
+        return false;
+    }
+    if folder == foreign_folders::RULES {
+        return name.ends_with(foreign_folders::RULE_ENDING);
+    }
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_markdown = OTHER_MARKDOWN.iter().any(|known| ending.eq_ignore_ascii_case(known));
+    foreign_folders::leads_to_foreign_folder(folder)
+        && !foreign_folders::is_ancestor_of_foreign_folder(folder)
+        && (if foreign_folders::is_in_skills(path) { is_mistaken_skill(path) } else { is_markdown })
+        && !(stem.is_empty() || is_temporary(name))
+}
+
+/// Whether a file would be the text of a skill if its name were `SKILL.md`.
+pub(crate) fn is_mistaken_skill(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    name != SKILL
+        && stem.eq_ignore_ascii_case("skill")
+        && (ending.eq_ignore_ascii_case("md") || OTHER_MARKDOWN.iter().any(|known| ending.eq_ignore_ascii_case(known)))
+}
+
 /// Returns the Markdown files inside the folders of skills: a skill's text refers to them, and they are not prompts.
 pub(crate) fn beside_skills<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> impl Iterator<Item = String> {
     let folder = |path: &'p str| path.strip_suffix(SKILL)?.strip_suffix('/');

@@ -96,7 +96,9 @@ impl MemoryDir {
             Some(FileFault::Unreadable(reason)) => return Err(FileError::Io(io::Error::other(reason.to_string()))),
             Some(FileFault::LinkOutside) => return Err(FileError::OutsideRoot),
             Some(FileFault::LinkCycle) => return Err(FileError::LinkCycle),
-            Some(FileFault::NameNotUtf8 | FileFault::LinkWithoutTarget) => return Err(FileError::NotFound),
+            Some(FileFault::NameNotUtf8 | FileFault::LinkWithoutTarget | FileFault::NamedOnly) => {
+                return Err(FileError::NotFound);
+            }
         }
         let len = file.bytes().len() as u64;
         if len > limit {

@@ -53,6 +53,8 @@ pub enum FileFault {
     LinkWithoutTarget,
     /// A symbolic link that leads back to itself, or to a folder around it.
     LinkCycle,
+    /// A file whose name makes it no prompt; see [`is_named_only`](crate::is_named_only).
+    NamedOnly,
 }
 
 impl MemoryFile {

@@ -192,8 +192,8 @@ fn read_files(
         let states = !last.entries.is_empty();
         let options = WalkOptions { files: limits.files, states, foreign_folders: true, golden_files: false };
         let mut found = walk(root, options);
-        let rules = std::mem::take(&mut found.rules);
-        found.diagnostics.extend(left_out_names(&found.files, rules));
+        let named = left_out_names(&found.files, &found.named);
+        found.diagnostics.extend(named);
         found
     });
     diagnostics.extend_from_slice(&found.diagnostics);
@@ -249,14 +249,18 @@ impl ReadFiles {
 const MOST_NAMED: usize = 3;
 
 /// Returns the hints about files that look like prompts and are none by their names.
-fn left_out_names(files: &[FoundFile], mut rules: Vec<String>) -> Vec<Diagnostic> {
+fn left_out_names(files: &[FoundFile], elsewhere: &[String]) -> Vec<Diagnostic> {
     let named = |paths: &[&str]| {
         let shown: Vec<String> = paths.iter().take(MOST_NAMED).map(|path| format!("`{path}`")).collect();
         let more = paths.len().saturating_sub(MOST_NAMED);
         shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
     };
     let fitting = |is_meant: fn(&str) -> bool| -> Vec<&str> {
-        files.iter().map(|found| &*found.path).filter(|path| is_meant(path)).collect()
+        let elsewhere = elsewhere.iter().map(String::as_str);
+        let mut paths: Vec<&str> =
+            files.iter().map(|found| &*found.path).chain(elsewhere).filter(|path| is_meant(path)).collect();
+        paths.sort_unstable();
+        paths
     };
     let hint = |message: String, help: &str| {
         let location = Location::file(&SourceText::new(".", ""));
@@ -270,9 +274,7 @@ fn left_out_names(files: &[FoundFile], mut rules: Vec<String>) -> Vec<Diagnostic
         let message = format!("{count} {} not read as prompts, by their names: {}", verb(count), named(&documents));
         hints.push(hint(message, "to serve one as a prompt, rename it in small letters, such as `changelog.md`"));
     }
-    rules.extend(fitting(|path| path.ends_with(foreign_folders::RULE_ENDING)).into_iter().map(str::to_owned));
-    rules.sort_unstable();
-    let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+    let rules = fitting(|path| path.ends_with(foreign_folders::RULE_ENDING));
     if !rules.is_empty() {
         let message = match rules.len() {
             1 => format!("1 rule of Cursor is no prompt: {}", named(&rules)),
@@ -280,7 +282,18 @@ fn left_out_names(files: &[FoundFile], mut rules: Vec<String>) -> Vec<Diagnostic
         };
         hints.push(hint(message, "rules are for Cursor alone; a prompt is a file such as `review.md`"));
     }
-    let others = fitting(file_role::is_other_markdown);
+    let skills = fitting(|path| file_role::is_named_only(path) && file_role::is_mistaken_skill(path));
+    if !skills.is_empty() {
+        let count = skills.len();
+        let message = format!("{count} {} no skill, by the name: {}", verb(count), named(&skills));
+        hints.push(hint(message, "rename the text of a skill to `SKILL.md`, in these letters"));
+    }
+    let others = fitting(|path| {
+        file_role::is_other_markdown(path)
+            || file_role::is_named_only(path)
+                && !path.ends_with(foreign_folders::RULE_ENDING)
+                && !file_role::is_mistaken_skill(path)
+    });
     if !others.is_empty() {
         let count = others.len();
         let message = format!("{count} {} not read as prompts, by their endings: {}", verb(count), named(&others));

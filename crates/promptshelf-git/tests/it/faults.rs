@@ -3,6 +3,7 @@
 use std::{fs, time::Duration};
 
 use promptshelf_git::{GitError, GitSource, OnErrors};
+use promptshelf_source::{Files, Loader, Source};
 use promptshelf_testkit::git::Repository;
 use tokio::io::AsyncReadExt as _;
 
@@ -53,6 +54,87 @@ async fn last_good_commit_survives_a_restart_without_the_repository() {
     let third = sample.source("#main");
     third.refresh().await.unwrap();
     assert_eq!(served(&third), served(&first));
+}
+
+// req: S-384
+#[tokio::test]
+async fn commit_has_the_prompts_and_findings_of_its_folder() {
+    let text = "---\nname: fix\ndescription: Fixes: all\n---\nFix $0 and {{args}}\n";
+    let files: Vec<(String, String)> = [
+        // The layouts that `export --plugin` writes, and files of other programs.
+        ".claude-plugin/marketplace.json",
+        "plugins/a/.claude-plugin/plugin.json",
+        "plugins/a/commands/fix-a.md",
+        "plugins/a/skills/pdf-a/SKILL.md",
+        "gemini/gemini-extension.json",
+        "gemini/commands/git/fix-b.toml",
+        ".agents/plugins/marketplace.json",
+        "plugins/c/.codex-plugin/plugin.json",
+        "plugins/c/skills/pdf-c/SKILL.md",
+        ".cursor-plugin/marketplace.json",
+        "plugins/d/.cursor-plugin/plugin.json",
+        "plugins/d/commands/fix-d.md",
+        ".claude/commands/fix-e.md",
+        ".claude/commands/long.markdown",
+        ".claude/skills/f/skill.MD",
+        ".claude/settings.json",
+        ".cursor/rules/style.mdc",
+        "AGENTS.md",
+        "own.md",
+    ]
+    .into_iter()
+    .map(|path| {
+        let name = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
+        let text = match path.rsplit('.').next() {
+            Some("json") => "{\"name\":\"x\"}".to_owned(),
+            Some("toml") => "description = \"d\"\nprompt = \"Fix {{args}}\"\n".to_owned(),
+            _ if path == "own.md" => "---\ndescription: d\n---\nText\n".to_owned(),
+            _ => text.replace("name: fix", &format!("name: {name}")),
+        };
+        (path.to_owned(), text)
+    })
+    .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let sample = Sample(Repository::empty("sha1"));
+    fs::create_dir_all(sample.work().join(".claude/commands")).unwrap();
+    for (link, target) in [("loop", "."), ("fix-e2.md", "fix-e.md"), ("none.md", "nothing.md")] {
+        std::os::unix::fs::symlink(target, sample.work().join(".claude/commands").join(link)).unwrap();
+    }
+    sample.commit(&files);
+    let source = sample.source("#main");
+    source.refresh().await.unwrap();
+    let read = |source: Box<dyn Source>| {
+        let loader = Loader::open(vec![source]).unwrap();
+        let catalog = loader.handle().current();
+        let prompts = catalog.prompts().iter().map(|prompt| {
+            let arguments: Vec<&str> = prompt.arguments().iter().map(|argument| argument.name()).collect();
+            format!("{} {arguments:?}", prompt.name())
+        });
+        let mut findings: Vec<String> = loader.diagnostics().iter().map(ToString::to_string).collect();
+        findings.sort();
+        (prompts.collect::<Vec<_>>(), findings)
+    };
+    let folder = read(Box::new(Files::folder(sample.work())));
+    let commit = read(Box::new(source.source().clone()));
+    assert_eq!(commit, folder);
+    let (prompts, findings) = folder;
+    assert_eq!(
+        prompts,
+        [
+            "fix-a [\"arg1\"]",
+            "fix-d []",
+            "fix-e [\"arg1\"]",
+            "git-fix-b [\"args\"]",
+            "own []",
+            "pdf-a [\"arg1\"]",
+            "pdf-c []"
+        ]
+    );
+    for part in
+        ["`.cursor/rules/style.mdc`", "`.claude/commands/long.markdown`", "`.claude/skills/f/skill.MD`", "cycle"]
+    {
+        assert!(findings.iter().any(|found| found.contains(part)), "{part}: {findings:#?}");
+    }
 }
 
 // req: S-144

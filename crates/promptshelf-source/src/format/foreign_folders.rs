@@ -71,7 +71,7 @@ pub(crate) fn is_ancestor_of_foreign_folder(folder: &str) -> bool {
 }
 
 /// Whether a path is below one of these folders in which every subfolder is a skill.
-pub(super) fn is_in_skills(path: &str) -> bool {
+pub(crate) fn is_in_skills(path: &str) -> bool {
     FOREIGN_FOLDERS.iter().any(|home| home.ends_with("/skills") && below(path, home).is_some())
 }
 

@@ -35,7 +35,8 @@ pub(crate) struct WalkResult {
     pub(crate) unread: Vec<String>,
     /// Links to files and folders, each with the path that it leads to. Changes of their targets cause no events.
     pub(crate) links: Vec<(String, String)>,
-    pub(crate) rules: Vec<String>,
+    /// Files that look like prompts of other programs, and are none by their names.
+    pub(crate) named: Vec<String>,
     /// The number of folders of skills that `sync` wrote, whose files are left out.
     pub(crate) generated: usize,
 }

@@ -11,6 +11,7 @@ use super::found_files::{
 use crate::{
     confined_dir::ConfinedDir,
     file_access::FileError,
+    file_role::is_named_only,
     file_state::FileState,
     format::{SKILL, foreign_folders},
     mark::SKILL_RECORD,
@@ -97,7 +98,11 @@ impl Walker<'_> {
         }
         let kind = self.kind(entry, &path);
         match kind {
-            EntryKind::File { .. } | EntryKind::Rejected(_) if is_left_out(Some(false)) => {}
+            EntryKind::File { .. } | EntryKind::Rejected(_) if is_left_out(Some(false)) => {
+                if is_named_only(&path) {
+                    self.found.named.push(path.into());
+                }
+            }
             EntryKind::Folder { .. } if is_left_out(Some(true)) => {}
             EntryKind::Folder { linked } => {
                 self.link(&path, linked);
@@ -129,8 +134,8 @@ impl Walker<'_> {
     fn rules(&mut self, folder: &DirEntry) {
         let entries = folder.open_dir().and_then(|dir| dir.entries()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let rules = names.filter(|name| name.ends_with(foreign_folders::RULE_ENDING));
-        self.found.rules.extend(rules.map(|name| format!("{}/{name}", foreign_folders::RULES)));
+        let paths = names.map(|name| format!("{}/{name}", foreign_folders::RULES));
+        self.found.named.extend(paths.filter(|path| is_named_only(path)));
     }
 
     fn link(&mut self, path: &str, linked: bool) {

@@ -3,9 +3,13 @@
 use promptshelf_core::Code;
 
 use super::found_files::{
-    FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, is_left_out, link_without_target, name_not_utf8, shown, too_deep,
+    FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, is_left_out, link_without_target, name_not_utf8, shown,
+    too_deep, unread_file,
 };
-use crate::{file_state::FileState, format::SKILL, mark::SKILL_RECORD, memory_dir::MemoryDir, memory_tree::FileFault};
+use crate::{
+    file_access::FileError, file_role::is_named_only, file_state::FileState, format::SKILL, mark::SKILL_RECORD,
+    memory_dir::MemoryDir, memory_tree::FileFault,
+};
 
 /// Lists the files below a folder; returns whether there are more than the limit.
 pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult, bool) {
@@ -43,7 +47,16 @@ pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult
         if is_last_listed && path.ends_with(SKILL_RECORD) && path.len() == folder.len() + 1 + SKILL_RECORD.len() {
             generated.push(format!("{folder}/"));
         }
+        if options.foreign_folders && is_named_only(path) {
+            found.named.push(path.to_owned());
+            continue;
+        }
         if !is_last_listed || is_left_out(path, None, options) || is_left_out(path, Some(false), options) {
+            // A link to a folder around it.
+            if file.fault() == Some(&FileFault::LinkCycle) && is_last_listed && !is_left_out(path, Some(true), options)
+            {
+                found.diagnostics.extend(unread_file(path, &FileError::LinkCycle, 0));
+            }
             continue;
         }
         match file.fault() {

@@ -535,6 +535,8 @@ fn documents_and_rules_of_a_repository_are_counted() {
         ("LICENSE-MIT.md", text),
         ("rules/style.mdc", text),
         (".cursor/rules/own.mdc", text),
+        (".claude/commands/long.markdown", text),
+        (".opencode/skills/y/Skill.md", text),
         ("changelog.md", "---\ndescription: d\n---\nA prompt\n"),
         (".claude/commands/at.md", "---\ndescription: d\n---\nSee @AGENTS.md, @app.route, @scope/name and @x.com\n"),
     ]);
@@ -544,6 +546,8 @@ fn documents_and_rules_of_a_repository_are_counted() {
     assert_eq!(
         lines(&checked.diagnostics),
         [
+            ".:1:1: hint[left-out]: 1 file is no skill, by the name: `.opencode/skills/y/Skill.md` (rename the text of a skill to `SKILL.md`, in these letters)",
+            ".:1:1: hint[left-out]: 1 file is not read as prompts, by their endings: `.claude/commands/long.markdown` (rename a prompt so that it ends in `.md`)",
             ".:1:1: hint[left-out]: 2 rules of Cursor are no prompts: `.cursor/rules/own.mdc`, `rules/style.mdc` (rules are for Cursor alone; a prompt is a file such as `review.md`)",
             ".:1:1: hint[left-out]: 5 files are not read as prompts, by their names: `AGENTS.md`, `CHANGELOG.md`, `CLAUDE.md` and 2 more (to serve one as a prompt, rename it in small letters, such as `changelog.md`)",
         ]
