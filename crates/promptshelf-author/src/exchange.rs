@@ -59,6 +59,8 @@ macro_rules! formats {
 formats! {
     Claude = "claude", "Commands of Claude Code (.claude/commands/*.md)",
     Opencode = "opencode", "Commands of OpenCode (.opencode/commands/*.md)",
+    Codex = "codex", "Prompts of Codex (.codex/prompts/*.md)",
+    Cursor = "cursor", "Commands of Cursor (.cursor/commands/*.md)",
     Gemini = "gemini", "Commands of Gemini CLI (.gemini/commands/*.toml)",
     Vscode = "vscode", "Prompt files of VS Code (*.prompt.md)",
     Github = "github", "Prompts of GitHub Models (*.prompt.yml)",
@@ -111,7 +113,9 @@ impl ImportFormat {
         let name = path.rsplit('/').next().unwrap_or(path);
         let lower = name.to_ascii_lowercase();
         let (endings, keys): (&[&str], &[&str]) = match self {
-            ImportFormat::Claude | ImportFormat::Opencode => (&[".md"], &[]),
+            ImportFormat::Claude | ImportFormat::Opencode | ImportFormat::Codex | ImportFormat::Cursor => {
+                (&[".md"], &[])
+            }
             ImportFormat::Gemini => (&[".toml"], &["prompt"]),
             ImportFormat::Vscode => (&[".prompt.md"], &[]),
             ImportFormat::Github => (&[".prompt.yml", ".prompt.yaml"], &[]),
@@ -131,8 +135,9 @@ impl ImportFormat {
             return Err(format!("the format {} has files {}", self.as_str(), endings.collect::<Vec<_>>().join(", ")));
         }
         let other = ImportFormat::of(path, text).filter(|other| *other != self);
-        if let (ImportFormat::Claude | ImportFormat::Opencode, Some(other)) = (self, other)
-            && !matches!(other, ImportFormat::Claude | ImportFormat::Opencode | ImportFormat::Fabric)
+        if let Some(other) = other
+            && self.is_command()
+            && !(other.is_command() || other == ImportFormat::Fabric)
         {
             return Err(format!("it has the format {}", other.as_str()));
         }
@@ -144,6 +149,12 @@ impl ImportFormat {
             return Err(format!("it has no key `{}`", keys.join("` or `")));
         }
         Ok(())
+    }
+
+    /// Whether its files are Markdown like any other; only their folder tells whose they are.
+    fn is_command(self) -> bool {
+        use ImportFormat::{Claude, Codex, Cursor, Opencode};
+        matches!(self, Claude | Opencode | Codex | Cursor)
     }
 
     /// Detects the format of a file by its path and, if that is ambiguous, by its text.
@@ -174,8 +185,8 @@ impl ImportFormat {
                 (".claude/commands", ImportFormat::Claude),
                 (".opencode/command", ImportFormat::Opencode),
                 (".opencode/commands", ImportFormat::Opencode),
-                (".codex/prompts", ImportFormat::Claude),
-                (".cursor/commands", ImportFormat::Claude),
+                (".codex/prompts", ImportFormat::Codex),
+                (".cursor/commands", ImportFormat::Cursor),
             ];
             let home = homes.iter().find(|(home, _)| is_in(home)).map(|(_, format)| *format);
             return home.or_else(|| (name == "system.md").then_some(ImportFormat::Fabric));

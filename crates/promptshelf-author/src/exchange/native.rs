@@ -19,6 +19,8 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
     let (home, ending) = match format {
         ImportFormat::Claude => (".claude/commands", ".md"),
         ImportFormat::Opencode => (".opencode/commands", ".md"),
+        ImportFormat::Codex => (".codex/prompts", ".md"),
+        ImportFormat::Cursor => (".cursor/commands", ".md"),
         ImportFormat::Gemini => (".gemini/commands", ".toml"),
         ImportFormat::Vscode => (".github/prompts", ".prompt.md"),
         ImportFormat::Github => (".github/prompts", ".prompt.yml"),

@@ -253,6 +253,19 @@ fn folders_of_commands_name_them_in_every_program() {
     assert_eq!(path("commands/plan.toml", ImportFormat::Gemini), "plan.md");
     assert_eq!(path("x/commands/git/plan.toml", ImportFormat::Gemini), "git-plan.md");
     assert_eq!(path(".codex/prompts/draft.md", ImportFormat::Claude), "draft.md");
+    // The rules of placeholders are those of the program whose folder it is, or of `--from`.
+    for (file, format, text) in [
+        (".codex/prompts/draft.md", None, "Draft {{ arg1 }}"),
+        ("x/draft.md", Some(ImportFormat::Codex), "Draft {{ arg1 }}"),
+        (".cursor/commands/draft.md", None, "Draft $1"),
+        ("x/draft.md", Some(ImportFormat::Cursor), "Draft $1"),
+        (".opencode/commands/draft.md", None, "Draft {{ arg1 }}"),
+        (".claude/commands/draft.md", None, "Draft {% if arg2 %}{{ arg2 }}{% else %}$1{% endif %}"),
+    ] {
+        let source = SourceText::new(file, "---\ndescription: d\n---\nDraft $1\n");
+        let made = import(&source, format.or_else(|| ImportFormat::of(file, "")).expect("a format"));
+        assert!(made.files[0].text.trim_end().ends_with(text), "{file}: {}", made.files[0].text);
+    }
     assert_eq!(path("any/where/draft.md", ImportFormat::Claude), "draft.md");
     assert!(ImportFormat::Claude.can_have(".codex/prompts/draft.md", "").is_ok());
     assert!(ImportFormat::Claude.can_have("a/SKILL.md", "").is_err());
