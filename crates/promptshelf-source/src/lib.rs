@@ -54,8 +54,8 @@ mod watch;
 
 pub use editable_folder::{EditError, EditableFolder, ListedFile};
 pub use error::SourceError;
-pub use files::Files;
 pub use file_role::is_named_only;
+pub use files::Files;
 pub use fixed::Fixed;
 pub use folder_tree::{read_served_tree, read_tree};
 pub use format::ForeignSyntax;

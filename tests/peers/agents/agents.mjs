@@ -70,13 +70,15 @@ async function sync(client) {
   await run(promptshelf, ['sync', '--client', client, '../prompts']);
 }
 
-const claude = (line) =>
-  run(join(modules, '@anthropic-ai/claude-code-linux-x64/claude'), ['-p', line], {
+function claude(line, folder) {
+  const settings = {
     ANTHROPIC_BASE_URL: model.url,
     ANTHROPIC_API_KEY: 'none',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     DISABLE_TELEMETRY: '1',
-  });
+  };
+  return run(join(modules, '@anthropic-ai/claude-code-linux-x64/claude'), ['-p', line], settings, folder);
+}
 
 async function rendered(name, values, library = '../prompts') {
   const args = Object.entries(values).flatMap(([key, value]) => ['--arg', `${key}=${value}`]);
@@ -108,6 +110,33 @@ test('promptshelf fills in a command with backslashes as Claude Code does', { sk
   assertSent(await rendered('escapes', { arguments: 'ONE TWO' }, '.'));
 });
 
+test('promptshelf reads commands and skills as Claude Code does', { skip }, async () => {
+  const words = { arg1: 'ONE', arg2: 'TWO', arg3: 'THREE' };
+  const all = { arguments: 'ONE TWO THREE' };
+  const commands = {
+    zero: ['description: zero based', 'First $0 second $ARGUMENTS[1] second $1 third $2', words],
+    price: ['description: prices', 'Costs $5.00, $2M. Task: $ARGUMENTS', all],
+    named: ['arguments: [what, how]', 'Do $what $how', { what: 'ONE', how: 'TWO' }],
+    colon: ['description: Tells stories. Words: scene, plot', 'Colon $ARGUMENTS', all],
+    star: ['description: *important* review\nallowed-tools: *', 'Star $ARGUMENTS', all],
+    tick: ['description: `git` helper\nargument-hint: [a] [b]', 'Tick $ARGUMENTS', all],
+    twice: ['description: one\ndescription: "two" or three', 'Twice $ARGUMENTS', all],
+    bare: ['description: no placeholder', 'Nothing is used', {}],
+  };
+  for (const [name, [keys, text]] of Object.entries(commands)) await put(`project/.claude/commands/${name}.md`, `---\n${keys}\n---\n${text}\n`);
+  await put('project/.claude/skills/pdf/SKILL.md', '---\nname: pdf\ndescription: Fills: forms\n---\nFill in $ARGUMENTS\n');
+  for (const [name, [, , values]] of Object.entries({ ...commands, pdf: ['', '', all] })) {
+    await claude(`/${name} ${Object.keys(values).length ? 'ONE TWO THREE' : ''}`);
+    assertSent(await rendered(name, values, '.'));
+  }
+});
+
+test('Claude Code sends what `export` wrote', { skip }, async () => {
+  await run(promptshelf, ['export', '--format', 'claude', '--to', '../exported', '-l', '../prompts']);
+  await claude('/three 456 high alice', join(home, 'exported'));
+  assertSent(await rendered('three', THREE));
+});
+
 test('OpenCode sends what promptshelf renders', { skip }, async () => {
   await sync('opencode');
   const provider = { npm: '@ai-sdk/openai-compatible', options: { baseURL: `${model.url}/v1`, apiKey: 'none' }, models: { m: {} } };
@@ -125,17 +154,29 @@ test('OpenCode sends what promptshelf renders', { skip }, async () => {
   // It has no escape, so that a space is added after each `$`.
   await opencode('dollars', 'it');
   assertSent(await rendered('dollars', { text: 'it' }), (text) => text.replaceAll('$ ', '$'));
+  // A command of another author: words count from one, the last placeholder takes all further words.
+  await put('project/.opencode/commands/reads.md', '---\ndescription: Reads: words\n---\nFirst $1, rest $2.\n');
+  await put('project/.opencode/commands/whole.md', '---\ndescription: whole\n---\nAll: $ARGUMENTS.\n');
+  await opencode('reads', 'ONE', 'TWO', 'THREE');
+  assertSent(await rendered('reads', { arg1: 'ONE', arg2: 'TWO THREE' }, '.'));
+  await opencode('whole', 'ONE', 'TWO');
+  assertSent(await rendered('whole', { arguments: 'ONE TWO' }, '.'));
 });
 
 test('Gemini CLI sends what promptshelf renders', { skip }, async () => {
   await sync('gemini-cli');
   const settings = { security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } }, general: { enableAutoUpdate: false } };
   await put('.gemini/settings.json', JSON.stringify(settings));
-  await run(process.execPath, [join(modules, '@google/gemini-cli/bundle/gemini.js'), '-m', 'gemini-2.5-flash', '-p', '/dollars several words'], {
-    GEMINI_API_KEY: 'none',
-    GOOGLE_GEMINI_BASE_URL: model.url,
-  });
+  const gemini = (line) =>
+    run(process.execPath, [join(modules, '@google/gemini-cli/bundle/gemini.js'), '-m', 'gemini-2.5-flash', '-p', line], {
+      GEMINI_API_KEY: 'none',
+      GOOGLE_GEMINI_BASE_URL: model.url,
+    });
+  await gemini('/dollars several words');
   assertSent(await rendered('dollars', { text: 'several words' }));
+  await put('project/.gemini/commands/git/reads.toml', "description = 'd'\nprompt = 'Twice {{args}} and {{ args }} {{args}}, $1'\n");
+  await gemini('/git:reads several words');
+  assertSent(await rendered('git-reads', { args: 'several words' }, '.'));
 });
 
 test('Codex sends what promptshelf renders, with the name of the argument in brackets', { skip }, async () => {
