@@ -90,7 +90,7 @@ impl Interrupt {
     }
 
     /// Creates a flag with a function that every metered step calls, and that returns whether the work has to stop. It may
-    /// wait, so that other work has its turn.
+    /// wait, so that other work has its turn: no lock is held over a metered step.
     #[must_use]
     pub fn with_step(step: impl Fn() -> bool + Send + Sync + 'static) -> Interrupt {
         let flag = Flag { is_set: AtomicBool::new(false), step: Some(Box::new(step)) };

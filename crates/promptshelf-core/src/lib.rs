@@ -31,6 +31,7 @@ pub mod cursor;
 mod definition;
 mod diagnostic;
 mod handle;
+mod identity;
 mod interrupt;
 pub mod invisible;
 mod library_files;
@@ -66,6 +67,7 @@ pub use definition::{
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;
+pub use identity::identity;
 pub use interrupt::{Interrupt, is_interrupted};
 pub use name::{MAX_NAME_BYTES, NameError, PromptName};
 pub use prompt::{ContentName, Part, Prompt, ReadPermission, RenderContext};

@@ -10,6 +10,7 @@ use std::{
     time::SystemTime,
 };
 
+use promptshelf_core::identity;
 use tokio::sync::watch;
 
 use crate::{slot::SlotHolder, usage::ClientTag};
@@ -110,11 +111,11 @@ impl BlockedNames {
 }
 
 fn folded(names: &[String]) -> Arc<HashSet<String>> {
-    Arc::new(names.iter().map(|name| name.trim().to_lowercase()).collect())
+    Arc::new(names.iter().map(|name| identity(name)).filter(|name| !name.is_empty()).collect())
 }
 
 fn is_blocked(blocked: &HashSet<String>, names: &[String]) -> bool {
-    !blocked.is_empty() && names.iter().any(|name| blocked.contains(&name.trim().to_lowercase()))
+    !blocked.is_empty() && names.iter().any(|name| blocked.contains(&identity(name)))
 }
 
 impl Default for Revocation {

@@ -190,7 +190,8 @@ impl EditableFolder {
         &self.folder
     }
 
-    /// Lists the files of the library, sorted by path: at most 200,000.
+    /// Lists the files of the library, sorted by path: at most 200,000. Those that other programs obey are left out: they
+    /// are no prompts, and cannot be changed.
     ///
     /// # Errors
     ///
@@ -207,7 +208,7 @@ impl EditableFolder {
         let mut files: Vec<ListedFile> = manifest
             .into_iter()
             .chain(found)
-            .filter(|(path, _)| check_tree_path(path).is_ok())
+            .filter(|(path, _)| check_tree_path(path).is_ok() && self.refuse_obeyed(path).is_ok())
             .map(|(path, bytes)| ListedFile { path, bytes })
             .collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use promptshelf_core::invisible::{hidden, is_invisible};
+use promptshelf_core::{
+    identity,
+    invisible::{hidden, is_invisible},
+};
 use promptshelf_source::check_file_path;
-use unicase::UniCase;
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::{MixedScript as _, skeleton};
 
@@ -210,17 +212,6 @@ pub(crate) fn text(what: &str, text: &str) -> Result<(), StoreError> {
 /// Whether two names are meant for the same person: differences in case and in Unicode's compatible forms do not count.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     identity(one) == identity(other)
-}
-
-/// Returns a name as identities are compared: case folding and NFKC until neither changes it (`toNFKC_Casefold`;
-/// invisible characters are refused before).
-fn identity(name: &str) -> String {
-    if name.is_ascii() {
-        return name.to_ascii_lowercase();
-    }
-    let fold = |text: &str| UniCase::unicode(text).to_folded_case();
-    let once: String = fold(&name.nfd().collect::<String>()).nfkc().collect();
-    fold(&once).nfkc().collect()
 }
 
 /// Whether a name looks like another one, without being meant for the same person.

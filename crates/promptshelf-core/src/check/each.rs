@@ -21,6 +21,9 @@ use crate::{
 /// The longest chain of prompts that is followed, whatever the library allows: each link uses the stack.
 const MAX_DEPTH: usize = 64;
 
+/// The number of findings from which on each prompt has only one.
+const MAX_FOUND: usize = 10_000;
+
 pub(super) struct Prompts<'a> {
     definitions: &'a [Arc<PromptDefinition>],
     by_name: HashMap<&'a str, usize>,
@@ -92,7 +95,8 @@ impl<'a> Prompts<'a> {
         let mismatched = about_files(diagnostics, &[Code::ContentMismatch, Code::InvalidMedia]);
         let budget = Arc::new(catalog.policy.budget);
         let (prompts, unread, mismatched) = (Some(self as _), &unread, &mismatched);
-        let scope = Scope { budget, files: &catalog.files, uris: &uris, catalog, prompts, unread, mismatched };
+        let lints = RefCell::default();
+        let scope = Scope { budget, files: &catalog.files, uris: &uris, catalog, prompts, unread, mismatched, lints };
         for index in 0..self.definitions.len() {
             if is_interrupted() {
                 break;
@@ -153,11 +157,11 @@ impl<'a> Prompts<'a> {
         self.open.borrow_mut().pop();
         let done = match outcome {
             Ok(prompt) => {
-                self.found.borrow_mut().extend(prompt.uses().warnings.iter().cloned());
+                self.report(prompt.uses().warnings.iter().cloned());
                 Some(prompt)
             }
             Err(found) => {
-                self.found.borrow_mut().extend(found);
+                self.report(found.into_iter());
                 let key = (definition.origin.from, definition.origin.source.path.clone());
                 self.broken
                     .borrow_mut()
@@ -168,6 +172,15 @@ impl<'a> Prompts<'a> {
             }
         };
         self.slots.borrow_mut()[index] = Slot::Done(done);
+    }
+
+    fn report(&self, found: impl Iterator<Item = Diagnostic>) {
+        let mut all = self.found.borrow_mut();
+        if all.len() < MAX_FOUND {
+            all.extend(found);
+        } else {
+            all.extend(found.min_by_key(|diagnostic| !diagnostic.is_error()));
+        }
     }
 
     fn is_draft(&self, name: &str) -> bool {

@@ -30,7 +30,7 @@ pub(super) fn collect(
     depth: usize,
     partials: &mut Vec<Arc<SourceText>>,
     found: &mut Vec<Diagnostic>,
-) -> Vec<(Including, Lint)> {
+) -> Vec<(Including, Rc<Lint>)> {
     let mut walk = Walk { scope, depth, partials, found, lints: Vec::new(), path: Vec::new(), done: HashMap::new() };
     walk.follow(own, first);
     walk.lints
@@ -41,7 +41,7 @@ struct Walk<'a> {
     depth: usize,
     partials: &'a mut Vec<Arc<SourceText>>,
     found: &'a mut Vec<Diagnostic>,
-    lints: Vec<(Including, Lint)>,
+    lints: Vec<(Including, Rc<Lint>)>,
     path: Vec<String>,
     done: HashMap<String, Done>,
 }
@@ -90,7 +90,12 @@ impl Walk<'_> {
         }
         self.partials.push(Arc::clone(partial));
         let including = Including { source: Arc::clone(partial), base: 0 };
-        let lint = Lint::of(&partial.text);
+        let known = self.scope.lints.borrow().get(name).map(Rc::clone);
+        let lint = known.unwrap_or_else(|| {
+            let lint = Rc::new(Lint::of(&partial.text));
+            self.scope.lints.borrow_mut().insert(name.to_owned(), Rc::clone(&lint));
+            lint
+        });
         let includes: Rc<[Use]> = lint.partials.as_slice().into();
         self.lints.push((including, lint));
         self.done.insert(name.to_owned(), Done { depth, includes: Rc::clone(&includes) });

@@ -100,6 +100,7 @@ pub(super) fn check(definition: Arc<PromptDefinition>, scope: &Scope<'_>) -> Res
             template(&definition, range, scope, &mut parts, &mut found).map(CheckedBody::Template)
         }
     };
+    limit(&mut found);
     let depends_on_others = parts.needs_resources || !arguments::depend_only_on_definition(&arguments);
     match (name, body) {
         (Some(name), Some(body)) if !found.iter().any(Diagnostic::is_error) => {
@@ -107,6 +108,19 @@ pub(super) fn check(definition: Arc<PromptDefinition>, scope: &Scope<'_>) -> Res
             Ok(Prompt::new(name, definition, arguments, body, uses))
         }
         _ => Err(found),
+    }
+}
+
+/// The most findings of one prompt: a text that many prompts include has its mistakes in each of them.
+const MAX_FOUND: usize = 100;
+
+/// Keeps the first findings, errors before others.
+fn limit(found: &mut Vec<Diagnostic>) {
+    if found.len() > MAX_FOUND {
+        found.sort_by_key(|diagnostic| !diagnostic.is_error());
+        found.truncate(MAX_FOUND);
+        found.shrink_to_fit();
+        found.iter_mut().last().into_iter().for_each(|last| last.message += "; and there are more in this prompt");
     }
 }
 
@@ -143,9 +157,9 @@ fn template(
     let depth = scope.budget.include_depth.min(MAX_INCLUDE_DEPTH);
     used.includes = lint.partials.iter().map(|include| (include.name.clone(), own.at(&include.span))).collect();
     let included = partials::collect(&own, &lint.partials, scope, depth, &mut parts.uses.partials, found);
-    used.take(&own, lint, definition, scope, parts, found);
+    used.take(&own, &lint, definition, scope, parts, found);
     for (including, lint) in included {
-        used.take(&including, lint, definition, scope, parts, found);
+        used.take(&including, &lint, definition, scope, parts, found);
     }
     for (including, call) in &used.calls {
         calls::check(definition, including, call, scope, &mut parts.uses.prompts, found);
@@ -189,7 +203,7 @@ impl Named {
     fn take(
         &mut self,
         own: &partials::Including,
-        lint: Lint,
+        lint: &Lint,
         definition: &PromptDefinition,
         scope: &Scope<'_>,
         parts: &mut Parts,
@@ -197,13 +211,10 @@ impl Named {
     ) {
         let at = |span: &Range<usize>| place(&own.source, own.base, span);
         self.is_unread |= !lint.syntax.is_empty();
-        found.extend(lint.syntax.into_iter().map(|error| {
-            let location = at(&error.span);
-            error.at(location)
-        }));
-        for fault in lint.faults {
-            let mut diagnostic = Diagnostic::error(fault.code, at(&fault.span), fault.message);
-            diagnostic.help = fault.help;
+        found.extend(lint.syntax.iter().map(|error| error.clone().at(at(&error.span))));
+        for fault in lint.faults.iter().take(MAX_FOUND) {
+            let mut diagnostic = Diagnostic::error(fault.code, at(&fault.span), fault.message.clone());
+            diagnostic.help.clone_from(&fault.help);
             found.push(diagnostic);
         }
         found.extend(lint.operands.iter().filter_map(|(operand, is_number)| {
@@ -218,13 +229,13 @@ impl Named {
             parts.uses.computes_names = true;
             parts.uses.globs.extend(glob_of(name, definition));
         }
-        self.calls.extend(lint.calls.into_iter().map(|call| (own.clone(), call)));
+        self.calls.extend(lint.calls.iter().map(|call| (own.clone(), call.clone())));
         // The prompt's own text is added first.
         let in_partial = std::mem::replace(&mut self.own_is_taken, true);
-        let name = |used: Use| Name { location: at(&used.span), name: used.name, in_partial };
-        self.variables.extend(lint.variables.into_iter().map(name));
-        self.called.extend(lint.called.into_iter().map(name));
-        self.bound.extend(lint.bound);
+        let name = |used: &Use| Name { location: at(&used.span), name: used.name.clone(), in_partial };
+        self.variables.extend(lint.variables.iter().map(name));
+        self.called.extend(lint.called.iter().map(name));
+        self.bound.extend(lint.bound.iter().cloned());
     }
 }
 

@@ -1,6 +1,6 @@
 //! The check of resource declarations, which returns resources.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use super::{
     arguments,
@@ -44,7 +44,8 @@ pub(super) fn check_all(
         let unread = BTreeMap::new();
         let budget = Arc::clone(&budget);
         let (unread, mismatched) = (&unread, &unread);
-        let scope = Scope { budget, files, uris: &uris, catalog, prompts: None, unread, mismatched };
+        let lints = RefCell::default();
+        let scope = Scope { budget, files, uris: &uris, catalog, prompts: None, unread, mismatched, lints };
         match check(definition, &scope) {
             Ok((resource, warnings)) => {
                 found.extend(warnings);

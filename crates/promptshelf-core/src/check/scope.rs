@@ -1,6 +1,11 @@
 //! The scope of a check: the library that prompts and resources may refer to.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+    sync::Arc,
+};
 
 use crate::{
     catalog::Catalog,
@@ -9,6 +14,7 @@ use crate::{
     library_files::LibraryFiles,
     prompt::Prompt,
     resource::Resource,
+    template::Lint,
 };
 
 pub(super) struct Scope<'a> {
@@ -21,6 +27,8 @@ pub(super) struct Scope<'a> {
     /// Files that exist but were not read, with the reason.
     pub(super) unread: &'a BTreeMap<String, Diagnostic>,
     pub(super) mismatched: &'a BTreeMap<String, Diagnostic>,
+    /// What the texts of partials contain, by path. Many prompts include the same one.
+    pub(super) lints: RefCell<HashMap<String, Rc<Lint>>>,
 }
 
 /// The URIs of resources without a template.

@@ -1,6 +1,6 @@
 //! The source of a definition: file, time of change, and spans of its parts.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeMap, ops::Range, sync::Arc};
 
 use crate::{
     diagnostic::{Location, SourceText},
@@ -65,37 +65,58 @@ impl Origin {
 /// mistake: two allocations in all take half the memory of one for each path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
+    /// Without separators, in order.
     paths: Box<str>,
-    /// The byte range of each path.
-    ranges: Box<[Range<u32>]>,
+    /// For each path its end in `paths`, and its byte range.
+    spans: Box<[(u32, Range<u32>)]>,
 }
 
 impl Spans {
     /// Returns the byte range of a part.
     #[must_use]
     pub fn get(&self, part: &str) -> Option<Range<usize>> {
-        let at = self.paths.lines().position(|path| path == part)?;
-        self.ranges.get(at).map(|range| range.start as usize..range.end as usize)
+        let (mut first, mut end) = (0, self.spans.len());
+        while first < end {
+            let middle = first.midpoint(end);
+            match self.path(middle).cmp(part) {
+                Ordering::Less => first = middle + 1,
+                Ordering::Greater => end = middle,
+                Ordering::Equal => return Some(self.range(middle)),
+            }
+        }
+        None
     }
 
     /// Sets the byte range of a part.
     pub fn insert(&mut self, part: impl Into<String>, span: Range<usize>) {
-        let known = self.paths.lines().map(|path| (path.to_owned(), self.get(path).unwrap_or_default()));
+        let known = (0..self.spans.len()).map(|at| (self.path(at).to_owned(), self.range(at)));
         let mut spans: BTreeMap<String, Range<usize>> = known.collect();
         spans.insert(part.into(), span);
         *self = spans.into();
+    }
+
+    fn path(&self, at: usize) -> &str {
+        let end = |at: usize| self.spans.get(at).map_or(0, |(end, _)| *end as usize);
+        let start = at.checked_sub(1).map_or(0, end);
+        self.paths.get(start..end(at)).unwrap_or_default()
+    }
+
+    fn range(&self, at: usize) -> Range<usize> {
+        self.spans.get(at).map_or(0..0, |(_, range)| range.start as usize..range.end as usize)
     }
 }
 
 impl From<BTreeMap<String, Range<usize>>> for Spans {
     fn from(spans: BTreeMap<String, Range<usize>>) -> Spans {
-        // Paths with a line break come from unknown keys, whose location is never requested.
-        let spans: Vec<_> = spans.into_iter().filter(|(path, _)| !path.contains(['\n', '\r'])).collect();
-        let paths: String = spans.iter().flat_map(|(path, _)| [path.as_str(), "\n"]).collect();
+        let mut paths = String::new();
         // Offsets past 4 GiB are clamped: `Location::new` moves them into the text.
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let ranges = spans.iter().map(|(_, span)| offset(span.start)..offset(span.end)).collect();
-        Spans { paths: paths.into(), ranges }
+        let spans = spans.into_iter().map(|(path, span)| {
+            paths.push_str(&path);
+            (offset(paths.len()), offset(span.start)..offset(span.end))
+        });
+        let spans = spans.collect();
+        Spans { paths: paths.into(), spans }
     }
 }
 
@@ -114,5 +135,6 @@ mod tests {
         spans.insert("body", 1..2);
         assert_eq!((spans.get("name"), spans.get("body")), (Some(7..0xffff), Some(1..2)));
         assert_eq!(spans.get("title"), None);
+        assert_eq!((spans.get(""), spans.get("namebody"), spans.get("nam")), (None, None, None));
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::diagnostic::{Code, Diagnostic, Location};
 
 /// A template that does not compile.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CompileError {
     pub(crate) message: String,
     /// Bytes of the template.

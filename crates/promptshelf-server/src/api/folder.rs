@@ -84,9 +84,10 @@ impl FolderApi {
         };
         let mut analyzer = idle.unwrap_or_else(|| Analyzer::of_folder(self.folder.path(), granted_roots.clone()));
         let result = work(&mut analyzer);
+        // One whose work was stopped has read the folder in part. Work may make way for others here: not with the lock.
+        let is_whole = !is_interrupted();
         let mut analyzers = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
-        // One whose work was stopped has read the folder in part.
-        if !is_interrupted() && analyzers.granted_roots == granted_roots && analyzers.idle.len() < ANALYZERS {
+        if is_whole && analyzers.granted_roots == granted_roots && analyzers.idle.len() < ANALYZERS {
             analyzers.idle.push(analyzer);
         }
         result

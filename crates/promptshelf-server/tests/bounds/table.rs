@@ -18,7 +18,7 @@ const MODERN: &str = "2026-07-28";
 const SIZE: usize = 100_000;
 
 /// Slow builds send a part of the hostile files to each operation, another one each time.
-const PART: usize = if cfg!(debug_assertions) { 4 } else { 1 };
+const PART: usize = if cfg!(debug_assertions) { 10 } else { 1 };
 
 /// A request of an operation: an ordinary one, or one that was made to cost much.
 struct Crafted {
@@ -177,6 +177,144 @@ fn hostile_files() -> Vec<Vec<Value>> {
     ]
 }
 
+/// Other shapes of the same: many small things instead of a large one, things that refer to each other, nesting, and the
+/// formats of other programs.
+fn hostile_shapes() -> Vec<Vec<Value>> {
+    let text = |path: &str, text: String| vec![file(path, &text)];
+    let each = |count: usize, of: &dyn Fn(usize) -> (String, String)| -> Vec<Value> {
+        let files = (0..count).map(of);
+        files.map(|(path, text)| file(&path, &text)).collect()
+    };
+    let argument = "arguments:\n  - { name: a }\n";
+    let body = |body: String| prompt(argument, &body);
+    vec![
+        // Partials that include each other, twice each.
+        each(40, &|n| {
+            let next = format!("{{% include \"_p{}.md\" %}}", n + 1);
+            let path = if n == 0 { "p.md".to_owned() } else { format!("_p{n}.md") };
+            (path, if n == 39 { "x".to_owned() } else { format!("{next}{next}") })
+        }),
+        // One partial for many prompts.
+        [
+            each(600, &|n| (format!("p{n}.md"), "{% include \"_big.md\" %}".to_owned())),
+            text("_big.md", "{{ a }}".repeat(5_000)),
+        ]
+        .concat(),
+        [
+            each(400, &|n| (format!("p{n}.md"), "{{ attach(\"big.txt\") }}".to_owned())),
+            text("big.txt", "x".repeat(60_000)),
+        ]
+        .concat(),
+        body("{% macro m(n) %}{{ m(n) }}{{ m(n) }}{% endmacro %}{{ m(1) }}".to_owned()),
+        body("{% set x = 'ab' %}".to_owned() + &"{% set x = x ~ x %}".repeat(60) + "{{ x }}"),
+        body("{{ 'x' * 1000000000 }}".to_owned()),
+        body("{{ a|indent(1000000000) }}{{ a|center(1000000000) }}{{ [1]|tojson(indent=1000000000) }}".to_owned()),
+        body("{{ '%1000000000d'|format(1) }}{{ a|batch(1000000000) }}{{ a|slice(1000000000) }}".to_owned()),
+        body("{% for i in range(100000000000) %}x{% endfor %}".to_owned()),
+        body("{% for a in 'xxxxxxxxxx' %}".repeat(30) + "x" + &"{% endfor %}".repeat(30)),
+        body("{{ a|sort|unique|sort|join|upper|lower|title|reverse }}".repeat(1_500)),
+        body(format!("{{{{ {} }}}}", "a|upper|\n".repeat(9_000) + "lower")),
+        body(format!("{{{{ {} }}}}", "not\n".repeat(20_000) + "a")),
+        body(format!("{{{{ {} }}}}", "a.\n".repeat(30_000) + "b")),
+        body(format!("{{{{ [{}] }}}}", "a,\n".repeat(30_000))),
+        body("{{ a\n".repeat(20_000)),
+        body("{# \n".repeat(25_000)),
+        body("[".repeat(90_000)),
+        body("*a _b ".repeat(15_000)),
+        body("<a><!--".repeat(12_000)),
+        body("`".repeat(90_000)),
+        body("> ".repeat(45_000)),
+        body("- ".repeat(45_000)),
+        body("\u{202e}".repeat(30_000)),
+        body("e\u{301}".repeat(30_000)),
+        prompt(&format!("description: {}\n", "x".repeat(90_000)), "x"),
+        prompt(&format!("x: {}a{}\n", "{a: ".repeat(10_000), "}".repeat(10_000)), "x"),
+        prompt(&format!("x:\n{}", lines(|n| format!("{}- \n", " ".repeat(n % 500)), 1_000)), "x"),
+        prompt(
+            &format!("arguments:\n  - {{ name: a, enum: [{}] }}\n", lines(|n| format!("v{n}, "), 12_000)),
+            "{{ a }}",
+        ),
+        prompt(&format!("arguments:\n{}", "  - { name: a }\n".repeat(5_000)), "{{ a }}"),
+        prompt(&format!("tags: [{}]\n", lines(|n| format!("t{n}, "), 12_000)), "x"),
+        prompt(
+            "arguments:\n  - { name: a, pattern: '(?i)(\\w{0,60}\\d){0,30}é$', default: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa }\n",
+            "{{ a }}",
+        ),
+        prompt("arguments:\n  - { name: a, pattern: '((a?){40}){40}(a{40}){40}' }\n", "{{ a }}"),
+        prompt("arguments:\n  - { name: a, pattern: '(\\p{L}|\\p{N}|.){500}' }\n", "{{ a }}"),
+        prompt(
+            &format!(
+                "arguments:\n{}",
+                lines(
+                    |n| format!(
+                        "  - {{ name: a{n}, ask: true, when: \"a0 == 'x' or {}\" }}\n",
+                        "(a0 ~ a0 ~ a0) in a0 or ".repeat(20) + "a0"
+                    ),
+                    150
+                )
+            ),
+            "{{ a0 }}",
+        ),
+        prompt(
+            &format!("{argument}tests:\n{}", "  - { arguments: { a: \"x\" }, golden: g }\n".repeat(2_000)),
+            "{{ a }}",
+        ),
+        prompt(
+            &format!("{argument}tests:\n{}", format!("  - {{ contains: [{}] }}\n", "x, ".repeat(300)).repeat(80)),
+            &"x".repeat(10_000),
+        ),
+        // Chains and rings of replacements.
+        each(900, &|n| (format!("r{n}.md"), format!("---\ndeprecated: {{ use: r{} }}\n---\nx", (n + 1) % 900))),
+        // Rules and names, each with each.
+        [
+            each(400, &|n| (format!("d{}/p{n}.md", n % 20), "x".to_owned())),
+            text(
+                "promptshelf.toml",
+                lines(|n| format!("[[access]]\nfolders = [\"d{n}\", \"**/*{n}*\"]\nroles = [\"x\"]\n"), 900),
+            ),
+        ]
+        .concat(),
+        text("promptshelf.toml", format!("[[access]]\nprompts = [\"{}\"]\nroles = [\"x\"]\n", "{a,b}".repeat(15_000))),
+        text("promptshelf.toml", format!("[[access]]\nprompts = [\"{}\"]\nroles = [\"x\"]\n", "**/".repeat(25_000))),
+        text(
+            "promptshelf.toml",
+            format!("[[access]]\nprompts = [\"{}\"]\nroles = [\"x\"]\n", "{a,".repeat(30_000) + &"}".repeat(30_000)),
+        ),
+        text("promptshelf.toml", "a.".repeat(40_000) + "b = 1\n"),
+        text("promptshelf.toml", format!("a = {}{}\n", "[".repeat(40_000), "]".repeat(40_000))),
+        text("promptshelf.toml", lines(|n| format!("[t{n}]\n"), 12_000)),
+        text(
+            "promptshelf.toml",
+            lines(
+                |n| {
+                    format!(
+                        "[[resources]]\nuri = \"x://{{a}}{{b}}{{c}}{{d}}{{e}}{{f}}/{n}\"\nfile = \"{{a}}{{b}}{{c}}{{d}}{{e}}{{f}}\"\n"
+                    )
+                },
+                700,
+            ),
+        ),
+        // Folders and skills.
+        each(900, &|n| (format!("s{n}/SKILL.md"), "---\nname: x\ndescription: x\n---\nx".to_owned())),
+        each(900, &|n| (format!("s/{n}.md"), "See [x](SKILL.md) and [y](../s/0.md).".to_owned())),
+        each(100, &|n| (format!("{}x.md", "d/".repeat(n)), "x".to_owned())),
+        each(900, &|n| (format!("n{n}.md"), "---\nname: same\n---\nx".to_owned())),
+        each(900, &|n| (format!("{n}/same.md"), "x".to_owned())),
+        // Formats of other programs.
+        text("p.prompt", format!("---\nmodel: x\n---\n{}x{}", "{{#if a}}".repeat(4_000), "{{/if}}".repeat(4_000))),
+        text("p.prompt", "{{#each a}}{{>p}}{{/each}}".repeat(3_000)),
+        text(
+            "p.prompt",
+            format!("---\ninput:\n  schema: {}string{}\n---\n{{{{a}}}}", "{a: ".repeat(5_000), "}".repeat(5_000)),
+        ),
+        text("p.prompty", format!("---\ninputs: {}1{}\n---\n{{{{a}}}}", "[".repeat(20_000), "]".repeat(20_000))),
+        text(".gemini/commands/p.toml", format!("prompt = \"\"\"{}\"\"\"\n", "{{args}} !{x} @{y} ".repeat(4_000))),
+        text(".claude/commands/p.md", "$ARGUMENTS $1 @x !`y` ".repeat(4_000)),
+        text("p.yaml", "- ".repeat(45_000)),
+        text("p.json", "[".repeat(90_000)),
+    ]
+}
+
 /// Bodies that fit no operation.
 fn malformed() -> Vec<String> {
     let keys = lines(|n| format!("\"k{n}\":{n},"), SIZE / 12);
@@ -242,7 +380,7 @@ async fn table_has_every_operation() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crafted_requests_of_the_api_are_bounded() {
     let site = Site::new(&[]).await;
-    let files = hostile_files();
+    let files = [hostile_files(), hostile_shapes()].concat();
     for (number, (method, path)) in operations(&site).await.into_iter().enumerate() {
         let operation = format!("{method} {path}");
         let shape = shape(&operation).unwrap_or_else(|| panic!("{operation} has no row in this table"));

@@ -146,6 +146,10 @@ fn four_eyes_see_compatible_names_as_one_person() {
         ("\u{1e9e}", "ss"),
         ("①", "1"),
         ("ﬀ\u{308}", "ff\u{308}"),
+        // Joiners and selectors belong to ordinary writing after such letters.
+        ("josé", "josé\u{200d}"),
+        ("josé", "JOS\u{e9}\u{fe0f}"),
+        ("日本", "日\u{e0100}本"),
     ] {
         assert!(same_name(one, other), "{one} {other}");
     }

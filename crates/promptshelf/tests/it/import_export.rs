@@ -191,7 +191,7 @@ fn export_never_leaves_the_folder() {
     let folder = folder(&[("library/a.md", "---\nname: ../../escaped\n---\nText\n")]);
     let done = promptshelf(folder.path(), &["export", "--format", "skill", "--to", "out/skills", "-l", "library"]);
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
-    assert!(text(&done.stderr).contains("cannot be a file"), "{}", text(&done.stderr));
+    assert!(text(&done.stderr).contains("left out ../../escaped: `../../escaped` cannot be"), "{}", text(&done.stderr));
     assert!(!folder.path().join("out").exists() && !folder.path().join("escaped").exists());
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Name, Named};
+use super::{MAX_FOUND, Name, Named};
 use crate::{
     check::arguments::name_fault,
     definition::{CompletionSource, PromptDefinition},
@@ -16,7 +16,7 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
     let is_known = |used_name: &Name| {
         all.contains(used_name.name.as_str()) || (used_name.in_partial && used.bound.contains(&used_name.name))
     };
-    for variable in used.variables.iter().filter(|variable| !is_known(variable)) {
+    for variable in used.variables.iter().filter(|variable| !is_known(variable)).take(MAX_FOUND) {
         let name = &variable.name;
         let help = match nearest(name, declared()) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -31,7 +31,7 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
         };
         found.push(Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help));
     }
-    for called in &used.called {
+    for called in used.called.iter().take(MAX_FOUND) {
         found.extend(unknown_function(called, all.contains(called.name.as_str()), used));
     }
     let conditions = definition.arguments.iter().filter_map(|argument| argument.when.as_deref());

@@ -34,7 +34,7 @@ pub struct SignInOptions {
     pub scopes_supported: Vec<String>,
     /// The narrower scopes that each broader scope includes.
     pub implies: BTreeMap<String, Vec<String>>,
-    /// Subjects and names of callers whose tokens are refused, compared without regard to case.
+    /// Subjects and names of callers whose tokens are refused, compared by [`identity`](promptshelf_core::identity).
     pub blocked_subjects: Vec<String>,
     /// Tokens that several servers share, such as those of a store.
     pub shared_tokens: Option<SharedTokens>,

@@ -96,6 +96,12 @@ async fn only_changed_tokens_are_revoked() {
 
     let before = verifier_of(&second);
     let terms = SignInOptions { required_scopes: vec!["read".to_owned()], ..with(vec![token("bob", &[])]) };
+    // The composed form, the full-width one, and invisible characters: one person.
+    for blocked in ["jos\u{e9}", "ＪＯＳＥ\u{301}", "jos\u{e9}\u{200d}"] {
+        let third = second.replaced_by(with(&[blocked]));
+        assert_eq!(caller(&third, "jose").await.err(), Some("blocked-subject"), "{blocked:?}");
+        assert!(caller(&third, "bob").await.is_ok());
+    }
     let third = second.replaced_by(terms);
     assert!(is_revoked(&bob), "every request needs more scopes");
     assert!(before.revocation.revoked().now_or_never().is_some() && !Arc::ptr_eq(&before, &verifier_of(&third)));
@@ -154,10 +160,10 @@ async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
     use futures_util::FutureExt as _;
 
     let with = |blocked: &[&str]| {
-        let tokens = ["ada", "bob"]
-            .map(|name| StaticToken {
+        let tokens = [("ada", "ada"), ("bob", "bob"), ("Jose\u{301}", "jose")]
+            .map(|(name, token)| StaticToken {
                 name: name.to_owned(),
-                sha256: digest_of(name),
+                sha256: digest_of(token),
                 scopes: Vec::new(),
                 roles: Vec::new(),
                 expires: None,

@@ -327,6 +327,10 @@ async fn files_that_other_programs_obey_are_not_changed() {
     }
     #[cfg(unix)]
     std::os::unix::fs::symlink("sub", edited.path("link")).expect("a link");
+    let listed = edited.get("paul", "/files").await.expect(200).json();
+    let listed: Vec<&str> =
+        listed["files"].as_array().expect("files").iter().filter_map(|it| it["path"].as_str()).collect();
+    assert!(listed.contains(&"hello.md") && !listed.iter().any(|path| present.contains(path)), "{listed:?}");
     let absent = ["claude.MD", "sub/Gemini.md", "link/CLAUDE.local.md", "x/team.code-workspace", "AGENT\u{17f}.md"];
     let before = files_below(&edited.path(""));
     let encoded = |path: &str| path.replace('\u{17f}', "%C5%BF");

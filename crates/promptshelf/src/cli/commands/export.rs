@@ -26,7 +26,6 @@ use serde_json::json;
 
 use super::{
     consent::{self, Consent, Decision},
-    file_name::check_file_name,
     import, own_library, private_files,
     sync::{
         marker::{self, Origin, Owner},
@@ -109,18 +108,15 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         let target = target_folder(export_format(format));
         own_library::refuse(&Source::Folder(folder.to_owned()), to, target, &names::sample(export_format(format)))?;
     }
+    let mut has_failed = false;
     for prompt in &prompts {
         let name = prompt.name().as_str();
-        if arguments.to.is_some() {
-            check_file_name(name).map_err(|reason| {
-                Failure::new(Exit::Failed, format!("the prompt `{name}` cannot be a file: {reason}"))
-            })?;
-            if let (Some(native), true) = (native(export_format(format)), format != ExportTarget::Messages)
-                && let Err(reason) = names::check_built_in(name, native)
-            {
-                note(&[format!("left out {name}: {reason}")]);
-                continue;
-            }
+        if arguments.to.is_some()
+            && let Err(reason) = check_name(name, format)
+        {
+            note(&[format!("left out {name}: {reason}")]);
+            has_failed |= arguments.names.contains(&prompt.name().to_string());
+            continue;
         }
         let raw_arguments = RawArguments::from(&values);
         let rendered = match format {
@@ -147,7 +143,18 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         file.incomplete.append(&mut incomplete);
         files.push(OutputFile::Prompt { name: name.to_owned(), format: export_format(format), file });
     }
-    Writer::new(arguments, arguments.to.as_deref(), folder).write(files, &[], &library)
+    let mut writer = Writer::new(arguments, arguments.to.as_deref(), folder);
+    writer.failed = has_failed || files.is_empty();
+    writer.write(files, &[], &library)
+}
+
+/// Returns why a prompt cannot have a file of a format.
+fn check_name(name: &str, target: ExportTarget) -> Result<(), String> {
+    match target {
+        ExportTarget::Messages => names::plain_file(name, ".json"),
+        target => names::file(name, export_format(target), native(export_format(target))),
+    }
+    .map(drop)
 }
 
 fn written(to: &Path, folder: &Path, library: &Library) -> Result<(), Failure> {
@@ -185,9 +192,9 @@ fn target_folder(format: ExportFormat) -> &'static str {
     }
 }
 
-/// Returns the client whose commands have a format; `None` for skills, which many clients read.
+/// Returns the client whose files have a format: of skills, which many clients read, the first one.
 fn native(format: ExportFormat) -> Option<&'static NativeFiles> {
-    NATIVE_FILES.iter().find(|files| files.format == format && format != ExportFormat::Skill)
+    NATIVE_FILES.iter().find(|files| files.format == format)
 }
 
 /// Converts rendered messages to the parts of a body. Blocks without text are reported.
@@ -267,7 +274,16 @@ impl<'a> Writer<'a> {
             self.origin.claim(&Source::Folder(self.folder.to_owned()))?;
         }
         let (mut record, mut unchanged) = (read_record(to), 0);
+        let mut lower: BTreeSet<String> = BTreeSet::new();
         for (relative, bytes) in texts.chain(bodies) {
+            // Also where the file system distinguishes case: the folder may be copied to one that does not.
+            if !lower.insert(relative.to_lowercase()) {
+                self.failed = true;
+                note(&[format!(
+                    "left out {relative}: another prompt has this file name, or one that differs in case only"
+                )]);
+                continue;
+            }
             let path = to.join(relative);
             let shown = stdout.line(&path.display().to_string()).into_owned();
             let written = match import::write(&path, bytes) {
@@ -447,4 +463,66 @@ fn is_text(path: &str) -> bool {
         &["png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "avif", "mp3", "wav", "ogg", "flac", "m4a", "pdf"];
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     !MEDIA.iter().any(|media| media.eq_ignore_ascii_case(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-244
+    #[test]
+    fn names_that_a_program_has_itself_are_refused_in_every_format() {
+        let own = [
+            (ExportTarget::Claude, "clear"),
+            (ExportTarget::Claude, "Help"),
+            (ExportTarget::Opencode, "undo"),
+            (ExportTarget::Gemini, "memory"),
+            (ExportTarget::Vscode, "explain"),
+            (ExportTarget::Vscode, "newnotebook"),
+            (ExportTarget::Cursor, "rules"),
+            (ExportTarget::Skill, "skill_creator"),
+            (ExportTarget::Claude, "CLAUDE"),
+            (ExportTarget::Windsurf, "agents"),
+            (ExportTarget::Cursor, "\u{ff21}gents"),
+            (ExportTarget::Messages, "mcp"),
+            (ExportTarget::Messages, "Hooks"),
+        ];
+        for (target, name) in own {
+            assert!(check_name(name, target).is_err(), "{target:?} {name}");
+        }
+        let all = [
+            ExportTarget::Messages,
+            ExportTarget::Claude,
+            ExportTarget::Gemini,
+            ExportTarget::Skill,
+            ExportTarget::Vscode,
+            ExportTarget::Cursor,
+            ExportTarget::Opencode,
+            ExportTarget::Windsurf,
+        ];
+        for target in all {
+            assert_eq!(check_name("team-notes", target), Ok(()), "{target:?}");
+            for name in ["-rf", "con", "a/b", "..", ""] {
+                assert!(check_name(name, target).is_err(), "{target:?} {name:?}");
+            }
+        }
+    }
+
+    /// What one command refuses, the other one refuses, too.
+    // req: S-244
+    #[test]
+    fn export_and_sync_have_one_rule() {
+        for native in NATIVE_FILES {
+            for name in ["help", "init", "plan", "agents", "claude", "hooks", "aux", "-x", "a b", "Code_Review", "x.y"]
+            {
+                let synced = names::path(name, native);
+                let exported = names::file(name, native.format, self::native(native.format));
+                // Clients of the same format differ in their own commands alone.
+                if self::native(native.format).is_some_and(|first| first.client == native.client) {
+                    let exported = exported.map(|file| format!("{}/{file}", native.folder));
+                    assert_eq!(synced, exported, "{} {name}", native.client);
+                }
+            }
+        }
+    }
 }

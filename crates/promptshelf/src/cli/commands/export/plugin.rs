@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::OutputFile;
 use crate::{
     args::reach::PluginTarget,
-    commands::file_name::check_file_name,
+    commands::sync::names,
     exit::{Exit, Failure},
     output::file_json,
 };
@@ -50,7 +50,8 @@ pub(super) fn plugin(target: PluginTarget, catalog: &Catalog, folder: &Path) -> 
     }
     for prompt in catalog.prompts().iter() {
         let name = prompt.name().as_str();
-        check_file_name(name).map_err(|reason| {
+        // The commands of plugins have the name of the plugin in front of theirs, apart from the client's own.
+        names::file(name, layout.format, None).map_err(|reason| {
             Failure::new(Exit::Failed, format!("the prompt `{name}` cannot be a command: {reason}"))
         })?;
         // The skill has all its files.

@@ -14,33 +14,44 @@ use crate::commands::file_name::check_file_name;
 /// The longest name of an Agent Skill (Agent Skills specification).
 const MAX_SKILL_CHARS: usize = 64;
 
-pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
-    let folder = native.folder;
-    check_built_in(name, native)?;
-    match native.format {
-        ExportFormat::Skill => {
-            let skill = skill_name(name);
-            if !is_skill(&skill) {
-                return Err(format!(
-                    "`{skill}` cannot be the name of a skill: expected a-z, 0-9 and single `-`, at most 64"
-                ));
-            }
-            check_file_name(&skill)?;
-            Ok(format!("{folder}/{skill}/SKILL.md"))
-        }
-        format => {
-            check_file_name(name)?;
-            let file = format!("{name}{}", ending(format));
-            // Such as `CLAUDE.md`, in a folder of commands too.
-            if is_obeyed_by_programs(&file) {
-                return Err(format!("programs obey the file {file} as instructions: rename the prompt"));
-            }
-            Ok(format!("{folder}/{file}"))
-        }
-    }
+pub(in crate::commands) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
+    Ok(format!("{}/{}", native.folder, file(name, native.format, Some(native))?))
 }
 
-pub(in crate::commands) fn check_built_in(name: &str, native: &NativeFiles) -> Result<(), String> {
+/// Returns the path of a prompt's file below the folder of a format, or why the prompt can have none: `sync` and `export`
+/// write no file that a program or a command line takes for something else. `native` is the client that reads the folder,
+/// if its own commands are in the way.
+pub(in crate::commands) fn file(
+    name: &str,
+    format: ExportFormat,
+    native: Option<&NativeFiles>,
+) -> Result<String, String> {
+    native.map_or(Ok(()), |native| check_built_in(name, native))?;
+    if format == ExportFormat::Skill {
+        let skill = skill_name(name);
+        if !is_skill(&skill) {
+            return Err(format!(
+                "`{skill}` cannot be the name of a skill: expected a-z, 0-9 and single `-`, at most 64"
+            ));
+        }
+        check_file_name(&skill)?;
+        return Ok(format!("{skill}/SKILL.md"));
+    }
+    plain_file(name, ending(format))
+}
+
+/// Returns the file of a name with an ending, unless programs obey a file that is called so.
+pub(in crate::commands) fn plain_file(name: &str, ending: &str) -> Result<String, String> {
+    check_file_name(name)?;
+    let file = format!("{name}{ending}");
+    // Such as `CLAUDE.md`, in a folder of commands too.
+    if is_obeyed_by_programs(&file) {
+        return Err(format!("programs obey the file {file} as instructions or settings: rename the prompt"));
+    }
+    Ok(file)
+}
+
+fn check_built_in(name: &str, native: &NativeFiles) -> Result<(), String> {
     match built_in(native.client, name).or_else(|| built_in(native.client, &skill_name(name))) {
         Some(source) => Err(format!("the client has a command of this name itself ({source}): rename the prompt")),
         None => Ok(()),
