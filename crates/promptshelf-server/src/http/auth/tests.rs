@@ -96,12 +96,6 @@ async fn only_changed_tokens_are_revoked() {
 
     let before = verifier_of(&second);
     let terms = SignInOptions { required_scopes: vec!["read".to_owned()], ..with(vec![token("bob", &[])]) };
-    // The composed form, the full-width one, and invisible characters: one person.
-    for blocked in ["jos\u{e9}", "ＪＯＳＥ\u{301}", "jos\u{e9}\u{200d}"] {
-        let third = second.replaced_by(with(&[blocked]));
-        assert_eq!(caller(&third, "jose").await.err(), Some("blocked-subject"), "{blocked:?}");
-        assert!(caller(&third, "bob").await.is_ok());
-    }
     let third = second.replaced_by(terms);
     assert!(is_revoked(&bob), "every request needs more scopes");
     assert!(before.revocation.revoked().now_or_never().is_some() && !Arc::ptr_eq(&before, &verifier_of(&third)));
@@ -183,9 +177,15 @@ async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
     assert_eq!(caller(&second, "ada").await.err(), Some("blocked-subject"));
     assert!(caller(&second, "bob").await.is_ok());
     assert!(ada.revoked().now_or_never().is_some() && bob.revoked().now_or_never().is_none());
+    // The composed form, the full-width one, and invisible characters: one person.
+    for blocked in ["jos\u{e9}", "ＪＯＳＥ\u{301}", "jos\u{e9}\u{200d}"] {
+        let other = first.replaced_by(with(&[blocked]));
+        assert_eq!(caller(&other, "jose").await.err(), Some("blocked-subject"), "{blocked:?}");
+        assert!(caller(&other, "bob").await.is_ok());
+    }
     let third = second.replaced_by(with(&[]));
     assert!(caller(&third, "ada").await.is_ok());
-    assert_eq!(third.refused(), [("blocked-subject", 1)], "counts go on");
+    assert_eq!(third.refused(), [("blocked-subject", 4)], "counts go on");
 }
 
 // req: S-320
