@@ -19,6 +19,7 @@ use tokio::{
 };
 use tracing::Span;
 
+use self::reload::Reloads;
 pub use self::reload::{Hangups, ReadSettings};
 use self::{
     listen::{bind, hosts},
@@ -95,6 +96,7 @@ pub struct Server {
     audit: Option<Arc<AuditFile>>,
     usage: Option<UsageLog>,
     http: Option<Listening>,
+    reloads: Arc<Reloads>,
     tasks: JoinSet<()>,
 }
 
@@ -156,7 +158,16 @@ impl Server {
         if start.strict {
             refuse_errors(&served, &settings)?;
         }
-        let mut server = Server { settings, served, rules, audit, usage, http: None, tasks: JoinSet::new() };
+        let mut server = Server {
+            settings,
+            served,
+            rules,
+            audit,
+            usage,
+            http: None,
+            reloads: Arc::default(),
+            tasks: JoinSet::new(),
+        };
         server.apply_to_requests();
         server.begin_tasks().await;
         if start.over_http {
@@ -215,6 +226,7 @@ impl Server {
         let tls = tls.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         if let Some(metrics) = &metrics {
             self.observe(&metrics.metrics, &app, deliveries.as_ref());
+            tls.iter().for_each(|tls| metrics.metrics.observe_tls(tls));
             metrics.set_ready(&app);
         }
         let listener = Some(listener);
@@ -232,6 +244,7 @@ impl Server {
     }
 
     fn observe(&self, metrics: &Metrics, app: &App, deliveries: Option<&Deliveries>) {
+        metrics.observe_reloads(&self.reloads);
         metrics.observe(self.library(), app, self.audit.as_ref(), self.served.monitors());
         if let Some(sources) = self.served.open_sources() {
             metrics.observe_sources(&sources.set);

@@ -21,7 +21,7 @@ use std::{
 
 use jiff::Timestamp;
 use promptshelf_core::usage::{UsageFigures, UsageKey};
-use promptshelf_service::Usage;
+use promptshelf_service::{PromptCalls, Usage};
 use promptshelf_store::{Store, StoreError, UsageQuery};
 use tokio::{
     sync::Mutex,
@@ -143,6 +143,11 @@ impl UsageLog {
     #[must_use]
     pub fn loss(&self) -> UsageLoss {
         UsageLoss { lost: self.0.usage.lost(), waiting: self.0.waiting_calls.load(Ordering::Relaxed) }
+    }
+
+    /// Returns the calls of this process.
+    pub(crate) fn calls(&self) -> PromptCalls {
+        self.0.usage.calls()
     }
 
     /// Reads the key of callers' hashes, before the first request: calls without it do not count their callers. Waits at

@@ -33,6 +33,8 @@ const MAX_KEYS: usize = 16_000;
 
 const MAX_ARGUMENTS: usize = 64;
 
+const UNKNOWN: &str = "unknown-prompt";
+
 /// The most unknown names between two drains.
 const MAX_UNKNOWN: usize = 500;
 
@@ -73,6 +75,27 @@ struct Figures {
     of: BTreeMap<UsageKey, UsageFigures>,
     /// The number of keys with unknown names.
     unknown: usize,
+    drained: PromptCalls,
+}
+
+/// The number of calls by prompt and outcome, and of those among them with an unknown argument. Calls of unknown prompts have
+/// an empty name.
+pub type PromptCalls = BTreeMap<(String, String), (u64, u64)>;
+
+/// The most prompts and outcomes that [`PromptCalls`] tells apart; the rest is `other`.
+const MAX_CALLS: usize = 10_000;
+
+fn add_calls(calls: &mut PromptCalls, figures: &BTreeMap<UsageKey, UsageFigures>) {
+    for (key, figures) in figures.iter().filter(|(key, _)| key.method != "completion/complete") {
+        let name = if key.outcome == UNKNOWN { "" } else { &key.prompt };
+        let mut place = (name.to_owned(), key.outcome.clone());
+        if calls.len() >= MAX_CALLS && !calls.contains_key(&place) {
+            clients::OTHER.clone_into(&mut place.0);
+        }
+        let (count, unknown) = calls.entry(place).or_default();
+        *count += figures.count;
+        *unknown += figures.unknown_arguments;
+    }
 }
 
 /// The counters of a service, with the channel that it serves. Clones share them.
@@ -175,9 +198,21 @@ impl Usage {
     /// Takes all figures out of the counters.
     #[must_use]
     pub fn drain(&self) -> BTreeMap<UsageKey, UsageFigures> {
-        let drained = std::mem::take(&mut *self.0.figures.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut figures = self.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        figures.unknown = 0;
+        let drained = std::mem::take(&mut figures.of);
+        add_calls(&mut figures.drained, &drained);
         self.0.clients.forget_unused();
-        drained.of
+        drained
+    }
+
+    /// Returns all calls since the start, drained or not.
+    #[must_use]
+    pub fn calls(&self) -> PromptCalls {
+        let figures = self.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = figures.drained.clone();
+        add_calls(&mut calls, &figures.of);
+        calls
     }
 
     /// The keyed hash of a caller: of its identity, or the address of an anonymous one.
@@ -227,7 +262,7 @@ impl ServiceUsage {
             client_version: client_version.to_owned(),
             protocol: protocol.to_owned(),
             method: method.to_owned(),
-            outcome: "unknown-prompt".to_owned(),
+            outcome: UNKNOWN.to_owned(),
         };
         let usage = &self.0.usage;
         let mut figures = usage.0.figures.lock().unwrap_or_else(PoisonError::into_inner);

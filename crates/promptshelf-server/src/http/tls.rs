@@ -13,6 +13,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use jiff::{SignedDuration, Timestamp};
 use promptshelf_service::{Slots, address_key};
 use rustls::{
     ServerConfig,
@@ -57,7 +58,13 @@ pub struct TlsFiles {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Tls(Arc<ArcSwap<ServerConfig>>);
+pub struct Tls(Arc<ArcSwap<Loaded>>);
+
+struct Loaded {
+    config: Arc<ServerConfig>,
+    /// `None` if the certificate does not say when it ends.
+    expires: Option<Timestamp>,
+}
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,13 +121,22 @@ impl Tls {
         Ok(())
     }
 
+    /// Returns when the certificate in use ends.
+    #[must_use]
+    pub fn expires(&self) -> Option<Timestamp> {
+        self.0.load().expires
+    }
+
     pub(super) fn handshakes(&self) -> Handshakes {
         let slots = |most| Slots::new(NonZeroU32::new(most));
         Handshakes { tls: self.clone(), all: slots(MAX_HANDSHAKES), per_address: slots(MAX_HANDSHAKES_PER_ADDRESS) }
     }
 }
 
-fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
+/// The time before the end of a certificate from which each load warns.
+const RENEWAL: SignedDuration = SignedDuration::from_hours(14 * 24);
+
+fn read(files: &TlsFiles) -> Result<Loaded, TlsError> {
     let TlsFiles { certificate, key } = files;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
@@ -130,6 +146,8 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     }
     let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, error))?;
     warn_if_exposed(key);
+    let expires = chain.first().and_then(end_of);
+    warn_if_ending(certificate, expires, Timestamp::now());
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
@@ -139,7 +157,21 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
                 .caused_by(error)
         })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+    Ok(Loaded { config: Arc::new(config), expires })
+}
+
+fn end_of(certificate: &CertificateDer<'_>) -> Option<Timestamp> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    Timestamp::from_second(parsed.validity().not_after.timestamp()).ok()
+}
+
+fn warn_if_ending(certificate: &Path, expires: Option<Timestamp>, now: Timestamp) {
+    let (certificate, Some(end)) = (certificate.display(), expires) else { return };
+    if end <= now {
+        tracing::error!("the certificate in {certificate} ended at {end}: clients refuse it; replace the file");
+    } else if end.duration_since(now) < RENEWAL {
+        tracing::warn!("the certificate in {certificate} ends soon, at {end}: replace the file before");
+    }
 }
 
 /// Warns if every user of this machine may read or write the key. A group may: distributions give one to servers.
@@ -182,7 +214,7 @@ impl Handshake for Handshakes {
             tracing::debug!(%peer, "refused a connection: too many concurrent handshakes");
             return Err(io::ErrorKind::ConnectionRefused.into());
         };
-        let accepting = TlsAcceptor::from(self.tls.0.load_full()).accept(stream);
+        let accepting = TlsAcceptor::from(Arc::clone(&self.tls.0.load().config)).accept(stream);
         let accepted = timeout(HANDSHAKE_TIMEOUT, accepting).await.map_err(io::Error::from).flatten();
         if let Err(error) = &accepted {
             tracing::debug!(%error, %peer, "TLS handshake failed");

@@ -6,7 +6,10 @@
 
 use std::{
     fmt, io,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -33,10 +36,11 @@ use promptshelf_service::AuditFile;
 use promptshelf_source::{SourceSet, SourceState, SourceStatus};
 use tokio::{net::TcpListener, task::JoinHandle};
 
+use super::reload::Reloads;
 use crate::{
     deliveries::Deliveries,
     failure::{Exit, Failure},
-    http::{self, App, auth::SignIn},
+    http::{self, App, auth::SignIn, tls::Tls},
     library::Library,
     replica::{ReplicaMonitor, ReplicaStatus},
     settings::Address,
@@ -83,6 +87,8 @@ struct LibraryCollector {
     sources: OnceLock<SourceSet>,
     usage: OnceLock<UsageLog>,
     deliveries: OnceLock<Deliveries>,
+    tls: OnceLock<Tls>,
+    reloads: OnceLock<Arc<Reloads>>,
 }
 
 impl fmt::Debug for Metrics {
@@ -107,7 +113,9 @@ impl Metrics {
     }
 
     fn register(mut self) -> Metrics {
-        let mut registry = Registry::with_prefix("promptshelf");
+        let mut root = Registry::default();
+        root.register_collector(Box::new(ProcessCollector));
+        let registry = root.sub_registry_with_prefix("promptshelf");
         registry.register(
             "requests",
             "Requests by method and outcome; the method is `none` if the request could not be parsed, and `api/…` for an operation of the API",
@@ -127,7 +135,7 @@ impl Metrics {
             self.render_durations.clone(),
         );
         registry.register_collector(Box::new(Arc::clone(&self.collector)));
-        self.registry = registry;
+        self.registry = root;
         self
     }
 
@@ -157,6 +165,14 @@ impl Metrics {
 
     pub(super) fn observe_deliveries(&self, deliveries: &Deliveries) {
         let _ = self.collector.deliveries.set(deliveries.clone());
+    }
+
+    pub(super) fn observe_tls(&self, tls: &Tls) {
+        let _ = self.collector.tls.set(tls.clone());
+    }
+
+    pub(super) fn observe_reloads(&self, reloads: &Arc<Reloads>) {
+        let _ = self.collector.reloads.set(Arc::clone(reloads));
     }
 
     pub(super) fn answered(&self, method: &'static str, outcome: &'static str, took: Duration) {
@@ -191,7 +207,29 @@ impl Collector for LibraryCollector {
         if let Some(audit) = self.audit.get() {
             counter(&mut encoder, "audit_records_lost", "Records of the audit that were lost", audit.lost_total())?;
         }
+        if let Some(end) = self.tls.get().and_then(Tls::expires) {
+            let help = "When the TLS certificate ends, in seconds since 1970";
+            gauge(&mut encoder, "certificate_expiry_timestamp_seconds", help, end.as_second().unsigned_abs())?;
+        }
+        if let Some(reloads) = self.reloads.get() {
+            let number = |count: &AtomicU64| count.load(Ordering::Relaxed);
+            let outcomes = [("ok", number(&reloads.succeeded)), ("failed", number(&reloads.failed))];
+            labelled(
+                &mut encoder,
+                MetricType::Counter,
+                "settings_reloads",
+                "Reloads of settings",
+                "outcome",
+                &outcomes,
+            )?;
+            let is_valid = u64::from(!reloads.has_failed.load(Ordering::Relaxed));
+            gauge(&mut encoder, "settings_valid", "Whether the settings in the file are those in effect", is_valid)?;
+            let help = "When settings were last reloaded, in seconds since 1970; 0 since the start";
+            let last = reloads.last_success.load(Ordering::Relaxed).unsigned_abs();
+            gauge(&mut encoder, "settings_reload_timestamp_seconds", help, last)?;
+        }
         if let Some(log) = self.usage.get() {
+            encode_calls(log, &mut encoder)?;
             let loss = log.loss();
             counter(&mut encoder, "usage_calls_lost", "Calls whose figures of usage were lost", loss.lost)?;
             let help = "Calls whose figures of usage wait for the store";
@@ -281,6 +319,63 @@ impl LibraryCollector {
             ];
             ConstGauge::new(1_u64).encode(family.encode_family(&labels)?)
         })
+    }
+}
+
+/// Encodes the calls by prompt: names of the library, and few others.
+fn encode_calls(log: &UsageLog, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let calls = log.calls();
+    let help = "Calls of prompts by name and outcome; the name is empty for calls of names that are no prompts";
+    let mut family = encoder.encode_descriptor("prompt_calls", help, None, MetricType::Counter)?;
+    for ((prompt, outcome), (count, _)) in &calls {
+        let labels = [("prompt", prompt.as_str()), ("outcome", outcome.as_str())];
+        ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;
+    }
+    let unknown = calls.values().map(|(_, unknown)| unknown).sum();
+    counter(encoder, "unknown_arguments", "Calls with an argument that the prompt does not have", unknown)
+}
+
+/// The process, under the names that Prometheus' own clients give these metrics.
+#[derive(Debug)]
+struct ProcessCollector;
+
+impl Collector for ProcessCollector {
+    #[cfg(target_os = "linux")]
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        use procfs::WithCurrentSystemInfo as _;
+        let Ok(process) = procfs::process::Process::myself() else { return Ok(()) };
+        let Ok(stat) = process.stat() else { return Ok(()) };
+        let ticks = procfs::ticks_per_second() as f64;
+        let mut number = |name: &str, help: &str, kind: MetricType, value: f64| {
+            let metric = encoder.encode_descriptor(name, help, None, kind)?;
+            match kind {
+                MetricType::Counter => ConstCounter::new(value).encode(metric),
+                _ => ConstGauge::new(value).encode(metric),
+            }
+        };
+        let processor = (stat.utime + stat.stime) as f64 / ticks;
+        number("process_cpu_seconds", "Processor time", MetricType::Counter, processor)?;
+        let resident = stat.rss_bytes().get() as f64;
+        number("process_resident_memory_bytes", "Memory in use", MetricType::Gauge, resident)?;
+        number("process_threads", "Threads", MetricType::Gauge, stat.num_threads as f64)?;
+        if let Ok(begin) = procfs::boot_time_secs() {
+            let start = begin as f64 + stat.starttime as f64 / ticks;
+            number("process_start_time_seconds", "Start, in seconds since 1970", MetricType::Gauge, start)?;
+        }
+        if let Ok(open) = process.fd_count() {
+            number("process_open_fds", "Open file descriptors", MetricType::Gauge, open as f64)?;
+        }
+        match process.limits().map(|limits| limits.max_open_files.soft_limit) {
+            Ok(procfs::process::LimitValue::Value(most)) => {
+                number("process_max_fds", "The most open file descriptors", MetricType::Gauge, most as f64)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn encode(&self, _: DescriptorEncoder<'_>) -> fmt::Result {
+        Ok(())
     }
 }
 

@@ -6,8 +6,16 @@
 //! While no file can be opened because the process or the system has no file descriptor left, a withdrawn token could
 //! not be noticed: connections are closed until the files can be read.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
+use jiff::Timestamp;
 use promptshelf_core::AccessRule;
 use promptshelf_service::AuditFileOptions;
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -38,6 +46,28 @@ const MAX_SHED_ATTEMPTS: u32 = 4;
 pub trait ReadSettings: Fn(Option<&Path>) -> Result<Settings, Failure> {}
 
 impl<R: Fn(Option<&Path>) -> Result<Settings, Failure>> ReadSettings for R {}
+
+/// The reloads of settings, for the metrics.
+#[derive(Debug, Default)]
+pub(super) struct Reloads {
+    pub(super) succeeded: AtomicU64,
+    pub(super) failed: AtomicU64,
+    /// Seconds since 1970; 0 before the first.
+    pub(super) last_success: AtomicI64,
+    pub(super) has_failed: AtomicBool,
+}
+
+impl Reloads {
+    fn note(&self, is_ok: bool) {
+        self.has_failed.store(!is_ok, Ordering::Relaxed);
+        if is_ok {
+            self.succeeded.fetch_add(1, Ordering::Relaxed);
+            self.last_success.store(Timestamp::now().as_second(), Ordering::Relaxed);
+        } else {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
 
 impl Server {
     /// Follows files and signals, and never returns.
@@ -125,7 +155,11 @@ impl Server {
             tracing::info!("SIGHUP: reloading library and settings");
             self.served.reload().await;
         }
-        match read(self.settings.file.as_deref()) {
+        let found = read(self.settings.file.as_deref());
+        if by_signal || last_failure.is_none() {
+            self.reloads.note(found.is_ok());
+        }
+        match found {
             Ok(settings) => {
                 self.apply(settings, by_signal).await;
                 None

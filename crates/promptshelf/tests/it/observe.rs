@@ -87,6 +87,10 @@ fn metrics_have_their_own_listener() {
         "promptshelf_renders_total{outcome=\"ok\"} 3",
         "promptshelf_render_duration_seconds_count 3",
         "promptshelf_prompts 1",
+        "promptshelf_prompt_calls_total{prompt=\"hello\",outcome=\"ok\"} 3",
+        "promptshelf_prompt_calls_total{prompt=\"\",outcome=\"unknown-prompt\"} 1",
+        "promptshelf_unknown_arguments_total 0",
+        "promptshelf_settings_valid 1",
         "promptshelf_library_readable 1",
         "promptshelf_failed_loads_total 0",
         "promptshelf_diagnostics{severity=\"error\"} 0",
@@ -95,6 +99,11 @@ fn metrics_have_their_own_listener() {
         "# EOF",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    #[cfg(target_os = "linux")]
+    for name in ["cpu_seconds_total", "resident_memory_bytes", "start_time_seconds", "open_fds", "max_fds", "threads"] {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("process_{name} ")));
+        assert!(line.and_then(|value| value.parse().ok()).is_some_and(|value: f64| value > 0.0), "{name}: {text}");
     }
     assert_eq!(get(&server.url.replace("/mcp", "/metrics")).0, 404, "and on no other");
 }
