@@ -79,6 +79,7 @@ pub(crate) const NIGHTLY: &[Step] = &[
     step("work", "no operation of a template costs more than its steps", |it| {
         cargo(it, "test --release --package promptshelf-core --test it work::").run_tests()
     }),
+    step("alerts", "alerts and dashboard work in a real Prometheus", alerts),
     step("guard", "the hot paths take at most 25 % more instructions than recorded", |it| guard::run(it, None)),
 ];
 
@@ -226,6 +227,11 @@ fn workflows(repository: &Repository) -> Result<()> {
     tool("check-jsonschema").args(&["--builtin-schema", "vendor.compose-spec", "deploy/compose.yaml"]).run()?;
     install_debian(repository, "shellcheck", "shellcheck")?;
     Program::new("shellcheck", root).args(&["packaging/install.sh", "packaging/action.sh"]).run()
+}
+
+fn alerts(repository: &Repository) -> Result<()> {
+    install_debian(repository, "promtool", "prometheus")?;
+    cargo(repository, "test --package promptshelf --test it observe::alerts -- --include-ignored").run_tests()
 }
 
 fn windows(repository: &Repository) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Metrics, traces and logs of the running program.
 
+mod alerts;
 mod collector;
 mod leaks;
 
