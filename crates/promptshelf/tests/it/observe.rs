@@ -268,16 +268,22 @@ fn missing_collector_does_not_delay_requests() {
 }
 
 #[test]
-fn request_log_line_has_its_id() {
-    let failing = "---\ndescription: Fails\narguments:\n  - name: text\n    description: Text\n---\n{{ text / 2 }}\n";
-    let folder = library(&[("failing.md", failing)]);
-    let mut server = Server::of(&folder, &["--log-format", "json"]);
-    let params = json!({ "name": "failing", "arguments": { "text": "words" } });
-    let failed = ask_at(&server.url, "", &[], "prompts/get", &params);
-    let id = failed.headers["x-request-id"].to_str().expect("ASCII");
-    let line =
-        std::iter::from_fn(|| server.log.recv_timeout(PATIENCE).ok()).find(|line| line.contains("cannot be rendered"));
-    let line: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
-    assert_eq!((&line["request"], &line["prompt"]), (&json!(id), &json!("failing")), "{line}");
+fn refused_host_is_logged_with_its_request_and_the_setting() {
+    let mut server = Server::of(&hello(), &["--log-format", "json"]);
+    let ask = || ask_at(&server.url, "", &[("Host", "prompts.example.com")], "prompts/list", &json!({}));
+    let refused = ask();
+    assert_eq!(refused.status, 403);
+    let id = refused.headers["x-request-id"].to_str().expect("ASCII").to_owned();
+    // Others within a minute are not logged.
+    assert_eq!(ask().status, 403);
     end(&mut server);
+    let lines: Vec<Value> = server
+        .log
+        .iter()
+        .filter(|line| line.contains("request refused"))
+        .map(|line| serde_json::from_str(&line).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!((&lines[0]["request"], &lines[0]["host"]), (&json!(id), &json!("prompts.example.com")));
+    assert!(lines[0]["message"].as_str().is_some_and(|message| message.contains("`allow-hosts`")), "{lines:?}");
 }

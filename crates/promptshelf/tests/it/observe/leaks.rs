@@ -19,7 +19,8 @@ const PROMPT: &str = "---\ndescription: Greets\narguments:\n  - name: password\n
                       sensitive: true\n    maxLength: 40\n  - name: text\n    description: Text\n  - name: count\n    \
                       description: Count\n    type: integer\n---\n{{ password }} {{ text }} {{ count }}\n";
 const FAILING: &str = "---\ndescription: Fails\narguments:\n  - name: password\n    description: Password\n    \
-                       sensitive: true\n  - name: text\n    description: Text\n---\n{{ password / 2 }}{{ text.x.y }}\n";
+                       sensitive: true\n  - name: text\n    description: Text\n---\n{% for i in range(50000) %}\
+                       {% for j in range(50000) %}{{ password }}{{ text }}{% endfor %}{% endfor %}\n";
 const GUIDED: &str = "---\ndescription: Asks\narguments:\n  - name: text\n    description: Text\n    required: true\n    \
                       ask: true\n---\n{{ text }}\n";
 
@@ -127,7 +128,7 @@ fn no_output_contains_secrets_or_contents() {
         records.contains("\"outcome\":\"unusable-arguments\"") && records.contains("\"caller\":\"ada\""),
         "{records}"
     );
-    assert!(log.contains("cannot be rendered") && log.contains("TRACE"), "{log}");
+    assert!(log.contains("TRACE"), "{log}");
     assert!(traces.contains("prompts/get") && traces.contains("render"), "{traces}");
     let authenticated = collector.bodies().iter().any(|(headers, _)| headers.get("api-key").is_some());
     assert!(authenticated, "the configured header reaches the collector");
