@@ -161,7 +161,11 @@ test('no way of naming or saving a file takes its prompt out of service without 
   await page.keyboard.type('About {{ topic }}.');
   await page.keyboard.press('Control+s');
   await page.locator('.edit-status', { hasText: 'Saved, but not served: 1 error' }).waitFor();
-  await page.goto(`${own.url}#/edit/mail.md`);
+  // What another file has is named where no error is, and leads there.
+  await page.goto(`${own.url}#/edit/_shared/closing.md`);
+  await page.getByText(/other files? ha/).waitFor();
+  await page.locator('.edit-problems a', { hasText: 'mail.md' }).click();
+  await page.getByRole('heading', { level: 1, name: 'mail.md', exact: true }).waitFor();
   await page.locator('.edit-problems li', { hasText: 'in _tone.md, line 2' }).waitFor();
   await page.getByRole('link', { name: '_tone.md' }).first().click();
   await page.getByRole('heading', { level: 1, name: '_tone.md', exact: true }).waitFor();
@@ -171,6 +175,7 @@ test('no way of naming or saving a file takes its prompt out of service without 
   await page.keyboard.press('Control+End');
   await page.keyboard.type('{{ oops');
   await page.getByText('This is the last valid version. Correct line 6 to update it.').waitFor();
+  assert.equal(await page.locator('.outdated').count(), 2, 'the form and the preview are marked');
   await isAccessible(page, 'an outdated preview');
   await page.keyboard.type(' }}');
   await page.keyboard.press('Control+s');

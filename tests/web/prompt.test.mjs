@@ -198,6 +198,11 @@ test('copies a prompt as text, API messages, shell command and link', async () =
   );
   assert.deepEqual([...wrong, ...other.wrong], []);
   await other.context.close();
+  // Text has no place for an image.
+  await page.goto(`${running.server.url}#/prompt/read-chart`);
+  await page.locator('.messages img').waitFor();
+  await copied('Text');
+  await page.getByText('Copied: Text. 1 file is not part of it').first().waitFor();
   await context.close();
 });
 
