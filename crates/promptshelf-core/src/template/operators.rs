@@ -520,7 +520,9 @@ impl<'t> Scanner<'t> {
                             | Token::Minus
                             | Token::BracketOpen
                             | Token::BraceOpen,
-                        ) => drop(self.signed()),
+                        ) => {
+                            self.signed();
+                        }
                         _ => {}
                     }
                     size = Size::Number;
@@ -722,10 +724,7 @@ impl<'t> Scanner<'t> {
         let is_small = |side: &Range<usize>| operands[side.clone()].iter().all(|operand| operand.size != Size::Any);
         let follows_in = |side: &Range<usize>| side.start > 0 && operators[side.start - 1].0 == Operator::In;
         let is_compared = is_walked
-            || sides.windows(2).any(|pair| match follows_in(&pair[1]) {
-                true => !is_small(&pair[1]),
-                false => !is_small(&pair[0]) && !is_small(&pair[1]),
-            });
+            || sides.windows(2).any(|pair| !is_small(&pair[1]) && (follows_in(&pair[1]) || !is_small(&pair[0])));
         let is_pair = operators.len() == 1 && operators[0].0 == Operator::Compare && is_compared && !is_walked;
         if is_pair {
             self.behind(operands[0].tokens.end - 1, "|__left");

@@ -207,7 +207,7 @@ impl<'t> Walker<'t> {
                 if let Expr::GetAttr(block) = other
                     && matches!(&block.expr, Expr::Var(variable) if variable.id == "self")
                 {
-                    self.inserted.push((block.name, bytes(span.clone())));
+                    self.inserted.push((block.name, bytes(span)));
                 }
                 if let Some((message, help)) = self.misuse(call) {
                     self.fault(Code::InvalidCall, bytes(span), message, help);
