@@ -12,6 +12,7 @@ use std::{
 };
 
 use promptshelf_testkit::{
+    database::Postgres,
     folder::{Folder, repository},
     nginx::Nginx,
 };
@@ -192,4 +193,60 @@ async fn nginx_answers_public_lists_from_its_cache() {
     }
     drop(server);
     assert_eq!(list(), ("HIT".to_owned(), first), "also while no replica runs");
+}
+
+/// The processes of `deploy/compose.yaml`: a database, the command that prepares it, two replicas and nginx, with its files.
+#[tokio::test(flavor = "multi_thread")]
+async fn topology_of_the_compose_file_serves_with_one_replica_away() {
+    let deploy = |file: &str| repository("deploy").join(file);
+    let folder = Folder::empty();
+    folder.write("store", &Postgres::shared().database());
+    folder.write("state-key", "0123456789abcdef0123456789abcdef");
+    folder.write("prompts/hello.md", "Hello.\n");
+    let command = |words: &[&str]| {
+        let mut command = promptshelf();
+        command.args(words).current_dir(folder.path());
+        for (variable, file) in [("PROMPTSHELF_STORE_FILE", "store"), ("PROMPTSHELF_STATE_KEY_FILE", "state-key")] {
+            command.env(variable, folder.path().join(file));
+        }
+        command
+    };
+    let ran = |words: &[&str]| {
+        let output = command(words).output().expect("it runs");
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    // A restart of everything prepares the store again.
+    ran(&["init"]);
+    ran(&["init"]);
+    ran(&["publish", "prompts", "-m", "First"]);
+    let token: Value = serde_json::from_str(&ran(&["token", "create", "ada", "--json"])).expect("JSON");
+    let token = token["token"].as_str().expect("a token");
+    let settings = deploy("server.toml").display().to_string();
+    let mut nginx =
+        std::fs::read_to_string(deploy("nginx.conf")).expect("a file").replace("listen 8080;", "listen LISTEN;");
+    let mut replicas = Vec::new();
+    for (index, name) in ["one:8080", "two:8080"].into_iter().enumerate() {
+        let mut serve = command(&["serve", "--config", &settings]);
+        serve.env("PROMPTSHELF_HTTP", address(index + 4));
+        replicas.push(Server::start(serve));
+        nginx = nginx.replace(name, &address(index + 4));
+    }
+    let nginx = Nginx::start(&nginx);
+    let url = format!("http://{}/mcp", nginx.address());
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let list = |token: Option<&str>| {
+        let (status, _, body) = request(&agent, &url, "prompts/list", json!({}), token).expect("an answer");
+        (status, body)
+    };
+    assert_eq!(list(None).0, 401);
+    for _ in 0..8 {
+        let (status, body) = list(Some(token));
+        assert!(status == 200 && body.contains("\"hello\""), "{status}: {body}");
+    }
+    terminate(&mut replicas[0].child);
+    for _ in 0..8 {
+        let (status, body) = list(Some(token));
+        assert!(status == 200 && body.contains("\"hello\""), "{status}: {body}; {}", nginx.log());
+    }
 }
