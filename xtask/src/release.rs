@@ -205,7 +205,8 @@ fn check_crates(repository: &Repository, out: &Path) -> Result<()> {
     let root = repository.target().join("packages-crates");
     fs::remove_dir_all(&root).ok();
     fs::create_dir_all(&root)?;
-    let mut install = Program::cargo(&root).args(&["install", "--debug", "--root", "installed"]);
+    // As the release was built, so that what does not belong to the workspace is compiled already.
+    let mut install = Program::cargo(&root).args(&["install", "--debug", "--root", "installed", "--target", QUICK]);
     for entry in fs::read_dir(out.join("crates"))? {
         let file = entry?.path();
         Program::new("tar", &root).arg("-xzf").arg(&file).run()?;
@@ -218,14 +219,33 @@ fn check_crates(repository: &Repository, out: &Path) -> Result<()> {
             install = install.arg("--config").arg(format!("patch.crates-io.{name}.path = {path:?}"));
         }
     }
-    let target = repository.target().join("release-crates").display().to_string();
-    install.env("CARGO_TARGET_DIR", &target).env("CARGO_PROFILE_DEV_DEBUG", "0").run()?;
+    let install = install.env("CARGO_TARGET_DIR", &repository.target().display().to_string());
+    without_paths(install, repository, QUICK).run()?;
     let printed = Program::new(root.join("installed/bin/promptshelf"), &root)
         .args(&["list", "--json"])
         .arg(repository.root.join("examples/library"))
         .read()?;
     ensure!(printed.contains("git-commit"), "the command of the crate lists {printed}");
     Ok(())
+}
+
+/// Sets what keeps paths of this machine out of a program.
+fn without_paths(cargo: Program, repository: &Repository, triple: &str) -> Program {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let cargo_home = std::env::var("CARGO_HOME").unwrap_or_else(|_| format!("{home}/.cargo"));
+    let root = &repository.root;
+    let mut places = vec![(cargo_home, "/cargo"), (root.display().to_string(), "/promptshelf")];
+    if repository.target() != root.join("target") {
+        places.push((repository.target().display().to_string(), "/promptshelf/target"));
+    }
+    let flags = |flag: &str, between: &str| {
+        places.iter().map(|(from, to)| format!("{flag}={from}={to}")).collect::<Vec<_>>().join(between)
+    };
+    cargo
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_PROFILE_DEV_STRIP", "symbols")
+        .env("CARGO_ENCODED_RUSTFLAGS", &flags("--remap-path-prefix", "\u{1f}"))
+        .env(&format!("CFLAGS_{}", triple.replace('-', "_")), &flags("-ffile-prefix-map", " "))
 }
 
 /// Whether programs for a platform run on this machine.
@@ -301,27 +321,14 @@ impl<'r> Release<'r> {
         if triple != "aarch64-unknown-linux-musl" {
             cargo = cargo.arg("build");
         }
-        // No path of this machine is in the program.
-        let home = std::env::var("HOME").unwrap_or_default();
-        let cargo_home = std::env::var("CARGO_HOME").unwrap_or_else(|_| format!("{home}/.cargo"));
-        let places = [(cargo_home, "/cargo"), (root.display().to_string(), "/promptshelf")];
-        let flags = |flag: &str, between: &str| {
-            places.iter().map(|(from, to)| format!("{flag}={from}={to}")).collect::<Vec<_>>().join(between)
-        };
         let profile = if self.quick { "dev" } else { "dist" };
         if self.quick {
             // Unoptimized programs read the page from the checkout otherwise.
             cargo = cargo.args(&["--features", "embedded-page"]);
         }
-        cargo
-            .args(&["--locked", "--package", "promptshelf", "--bin", "promptshelf"])
-            .args(&["--profile", profile, "--target", triple])
-            .env("PROMPTSHELF_COMMIT", &self.commit)
-            .env("CARGO_PROFILE_DEV_DEBUG", "0")
-            .env("CARGO_PROFILE_DEV_STRIP", "symbols")
-            .env("CARGO_ENCODED_RUSTFLAGS", &flags("--remap-path-prefix", "\u{1f}"))
-            .env(&format!("CFLAGS_{}", triple.replace('-', "_")), &flags("-ffile-prefix-map", " "))
-            .run()?;
+        let cargo = cargo.args(&["--locked", "--package", "promptshelf", "--bin", "promptshelf"]);
+        let cargo = cargo.args(&["--profile", profile, "--target", triple]).env("PROMPTSHELF_COMMIT", &self.commit);
+        without_paths(cargo, repository, triple).run()?;
         let folder = if self.quick { "debug" } else { "dist" };
         Ok(repository.target().join(triple).join(folder).join(platform.program()))
     }
