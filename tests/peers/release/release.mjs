@@ -189,6 +189,28 @@ test('sums: every file has one', FULL, async () => {
   assert.ok(names.includes('tokio') && !names.includes('promptshelf-testkit'));
 });
 
+test('entries: server.json and the manifests of bundles have the released schemas', FULL, async () => {
+  const schemas = resolve(import.meta.dirname, '../../fixtures/schemas');
+  const valid = (schema, file) => run(join(dirname(options.python), 'check-jsonschema'), ['--schemafile', join(schemas, schema), file]);
+  await valid('server-2025-12-11.json', join(dist, 'server.json'));
+  const entry = JSON.parse(await readFile(join(dist, 'server.json'), 'utf8'));
+  const kinds = entry.packages.map((one) => one.registryType);
+  assert.deepEqual([...new Set(kinds)], ['npm', 'pypi', 'oci', 'mcpb']);
+  for (const bundle of entry.packages.filter((one) => one.registryType === 'mcpb')) {
+    const bytes = await readFile(join(dist, 'archives', bundle.identifier.split('/').at(-1)));
+    assert.equal(createHash('sha256').update(bytes).digest('hex'), bundle.fileSha256);
+  }
+  const here = await home('bundle');
+  const [bundle] = await files('archives', 'x86_64-unknown-linux-musl.mcpb');
+  await run(options.python, ['-m', 'zipfile', '-e', bundle, here.path]);
+  await valid('mcpb-manifest-v0.3.json', join(here.path, 'manifest.json'));
+  await chmod(join(here.path, 'server/promptshelf'), 0o755);
+  await serves('bundle', join(here.path, 'server/promptshelf'), [], here);
+  const formula = await readFile(join(dist, 'homebrew/promptshelf.rb'), 'utf8');
+  assert.match(formula, /sha256 "[0-9a-f]{64}"/);
+  assert.equal(JSON.parse(await readFile(join(dist, 'scoop/promptshelf.json'), 'utf8')).version, version);
+});
+
 test('deb: it unpacks to a program and its units', FULL, async () => {
   const here = await home('deb');
   const [deb] = await files('deb', '_amd64.deb');

@@ -102,6 +102,9 @@ fn bundle_has_the_manifest_the_program_and_the_library() {
         (&json!(true), &json!(["linux"]))
     );
 
+    let package = &manifest["_meta"]["dev.promptshelf"]["packages"]["npm"];
+    assert_eq!(package, &json!(format!("promptshelf@{}", env!("CARGO_PKG_VERSION"))));
+
     assert_eq!(bundle("b.mcpb").0, Some(0));
     assert_eq!(fs::read(folder.path().join("b.mcpb")).expect("a file"), bytes, "the same input gives the same bytes");
     let (code, message) = bundle("a.mcpb");

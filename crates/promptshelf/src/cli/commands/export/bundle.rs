@@ -141,6 +141,12 @@ fn manifest(about: &About, folder: &Path, platform: Platform) -> Value {
         // The texts of listed prompts are static; these are rendered with arguments.
         "prompts_generated": true,
         "compatibility": { "platforms": [platform.name] },
+        // The published packages of the program, for hosts that start one of them in place of the copy.
+        "_meta": { "dev.promptshelf": { "packages": {
+            "npm": concat!("promptshelf@", env!("CARGO_PKG_VERSION")),
+            "pypi": concat!("promptshelf==", env!("CARGO_PKG_VERSION")),
+            "oci": concat!("ghcr.io/promptshelf/promptshelf:", env!("CARGO_PKG_VERSION")),
+        } } },
     });
     for (key, value) in [("display_name", &about.title), ("homepage", &about.website_url)] {
         if let Some(value) = value {
