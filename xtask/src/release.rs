@@ -202,8 +202,8 @@ fn installed(repository: &Repository, out: &Path, more: &[&str]) -> Result<()> {
 /// Compiles the command from the published files of all crates, as `cargo install` does on the day of a release, and serves
 /// with it.
 fn check_crates(repository: &Repository, out: &Path) -> Result<()> {
-    let root = repository.target().join("packages-crates");
-    fs::remove_dir_all(&root).ok();
+    // Outside of the workspace, to which cargo would count them.
+    let root = std::env::temp_dir().join(format!("promptshelf-crates-{}", std::process::id()));
     fs::create_dir_all(&root)?;
     // As the release was built, so that what does not belong to the workspace is compiled already.
     let mut install = Program::cargo(&root).args(&["install", "--debug", "--root", "installed", "--target", QUICK]);
@@ -226,7 +226,7 @@ fn check_crates(repository: &Repository, out: &Path) -> Result<()> {
         .arg(repository.root.join("examples/library"))
         .read()?;
     ensure!(printed.contains("git-commit"), "the command of the crate lists {printed}");
-    Ok(())
+    Ok(fs::remove_dir_all(root)?)
 }
 
 /// Sets what keeps paths of this machine out of a program.
