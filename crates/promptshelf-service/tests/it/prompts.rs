@@ -99,14 +99,13 @@ async fn failing_template_reveals_nothing() {
     let broken = |name: &str, text: &str| {
         PromptDefinition::template(name, text).argument(ArgumentDefinition::new("n").kind(ArgumentType::Json))
     };
-    let service = service(prompts([broken("divides", "{{ 6 // n }}"), broken("fails", "{{ 6 // 0 }}")]));
-    assert_eq!(get(&service, "divides", &[("n", "2")]).await, Ok(vec![Message::user("3")]));
-    for value in ["0", "[1]", "{}"] {
-        assert_eq!(
-            sentence(get(&service, "divides", &[("n", value)]).await),
-            "The prompt divides cannot be used with these arguments: its template fails with these values; see the server's log"
-        );
-    }
+    let cut = |by: &str| format!("x{{% set mark = role('user') %}}{{{{ mark[{by}:] }}}}");
+    let service = service(prompts([broken("cuts", &cut("n")), broken("fails", &cut("1"))]));
+    assert_eq!(get(&service, "cuts", &[("n", "0")]).await, Ok(vec![Message::user("x")]));
+    assert_eq!(
+        sentence(get(&service, "cuts", &[("n", "1")]).await),
+        "The prompt cuts cannot be used with these arguments: its template fails with these values; see the server's log"
+    );
     // Without arguments the caller cannot be the cause.
     assert_eq!(get(&service, "fails", &[]).await, Err(Rejection::Internal));
 }
