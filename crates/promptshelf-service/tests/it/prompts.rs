@@ -102,10 +102,12 @@ async fn failing_template_reveals_nothing() {
     let cut = |by: &str| format!("x{{% set mark = role('user') %}}{{{{ mark[{by}:] }}}}");
     let service = service(prompts([broken("cuts", &cut("n")), broken("fails", &cut("1"))]));
     assert_eq!(get(&service, "cuts", &[("n", "0")]).await, Ok(vec![Message::user("x")]));
-    assert_eq!(
-        sentence(get(&service, "cuts", &[("n", "1")]).await),
-        "The prompt cuts cannot be used with these arguments: its template fails with these values; see the server's log"
-    );
+    for value in ["1", "20"] {
+        assert_eq!(
+            sentence(get(&service, "cuts", &[("n", value)]).await),
+            "The prompt cuts cannot be used with these arguments: its template fails with these values; see the server's log"
+        );
+    }
     // Without arguments the caller cannot be the cause.
     assert_eq!(get(&service, "fails", &[]).await, Err(Rejection::Internal));
 }
