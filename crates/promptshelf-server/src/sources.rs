@@ -9,10 +9,10 @@ use std::{
 };
 
 use promptshelf_client::Endpoint;
-use promptshelf_core::AccessRule;
+use promptshelf_core::{AccessRule, BoxFuture};
 use promptshelf_git::{Credentials, GitOptions, GitSource};
 use promptshelf_source::{
-    Files, Health, MemberOptions, OpenSource, OpenedSource, SourceError, SourceSet, SourceStatus, wait_for,
+    Files, Health, MemberOptions, OpenSource, OpenedSource, SourceError, SourceSet, SourceStatus,
 };
 use promptshelf_store::ChannelName;
 use promptshelf_upstream::{Approvals, Upstream, UpstreamOptions};
@@ -220,18 +220,17 @@ impl OpenSource for GitOpener {
         "git"
     }
 
-    fn open(&self) -> Result<OpenedSource, SourceError> {
-        let git = self.git.clone();
-        // Attempts repeat until one succeeds: a commit that is too large must not be fetched each time.
-        let refreshed = wait_for(async move { git.poll().await })?;
-        // A commit of an earlier run may be served instead.
-        if let (Err(error), None) = (refreshed, self.git.state().served) {
-            return Err(SourceError::new(error.to_string()).with_source(error));
-        }
-        let source = self.git.source().clone();
-        self.grants.add(&source);
-        let git = self.git.clone();
-        Ok(OpenedSource::new(source).following(Box::new(move |_| Box::pin(git.run()))))
+    fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
+        Box::pin(async {
+            // Attempts repeat until one succeeds: a commit that is too large must not be fetched each time. A commit of an
+            // earlier run may be served instead.
+            if let (Err(error), None) = (self.git.poll().await, self.git.state().served) {
+                return Err(SourceError::new(error.to_string()).with_source(error));
+            }
+            self.grants.add(self.git.source());
+            let git = self.git.clone();
+            Ok(OpenedSource::new(git.source().clone()).following(Box::new(move |_| Box::pin(git.run()))))
+        })
     }
 
     fn health(&self) -> Health {
@@ -301,8 +300,8 @@ impl OpenSource for FolderOpener {
         "folder"
     }
 
-    fn open(&self) -> Result<OpenedSource, SourceError> {
-        Ok(OpenedSource::new(self.0.clone()))
+    fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
+        Box::pin(async { Ok(OpenedSource::new(self.0.clone())) })
     }
 }
 
@@ -325,15 +324,17 @@ impl OpenSource for StoreOpener {
         "store"
     }
 
-    fn open(&self) -> Result<OpenedSource, SourceError> {
-        let mut options = FollowOptions::new(self.store.clone(), self.channel.clone());
-        options.cache.clone_from(&self.cache);
-        let started = wait_for(Follower::start(options))?;
-        let follower = started.map_err(|error| SourceError::new(error.to_string()).with_source(error))?;
-        let source = follower.source().clone();
-        self.grants.add(&source);
-        *lock(&self.monitor) = Some(follower.monitor().clone());
-        Ok(OpenedSource::new(source).following(Box::new(move |loader| Box::pin(follower.run(loader)))))
+    fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
+        Box::pin(async {
+            let mut options = FollowOptions::new(self.store.clone(), self.channel.clone());
+            options.cache.clone_from(&self.cache);
+            let started = Follower::start(options).await;
+            let follower = started.map_err(|error| SourceError::new(error.to_string()).with_source(error))?;
+            let source = follower.source().clone();
+            self.grants.add(&source);
+            *lock(&self.monitor) = Some(follower.monitor().clone());
+            Ok(OpenedSource::new(source).following(Box::new(move |loader| Box::pin(follower.run(loader)))))
+        })
     }
 
     fn health(&self) -> Health {

@@ -14,12 +14,10 @@ use std::{
 use cap_std::fs::{Dir, OpenOptions};
 
 use crate::{
-    confined_dir::ConfinedDir,
-    file_access::{FileBytes, FileError},
     file_role::MANIFEST,
     format::foreign_folders,
     pipeline::{WalkOptions, walk},
-    tree::Tree,
+    tree::{ConfinedDir, FileBytes, FileError, Tree},
     tree_path::{InvalidTreePath, check_tree_path, is_obeyed_by_programs},
 };
 

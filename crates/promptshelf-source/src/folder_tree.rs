@@ -3,15 +3,13 @@
 use std::{collections::BTreeSet, path::Path};
 
 use crate::{
-    confined_dir::ConfinedDir,
     error::SourceError,
-    file_access::FileError,
     file_role::MANIFEST,
     format::foreign_folders,
     manifest::Manifest,
     memory_tree::{MemoryFile, MemoryTree},
     pipeline::{WalkOptions, unread_file, walk},
-    tree::Tree,
+    tree::{ConfinedDir, FileError, Tree},
     tree_path::check_tree_path,
 };
 use promptshelf_core::{Code, Diagnostic, SourceText};

@@ -22,12 +22,9 @@
 //!
 //! Callers of prompts and network protocols are deliberately not part of this crate.
 
-mod confined_dir;
 mod editable_folder;
 mod error;
-mod file_access;
 mod file_role;
-mod file_state;
 mod files;
 mod fixed;
 mod folder_tree;
@@ -37,7 +34,6 @@ mod loader;
 mod manifest;
 mod mark;
 mod media_type;
-mod memory_dir;
 mod memory_tree;
 mod pipeline;
 mod places;
@@ -64,9 +60,7 @@ pub use loader::{LoadReport, Loader, ReloadTask};
 pub use mark::{Mark, SKILL_RECORD};
 pub use memory_tree::{FileFault, MemoryFile, MemoryTree};
 pub use private_folder::{check_private_folder, create_private_folder};
-pub use set::{
-    Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus, wait_for,
-};
+pub use set::{Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
 pub use tree_path::{InvalidTreePath, check_file_path, check_tree_path, is_library_file, is_obeyed_by_programs};
 

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use crate::{
-    confined_dir::ConfinedDir,
     error::SourceError,
     file_role::{MANIFEST, is_prompt},
     format::{ForeignSyntax, Format, foreign_folders},
     pipeline::{WalkOptions, walk},
-    tree::Tree,
+    tree::{ConfinedDir, Tree},
     tree_path::is_library_file,
 };
 

@@ -7,17 +7,10 @@
 
 mod assemble;
 mod cached_file;
-mod context;
-mod found_files;
 mod globs;
-mod homes;
-mod icons;
-mod parallel;
 mod partial;
 mod resources;
 mod walk;
-mod walk_folder;
-mod walk_memory;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,27 +24,22 @@ use std::{
 use promptshelf_core::{Code, Diagnostic, Location, Severity, SourceText};
 use smol_str::SmolStr;
 
+pub(crate) use self::walk::{WalkOptions, unread_file, walk};
 use self::{
-    cached_file::{CachedFile, ReadContext, SharedBodies},
-    context::LibraryContext,
-    found_files::{FoundFile, WalkResult, at},
+    assemble::LibraryContext,
+    cached_file::{CachedFile, Homes, ReadContext, SharedBodies},
     globs::GlobIndex,
-    homes::Homes,
-};
-pub(crate) use self::{
-    found_files::{WalkOptions, unread_file},
-    walk::walk,
+    walk::{FoundFile, WalkResult, at},
 };
 use crate::{
     error::SourceError,
-    file_access::FileError,
     file_role::{self, MANIFEST},
     format::foreign_folders,
     manifest::Manifest,
     memory_tree::MemoryFile,
     root_grants::RootGrants,
     source::{Fingerprint, Snapshot},
-    tree::Tree,
+    tree::{FileError, Tree},
     watch::WatchedTrees,
 };
 
@@ -206,7 +194,8 @@ fn read_files(
         ReadContext { root, limit: limits.file_bytes, now: SystemTime::now(), homes: &homes, shared: &shared };
     let mut is_declared = resources::declared(manifest, &globs);
     is_declared.extend(file_role::beside_skills(found.files.iter().map(|found| found.path.as_str())));
-    let (mut entries, left_out) = parallel::read_all(found.files, &reading, before, &is_declared, limits.library_bytes);
+    let (mut entries, left_out) =
+        cached_file::read_all(found.files, &reading, before, &is_declared, limits.library_bytes);
     if left_out > 0 {
         let message =
             format!("the library has more than {} bytes; {left_out} files are left out", limits.library_bytes);

@@ -14,12 +14,11 @@ use promptshelf_core::{BoxFuture, MimeType, ReadBody, ReadError, ReadResource, V
 
 pub(crate) use self::path_template::PathTemplate;
 use crate::{
-    file_access::FileError,
     file_role::MANIFEST,
     media_type,
     places::{self, Places, join},
     root_grants::RootGrants,
-    tree::Tree,
+    tree::{FileError, Tree},
 };
 
 #[derive(Clone, Debug)]

@@ -9,12 +9,10 @@ use std::{
 };
 
 use crate::{
-    confined_dir::ConfinedDir,
     error::SourceError,
-    memory_dir::MemoryDir,
     memory_tree::{MemoryFile, MemoryTree},
     places::{self, join},
-    tree::Tree,
+    tree::{ConfinedDir, MemoryDir, Tree},
 };
 
 /// Stands for the absolute path of a library in memory. No path on disk contains a NUL character.

@@ -1,7 +1,6 @@
 //! Several sources in one server, each loaded by itself.
 //!
-//! A member has a loader, access rules and a name of its own. It is opened on its own thread and loaded by its own task,
-//! so that a source that hangs, fails or is slow neither delays nor hides the others; while it cannot be read, its last
+//! A member has a loader, access rules and a name of its own. It is opened and loaded by its own task, so that a source that hangs, fails or is slow neither delays nor hides the others; while it cannot be read, its last
 //! good prompts stay.
 
 mod member;
@@ -26,7 +25,7 @@ use crate::{
 
 use self::member::Member;
 pub use self::{
-    member::{Following, MemberOptions, OpenSource, OpenedSource, wait_for},
+    member::{Following, MemberOptions, OpenSource, OpenedSource},
     status::{Health, SourceState, SourceStatus},
 };
 
@@ -38,7 +37,7 @@ const RELOAD_WAIT: Duration = Duration::from_secs(2);
 /// ```
 /// # #[tokio::main]
 /// # async fn main() {
-/// use promptshelf_core::PromptDefinition;
+/// use promptshelf_core::{BoxFuture, PromptDefinition};
 /// use promptshelf_source::{Fixed, Loader, MemberOptions, OpenSource, OpenedSource, SourceError, SourceSet};
 ///
 /// struct Hello(&'static str);
@@ -48,9 +47,10 @@ const RELOAD_WAIT: Duration = Duration::from_secs(2);
 ///         "code"
 ///     }
 ///
-///     fn open(&self) -> Result<OpenedSource, SourceError> {
+///     fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
 ///         let prompt = PromptDefinition::template("hello", self.0);
-///         Ok(OpenedSource::new(Fixed::new([prompt].into_iter().collect())))
+///         let source = Fixed::new([prompt].into_iter().collect());
+///         Box::pin(async { Ok(OpenedSource::new(source)) })
 ///     }
 /// }
 ///
@@ -97,7 +97,7 @@ impl Shared {
 }
 
 impl SourceSet {
-    /// Begins to open all members, each on a thread of its own. `rules` bind all of them, by the names under which
+    /// Begins to open all members, each in a task of its own. `rules` bind all of them, by the names under which
     /// prompts are served.
     ///
     /// # Panics

@@ -4,12 +4,12 @@
 //! The paths of events are passed on, so that it needs to look at no others.
 
 mod native;
-mod own_output;
-mod poll;
 
 use std::{
     collections::BTreeSet,
-    path::PathBuf,
+    fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -18,8 +18,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::{native::NativeWatcher, own_output::OwnOutput};
-use crate::source::{ReloadSignal, WatchGuard};
+use cap_std::fs::Metadata;
+
+use self::native::NativeWatcher;
+use crate::{
+    file_role::is_ignored,
+    source::{ReloadSignal, WatchGuard},
+    tree::FileState,
+};
 
 /// The pause after an event before the signal is sent: the writes of one save are closer together than this.
 const QUIET: Duration = Duration::from_millis(20);
@@ -251,7 +257,142 @@ impl WatchThread {
     fn poll(&mut self) {
         let Some(interval) = self.options.poll_interval else { return };
         let start = Instant::now();
-        self.polled = poll::fingerprint(&self.trees.paths(), &self.own_output);
+        self.polled = fingerprint(&self.trees.paths(), &self.own_output);
         self.next_poll = Some(Instant::now() + interval.max(start.elapsed() * POLL_PAUSE_FACTOR));
+    }
+}
+
+/// The regular file behind stderr, to which this process may log, by device and inode; `None` if stderr is something else.
+///
+/// A log inside a watched folder would feed itself: a reload writes to the log, and the changed log causes a reload.
+#[derive(Debug, Default)]
+struct OwnOutput(Option<(u64, u64)>);
+
+impl OwnOutput {
+    fn is(&self, metadata: &fs::Metadata) -> bool {
+        self.0.is_some() && identity(metadata) == self.0
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        self.0.is_some() && path.metadata().is_ok_and(|metadata| self.is(&metadata))
+    }
+
+    #[cfg(test)]
+    fn of_file(metadata: &fs::Metadata) -> OwnOutput {
+        OwnOutput(identity(metadata))
+    }
+}
+
+#[cfg(unix)]
+impl OwnOutput {
+    fn of_process() -> OwnOutput {
+        use std::{fs::File, os::fd::AsFd as _};
+        let file = std::io::stderr().as_fd().try_clone_to_owned().map(File::from);
+        OwnOutput(file.and_then(|file| file.metadata()).ok().as_ref().and_then(identity))
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &fs::Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
+}
+
+/// Without file identities, such a log is treated as any other file.
+#[cfg(not(unix))]
+impl OwnOutput {
+    fn of_process() -> OwnOutput {
+        OwnOutput::default()
+    }
+}
+
+#[cfg(not(unix))]
+fn identity(_: &fs::Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// Bounds of one poll; deeper folders and further entries are not compared.
+const MAX_DEPTH: usize = 32;
+const MAX_ENTRIES: usize = 1_000_000;
+
+/// Returns a number that differs when the state of anything below the folders does, apart from this process's log.
+fn fingerprint(trees: &[PathBuf], own_output: &OwnOutput) -> u64 {
+    let mut poll = Poll { sum: 0, entries: 0, own_output };
+    for tree in trees {
+        poll.add(tree, fs::metadata(tree));
+        poll.folder(tree, "", 0);
+    }
+    poll.sum
+}
+
+struct Poll<'o> {
+    /// A sum, because the order of a folder's entries is not defined.
+    sum: u64,
+    entries: usize,
+    own_output: &'o OwnOutput,
+}
+
+impl Poll<'_> {
+    /// Adds the entries of a folder; `inside` is its path below its tree.
+    fn folder(&mut self, folder: &Path, inside: &str, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        for entry in entries.flatten() {
+            let (name, Ok(file_type)) = (entry.file_name(), entry.file_type()) else { continue };
+            let inside = match inside {
+                "" => name.to_string_lossy().into_owned(),
+                around => format!("{around}/{}", name.to_string_lossy()),
+            };
+            if is_ignored(&inside, file_type.is_dir()) {
+                continue;
+            }
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                return;
+            }
+            let path = entry.path();
+            // A link is followed for the state of its target only: a target inside the folder is visited by itself, and
+            // one outside does not belong to the library.
+            let metadata = if file_type.is_symlink() { fs::metadata(&path) } else { entry.metadata() };
+            self.add(&path, metadata);
+            if file_type.is_dir() {
+                self.folder(&path, &inside, depth + 1);
+            }
+        }
+    }
+
+    fn add(&mut self, path: &Path, metadata: std::io::Result<fs::Metadata>) {
+        if metadata.as_ref().is_ok_and(|metadata| self.own_output.is(metadata)) {
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        let state = metadata.ok().map(|metadata| FileState::of(&Metadata::from_just_metadata(metadata)));
+        state.hash(&mut hasher);
+        self.sum = self.sum.wrapping_add(hasher.finish());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-67
+    #[cfg(unix)]
+    #[test]
+    fn own_log_changes_no_fingerprint() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (log, other) = (folder.path().join("server.log"), folder.path().join("a.txt"));
+        fs::write(&log, "first line").expect("written");
+        fs::write(&other, "first line").expect("written");
+        let own = OwnOutput::of_file(&fs::metadata(&log).expect("a file"));
+        let poll = || fingerprint(&[folder.path().to_owned()], &own);
+        let before = poll();
+        fs::write(&log, "first line\nsecond line").expect("written");
+        assert_eq!(poll(), before);
+        fs::write(&other, "first line\nsecond line").expect("written");
+        assert_ne!(poll(), before);
     }
 }

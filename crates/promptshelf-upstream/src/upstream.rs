@@ -13,7 +13,7 @@ use promptshelf_core::{
     BoxFuture, CompletionSource, Definitions, PromptDefinition, PromptName, RemoteAnswer, RemoteInput, RemotePrompt,
     RenderError, Timestamp, Variables,
 };
-use promptshelf_source::{Fixed, Health, OpenSource, OpenedSource, SourceError, wait_for};
+use promptshelf_source::{Fixed, Health, OpenSource, OpenedSource, SourceError};
 use serde::{Deserialize, Serialize};
 use tokio::time::{interval, sleep, timeout};
 
@@ -424,12 +424,13 @@ impl OpenSource for Upstream {
         "mcp"
     }
 
-    fn open(&self) -> Result<OpenedSource, SourceError> {
-        let upstream = self.clone();
-        wait_for(async move { upstream.first_list().await })?.map_err(SourceError::new)?;
-        let upstream = self.clone();
-        let opened = OpenedSource::new(self.0.prompts.clone());
-        Ok(opened.following(Box::new(move |_| Box::pin(upstream.follow()))))
+    fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
+        Box::pin(async {
+            self.first_list().await.map_err(SourceError::new)?;
+            let upstream = self.clone();
+            let opened = OpenedSource::new(self.0.prompts.clone());
+            Ok(opened.following(Box::new(move |_| Box::pin(upstream.follow()))))
+        })
     }
 
     fn health(&self) -> Health {

@@ -1,30 +1,136 @@
-//! Assembly of a snapshot: combines the files that were read into definitions, and resolves the references between
-//! them.
+//! Assembly: combines the files that were read into definitions, and resolves the references between them.
 
 use std::{
-    collections::BTreeMap,
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
 };
 
 use promptshelf_core::{
-    BrokenFile, Code, Definitions, Diagnostic, LibraryFile, Location, Origin, PromptDefinition, ResourceDefinition,
-    SourceText,
+    ArgumentDefinition, BrokenFile, Code, CompletionSource, Definitions, Diagnostic, Icon, LibraryFile, Links,
+    Location, MimeType, Origin, PromptDefinition, ResourceDefinition, SourceText, nearest,
 };
 use smol_str::SmolStr;
 
 use super::{
     ReadFiles,
-    cached_file::{CachedFile, ContentKind},
-    context::LibraryContext,
-    found_files::at,
-    icons::IconResolver,
+    cached_file::{CachedFile, ContentKind, Homes},
+    globs::{GlobError, GlobIndex, Matches},
     resources,
+    walk::at,
 };
 use crate::{
-    format::{Draft, Format, foreign_folders},
+    format::{Draft, Format, GlobCompletion, foreign_folders},
+    manifest::{DeclaredRoot, Manifest},
+    places::{self, Places, join},
+    root_grants::RootGrants,
     tree::Tree,
 };
+
+pub(super) struct LibraryContext<'a> {
+    pub(super) roots: &'a RootGrants,
+    pub(super) root: &'a Tree,
+    pub(super) manifest: &'a Manifest,
+    pub(super) globs: &'a GlobIndex,
+    pub(super) homes: &'a Homes,
+    pub(super) places: Arc<Places>,
+    /// The absolute path of each root, without symbolic links.
+    pub(super) folders: BTreeMap<String, String>,
+}
+
+const MAX_ROOT_FILES: usize = 20_000;
+
+impl<'a> LibraryContext<'a> {
+    pub(super) fn new(
+        roots: &'a RootGrants,
+        root: &'a Tree,
+        manifest: &'a Manifest,
+        globs: &'a GlobIndex,
+        files: &'a ReadFiles,
+    ) -> LibraryContext<'a> {
+        let mut places = Places::new(roots.library_path());
+        let folder = |declared: &DeclaredRoot| places::text(&roots.path(&declared.path));
+        let folders: BTreeMap<String, String> =
+            manifest.roots.iter().map(|(name, declared)| (name.clone(), folder(declared))).collect();
+        let mut all = files.links.clone();
+        for (name, listing) in globs.roots() {
+            let Some(folder) = folders.get(name) else { continue };
+            let place = |path: &str| places.relative(&join(folder, path));
+            all.extend(listing.links.iter().map(|(link, target)| (place(link), place(target))));
+        }
+        places.links = Links::from_iter(all);
+        LibraryContext { roots, root, manifest, globs, homes: &files.homes, places: Arc::new(places), folders }
+    }
+
+    pub(super) fn root_places(&self) -> BTreeMap<String, String> {
+        self.folders.iter().map(|(name, folder)| (name.clone(), self.places.place(folder))).collect()
+    }
+
+    pub(super) fn root_files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (name, listing) in self.globs.roots() {
+            let Some(folder) = self.folders.get(name) else { continue };
+            let left = MAX_ROOT_FILES.saturating_sub(found.len());
+            found.extend(listing.files.iter().take(left).map(|path| self.places.place(&join(folder, path))));
+        }
+        found
+    }
+}
+
+impl LibraryContext<'_> {
+    /// Replaces patterns of completions by the matching paths; returns `false` if a pattern is invalid.
+    pub(super) fn complete(
+        &self,
+        arguments: &mut [ArgumentDefinition],
+        globs: &[GlobCompletion],
+        origin: &Origin,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> bool {
+        let mut is_good = true;
+        for completion in globs {
+            let location = Location::new(&origin.source, completion.span.clone());
+            match self.globs.matches(completion.root.as_deref(), &completion.glob) {
+                Ok(Matches { paths, is_cut }) => {
+                    if let Some(message) = warning(&paths, is_cut, &completion.glob) {
+                        diagnostics.push(Diagnostic::warning(Code::InvalidCompletion, location, message));
+                    }
+                    if let Some(argument) = arguments.get_mut(completion.argument) {
+                        argument.completion = Some(match &completion.root {
+                            None => CompletionSource::Paths(paths),
+                            Some(root) => {
+                                let folder = self.folders.get(root).map(String::as_str).unwrap_or_default();
+                                CompletionSource::RootPaths { root: self.places.place(folder), paths }
+                            }
+                        });
+                    }
+                }
+                Err(error) => {
+                    let message = match error {
+                        GlobError::UnknownRoot => {
+                            format!("unknown root `{}`", completion.root.as_deref().unwrap_or_default())
+                        }
+                        GlobError::Invalid(reason) => {
+                            format!("invalid path pattern `{}`: {reason}", completion.glob)
+                        }
+                    };
+                    let help = "declare roots under [roots] in promptshelf.toml";
+                    diagnostics.push(Diagnostic::error(Code::InvalidCompletion, location, message).help(help));
+                    is_good = false;
+                }
+            }
+        }
+        is_good
+    }
+}
+
+fn warning(paths: &[String], is_cut: bool, glob: &str) -> Option<String> {
+    match paths.len() {
+        0 => Some(format!("no file matches `{glob}`")),
+        most if is_cut => Some(format!("more than {most} files match `{glob}`; the others are left out")),
+        _ => None,
+    }
+}
 
 impl LibraryContext<'_> {
     /// Returns the definitions, and a hash of everything but the files that they depend on.
@@ -220,4 +326,100 @@ fn files(entries: &[(SmolStr, CachedFile)]) -> BTreeMap<String, Arc<LibraryFile>
         _ => None,
     };
     entries.iter().filter_map(file).collect()
+}
+
+/// The largest icon, in bytes: every list contains all icons.
+const MAX_ICON: usize = 64 << 10;
+
+pub(super) struct IconResolver<'a> {
+    files: &'a BTreeMap<String, Arc<LibraryFile>>,
+    /// Results so far: many prompts often share an icon.
+    cache: RefCell<HashMap<Arc<str>, Result<EmbeddedIcon, IconError>>>,
+}
+
+#[derive(Clone)]
+struct EmbeddedIcon {
+    uri: Arc<str>,
+    mime_type: MimeType,
+}
+
+/// The reason why a file cannot be an icon.
+#[derive(Clone)]
+struct IconError {
+    code: Code,
+    message: String,
+    help: Option<String>,
+}
+
+impl<'a> IconResolver<'a> {
+    pub(super) fn new(files: &'a BTreeMap<String, Arc<LibraryFile>>) -> IconResolver<'a> {
+        IconResolver { files, cache: RefCell::default() }
+    }
+
+    /// Replaces paths by `data:` URIs. An icon that cannot be used is removed with a warning: the prompt works
+    /// without it.
+    pub(super) fn resolve(
+        &self,
+        icons: &mut Vec<Icon>,
+        locate: impl Fn(&str) -> Location,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        let mut index = 0;
+        icons.retain_mut(|icon| {
+            let place = format!("icons.{index}");
+            index += 1;
+            if is_uri(&icon.src) {
+                return true;
+            }
+            let result = self.cache.borrow().get(&icon.src).cloned();
+            let result = result.unwrap_or_else(|| {
+                let result = self.embed(&icon.src);
+                self.cache.borrow_mut().insert(Arc::clone(&icon.src), result.clone());
+                result
+            });
+            match result {
+                Ok(EmbeddedIcon { uri, mime_type }) => {
+                    icon.file = Some(std::mem::replace(&mut icon.src, uri));
+                    icon.mime_type.get_or_insert(mime_type);
+                    true
+                }
+                Err(IconError { code, message, help }) => {
+                    let mut diagnostic = Diagnostic::warning(code, locate(&place), message);
+                    diagnostic.help = help;
+                    diagnostics.push(diagnostic);
+                    false
+                }
+            }
+        });
+    }
+
+    fn embed(&self, path: &str) -> Result<EmbeddedIcon, IconError> {
+        let error = |code, message, help| Err(IconError { code, message, help });
+        let Some(file) = self.files.get(path) else {
+            let near = nearest(path, self.files.keys().map(String::as_str));
+            let message = format!("the library has no file `{path}` for this icon");
+            return error(Code::MissingFile, message, near.map(|near| format!("did you mean `{near}`?")));
+        };
+        let mime_type = &file.mime_type;
+        if !mime_type.as_str().starts_with("image/") {
+            let message = format!("expected an image for an icon, but `{path}` is {}", mime_type.as_str());
+            return error(Code::InvalidValue, message, None);
+        }
+        if file.body.len() > MAX_ICON {
+            let message = format!("the icon `{path}` has {} bytes; the limit is {MAX_ICON}", file.body.len());
+            return error(
+                Code::TooLarge,
+                message,
+                Some("use a smaller image: every list contains the icon".to_owned()),
+            );
+        }
+        let uri = format!("data:{};base64,{}", mime_type.as_str(), file.blob().base64());
+        Ok(EmbeddedIcon { uri: uri.into(), mime_type: mime_type.clone() })
+    }
+}
+
+/// Whether an icon's source is a URI instead of a path in the library.
+pub(super) fn is_uri(src: &str) -> bool {
+    let scheme = |scheme: &str| src.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    scheme("https:") || scheme("data:")
 }

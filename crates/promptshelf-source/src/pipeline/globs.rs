@@ -11,7 +11,7 @@ use std::{
 use globset::{GlobBuilder, GlobMatcher};
 use smol_str::SmolStr;
 
-use super::{found_files::WalkOptions, walk::walk};
+use super::walk::{WalkOptions, walk};
 use crate::{manifest::Manifest, root_grants::RootGrants};
 
 const MAX_PATHS: usize = 100_000;

@@ -11,14 +11,17 @@ use promptshelf_core::{
     expand_uri_template,
 };
 
-use super::{context::LibraryContext, globs::GlobIndex, icons::IconResolver};
+use super::{
+    assemble::{IconResolver, LibraryContext},
+    globs::GlobIndex,
+};
 use crate::{
-    file_state::FileState,
     format::access::rule_for,
     manifest::{ContentDraft, Manifest, ResourceDraft},
     media_type,
     resource::{FileReader, PathTemplate},
     root_grants::RootError,
+    tree::FileState,
 };
 
 /// Returns the library files that the manifest declares as resources. A Markdown file that is declared as a resource

@@ -2,19 +2,21 @@
 
 use std::{
     pin::Pin,
-    sync::{
-        Arc, Condvar, Mutex,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, SystemTime},
 };
 
 use promptshelf_core::{
-    Access, AccessRule, CatalogPart, Code, Definitions, Diagnostic, Origin, PromptName, SourceText, Timestamp,
+    Access, AccessRule, BoxFuture, CatalogPart, Code, Definitions, Diagnostic, Origin, PromptName, SourceText,
+    Timestamp,
 };
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::{
+    runtime::Handle,
+    sync::{Notify, oneshot},
+    task::JoinHandle,
+    time::timeout,
+};
 
 use super::{Health, Shared, SourceState, SourceStatus, lock, status::shortened};
 use crate::{
@@ -35,9 +37,8 @@ pub trait OpenSource: Send + Sync + 'static {
     /// The kind of source, such as `folder`.
     fn kind(&self) -> &'static str;
 
-    /// Opens the source. Called on a thread of its own, which may block, inside a Tokio runtime; after an error it is
-    /// called again.
-    fn open(&self) -> Result<OpenedSource, SourceError>;
+    /// Opens the source; after an error it is called again.
+    fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>>;
 
     /// Returns the state of a source that follows something else than files.
     fn health(&self) -> Health {
@@ -53,7 +54,7 @@ impl<O: OpenSource + ?Sized> OpenSource for Arc<O> {
         (**self).kind()
     }
 
-    fn open(&self) -> Result<OpenedSource, SourceError> {
+    fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
         (**self).open()
     }
 
@@ -64,21 +65,6 @@ impl<O: OpenSource + ?Sized> OpenSource for Arc<O> {
     fn refresh(&self) {
         (**self).refresh();
     }
-}
-
-/// Runs a future on the current runtime and waits for its result, for [`OpenSource::open`].
-///
-/// # Errors
-///
-/// [`SourceError`] if the runtime ends first, or the future panics.
-///
-/// # Panics
-///
-/// Outside of a Tokio runtime.
-pub fn wait_for<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Result<T, SourceError> {
-    let (sender, receiver) = mpsc::channel();
-    Handle::current().spawn(async move { sender.send(future.await) });
-    receiver.recv().map_err(|_| SourceError::new("the program ends"))
 }
 
 /// A source that has been opened.
@@ -165,8 +151,8 @@ pub(super) struct Member {
     own_rule: Arc<SourceText>,
     shared: Arc<Shared>,
     state: Mutex<State>,
-    wake: Condvar,
-    is_closed: AtomicBool,
+    /// Requests another attempt to open at once.
+    wake: Notify,
 }
 
 #[derive(Default)]
@@ -179,8 +165,7 @@ struct State {
     /// What another server has and this catalog does not.
     left_out: Vec<String>,
     problem: Option<(String, SystemTime)>,
-    /// Whether another attempt to open is requested at once.
-    is_requested: bool,
+    opening: Option<JoinHandle<()>>,
 }
 
 struct Tasks {
@@ -211,17 +196,10 @@ impl Member {
             own_rule,
             shared: Arc::clone(shared),
             state: Mutex::default(),
-            wake: Condvar::new(),
-            is_closed: AtomicBool::new(false),
+            wake: Notify::new(),
         });
-        let (opening, handle) = (Arc::clone(&member), runtime.clone());
-        // A thread of its own: one that hangs takes no place in the pool of the runtime, and does not delay its end.
-        let thread = thread::Builder::new().name(format!("source-{}", member.name()));
-        let spawned = thread.spawn(move || opening.open_until_read(&handle));
-        if let Err(error) = spawned {
-            member.fail(format!("no thread can be started: {error}"));
-            shared.note_settled();
-        }
+        let opening = runtime.spawn(Arc::clone(&member).open_until_read(runtime.clone()));
+        lock(&member.state).opening = Some(opening);
         member
     }
 
@@ -234,41 +212,38 @@ impl Member {
     }
 
     /// Opens and reads the source, again and again until it succeeds.
-    fn open_until_read(self: &Arc<Member>, runtime: &Handle) {
-        let _inside = runtime.enter();
+    async fn open_until_read(self: Arc<Member>, runtime: Handle) {
         let mut pause = RETRY.0;
         let mut is_first = true;
-        while !self.is_closed.load(Ordering::SeqCst) {
-            let opened = self.options.opener.open().and_then(|OpenedSource { source, following }| {
-                let loader = Loader::open_quietly(vec![source, Box::new(self.rules.clone())])?;
-                Ok((loader, following))
-            });
-            let is_open = match opened {
-                Ok((loader, following)) => {
-                    self.set_opened(loader, following, runtime);
-                    true
-                }
-                Err(error) => {
-                    self.fail(error.to_string());
-                    false
-                }
-            };
+        loop {
+            let opened = self.open().await;
+            let is_open = opened.is_ok();
+            match opened {
+                Ok((loader, following)) => self.set_opened(loader, following, &runtime),
+                Err(error) => self.fail(error.to_string()),
+            }
             if std::mem::take(&mut is_first) {
                 self.shared.note_settled();
             }
             if is_open {
                 return;
             }
-            self.wait(pause);
+            // A request ends the pause.
+            timeout(pause, self.wake.notified()).await.ok();
             pause = (pause * 2).min(RETRY.1);
         }
     }
 
-    fn wait(&self, pause: Duration) {
-        let state = lock(&self.state);
-        let is_waiting = |state: &mut State| !state.is_requested && !self.is_closed.load(Ordering::SeqCst);
-        let woken = self.wake.wait_timeout_while(state, pause, is_waiting);
-        woken.unwrap_or_else(std::sync::PoisonError::into_inner).0.is_requested = false;
+    async fn open(&self) -> Result<(Loader, Option<Following>), SourceError> {
+        let OpenedSource { source, following } = self.options.opener.open().await?;
+        let sources: Vec<Box<dyn Source>> = vec![source, Box::new(self.rules.clone())];
+        let (sender, loader) = oneshot::channel();
+        // A thread of its own: one that hangs takes no place in the pool of the runtime, and does not delay its end.
+        let thread = thread::Builder::new().name(format!("source-{}", self.name()));
+        let spawned = thread.spawn(move || sender.send(Loader::open_quietly(sources)));
+        spawned.map_err(|error| SourceError::new(format!("no thread can be started: {error}")))?;
+        let loader = loader.await.unwrap_or_else(|_| Err(SourceError::new("the load has failed")))?;
+        Ok((loader, following))
     }
 
     fn set_opened(self: &Arc<Member>, loader: Loader, following: Option<Following>, runtime: &Handle) {
@@ -383,15 +358,15 @@ impl Member {
     }
 
     pub(super) fn close(&self) {
-        self.is_closed.store(true, Ordering::SeqCst);
-        self.wake.notify_all();
+        if let Some(opening) = lock(&self.state).opening.take() {
+            opening.abort();
+        }
         self.unfollow();
     }
 
     /// Tries again at once to open a source that could not be opened.
     pub(super) fn request_open(&self) {
-        lock(&self.state).is_requested = true;
-        self.wake.notify_all();
+        self.wake.notify_one();
     }
 
     pub(super) fn refresh(self: &Arc<Member>) {

@@ -15,7 +15,7 @@ use notify::{
     event::{AccessKind, AccessMode, ModifyKind},
 };
 
-use super::{Changes, merge, own_output::OwnOutput};
+use super::{Changes, OwnOutput, merge};
 use crate::{file_role::is_ignored, format::foreign_folders};
 
 /// Whether the system watches single folders instead of trees.

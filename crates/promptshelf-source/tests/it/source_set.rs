@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_core::{Access, AccessRule, Definitions, Origin, PromptDefinition, SourceText};
+use promptshelf_core::{Access, AccessRule, BoxFuture, Definitions, Origin, PromptDefinition, SourceText};
 use promptshelf_source::{
     Fixed, Loader, MemberOptions, OpenSource, OpenedSource, ReloadSignal, Snapshot, Source, SourceError, SourceSet,
     SourceState, WatchGuard,
@@ -29,8 +29,9 @@ impl<F: Fn() -> Result<OpenedSource, SourceError> + Send + Sync + 'static> OpenS
         "test"
     }
 
-    fn open(&self) -> Result<OpenedSource, SourceError> {
-        (self.0)()
+    fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
+        let opened = (self.0)();
+        Box::pin(async { opened })
     }
 }
 
@@ -54,6 +55,20 @@ impl Gate {
     }
 }
 
+/// A source that hangs until the gate is open.
+struct Hanging(Fixed, Gate);
+
+impl Source for Hanging {
+    fn read(&self) -> Result<Snapshot, SourceError> {
+        self.1.wait();
+        self.0.read()
+    }
+
+    fn watch(&self, signal: ReloadSignal) -> WatchGuard {
+        self.0.watch(signal)
+    }
+}
+
 /// Waits for a load after which the condition holds.
 async fn loaded(loader: &Loader, is_met: impl Fn(&Loader) -> bool) {
     let mut reports = loader.reports();
@@ -72,10 +87,8 @@ async fn sources_that_hang_do_not_delay_or_hide_others() {
     let gate = Gate::default();
     let hanging = (0..5).map(|number| {
         let gate = gate.clone();
-        member(&format!("hanging{number}"), move || {
-            gate.wait();
-            Ok(OpenedSource::new(Fixed::new(hello())))
-        })
+        let open = move || Ok(OpenedSource::new(Hanging(Fixed::new(hello()), gate.clone())));
+        member(&format!("hanging{number}"), open)
     });
     let others = (0..15).map(|number| member(&format!("s{number}"), || Ok(OpenedSource::new(Fixed::new(hello())))));
     let set = SourceSet::open(hanging.chain(others), &[]);

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use axum::http::{Request, StatusCode};
+use promptshelf_core::BoxFuture;
 use promptshelf_server::{
     Library,
     http::{Options, router},
@@ -23,9 +24,9 @@ impl OpenSource for Counting {
         "git"
     }
 
-    fn open(&self) -> Result<OpenedSource, SourceError> {
+    fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
         let tree: MemoryTree = [("hello.md", "Hello!")].into_iter().collect();
-        Ok(OpenedSource::new(Files::tree(tree)))
+        Box::pin(async { Ok(OpenedSource::new(Files::tree(tree))) })
     }
 
     fn health(&self) -> Health {
