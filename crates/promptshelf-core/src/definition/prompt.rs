@@ -113,34 +113,35 @@ impl PromptDefinition {
     }
 
     pub(crate) fn is_same(&self, other: &PromptDefinition) -> bool {
+        if std::ptr::eq(self, other) {
+            return true;
+        }
         let body = match (&self.body, &other.body) {
             (Body::Template { range: a }, Body::Template { range: b }) => a == b,
             (Body::Pieces(a), Body::Pieces(b)) => a == b,
             (Body::Function(a), Body::Function(b)) => a.is_same(b),
             _ => false,
         };
-        std::ptr::eq(self, other)
-            || body
-                && Arc::ptr_eq(&self.origin.source, &other.origin.source)
-                && self.origin.modified == other.origin.modified
-                && self.origin.linked_names == other.origin.linked_names
-                && self.name == other.name
-                && self.aliases == other.aliases
-                && self.title == other.title
-                && self.description == other.description
-                && self.icons == other.icons
-                && self.version == other.version
-                && self.tags == other.tags
-                && self.grouping == other.grouping
-                && self.arguments == other.arguments
-                && self.access == other.access
-                && self.tool == other.tool
-                && self.deprecated == other.deprecated
-                && self.skill == other.skill
-                && self.meta == other.meta
-                && self.via == other.via
-                && self.steps == other.steps
-                && self.tests == other.tests
+        body && Arc::ptr_eq(&self.origin.source, &other.origin.source)
+            && self.origin.modified == other.origin.modified
+            && self.origin.linked_names == other.origin.linked_names
+            && self.name == other.name
+            && self.aliases == other.aliases
+            && self.title == other.title
+            && self.description == other.description
+            && self.icons == other.icons
+            && self.version == other.version
+            && self.tags == other.tags
+            && self.grouping == other.grouping
+            && self.arguments == other.arguments
+            && self.access == other.access
+            && self.tool == other.tool
+            && self.deprecated == other.deprecated
+            && self.skill == other.skill
+            && self.meta == other.meta
+            && self.via == other.via
+            && self.steps == other.steps
+            && self.tests == other.tests
     }
 
     fn with_body(name: impl Into<String>, body: Body) -> PromptDefinition {

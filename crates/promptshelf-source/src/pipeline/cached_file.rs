@@ -107,11 +107,9 @@ impl ReadContext<'_> {
     pub(super) fn read(&self, found: &FoundFile, role: FileRole, before: Option<&CachedFile>) -> CachedFile {
         let path = &found.path;
         let before = before.filter(|before| before.content.kind.is(role));
-        if let Some(before) =
-            before.filter(|before| before.is_stable && before.state.is_some() && before.content.len <= self.limit)
-        {
-            let state = || found.state.or_else(|| self.root.state(path).ok()).map(|state| state.hash64());
-            if found.is_unchanged || state() == before.state {
+        if let Some(before) = before.filter(|before| before.is_stable && before.content.len <= self.limit) {
+            let state = found.state.or_else(|| self.root.state(path).ok());
+            if state.map(|state| state.hash64()) == before.state {
                 return before.clone();
             }
         }
@@ -439,17 +437,22 @@ impl Job<'_> {
         if self.bytes.load(Ordering::Relaxed) > self.library_bytes || is_interrupted() {
             return None;
         }
-        let role = match self.context.role(&found.path) {
-            FileRole::Prompt(_) if self.declared.contains(&*found.path) => FileRole::Asset,
-            role => role,
-        };
         // Most files are where they were.
         let before = self.before.get(index).filter(|(path, _)| *path == found.path).or_else(|| {
             let index = self.before.binary_search_by(|(path, _)| path.as_str().cmp(&found.path)).ok()?;
             self.before.get(index)
         });
         let before = before.map(|(_, entry)| entry);
-        let entry = self.context.read(found, role, before);
+        let entry = match before.filter(|before| found.is_unchanged && before.is_stable) {
+            Some(same) => same.clone(),
+            None => {
+                let role = match self.context.role(&found.path) {
+                    FileRole::Prompt(_) if self.declared.contains(&*found.path) => FileRole::Asset,
+                    role => role,
+                };
+                self.context.read(found, role, before)
+            }
+        };
         let bytes = self.bytes.fetch_add(entry.content.len, Ordering::Relaxed) + entry.content.len;
         (bytes <= self.library_bytes).then_some(entry)
     }
