@@ -52,5 +52,5 @@ async fn add(transaction: &mut Transaction, sources: &[String]) -> Result<(), St
 
 async fn all(transaction: &mut Transaction) -> Result<BTreeMap<String, u64>, StoreError> {
     let rows = transaction.rows("SELECT source, signals FROM ps_source_signal", vec![]).await?;
-    rows.iter().map(|row| Ok((row.text(0)?, row.number(1)?))).collect()
+    rows.iter().map(|row| Ok((row.text("source")?, row.number("signals")?))).collect()
 }

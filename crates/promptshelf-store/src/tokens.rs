@@ -249,7 +249,7 @@ pub(crate) async fn creators(transaction: &mut Transaction, callers: BTreeSet<St
             creators.entry(caller).or_default();
         }
         for row in transaction.rows(sql, names).await? {
-            let (name, creator) = (row.text(0)?, row.text(1)?);
+            let (name, creator) = (row.text("name")?, row.text("creator")?);
             next.insert(creator.clone());
             creators.entry(format!("{TOKEN_CALLER}{name}")).or_default().insert(creator);
         }
@@ -273,16 +273,18 @@ pub(crate) fn behind(creators: &Creators, caller: &str) -> Vec<String> {
 
 async fn state(transaction: &mut Transaction) -> Result<TokenState, StoreError> {
     // Rows are never removed, and a revocation is never undone.
-    let row = transaction.row("SELECT COALESCE(MAX(id), 0), COUNT(revoked) FROM ps_token", vec![]).await?;
+    let row = transaction
+        .row("SELECT COALESCE(MAX(id), 0) AS newest, COUNT(revoked) AS revoked FROM ps_token", vec![])
+        .await?;
     let row = row.ok_or_else(|| StoreError::not_found("the state of tokens"))?;
-    Ok(TokenState { newest: row.number(0)?, revoked: row.number(1)? })
+    Ok(TokenState { newest: row.number("newest")?, revoked: row.number("revoked")? })
 }
 
 async fn valid(transaction: &mut Transaction) -> Result<(TokenState, Vec<(Digest, TokenInfo)>), StoreError> {
     let state = state(transaction).await?;
     let sql = format!("SELECT {COLUMNS}, digest FROM ps_token WHERE revoked IS NULL");
     let rows = transaction.rows(sql, vec![]).await?;
-    let tokens = rows.iter().map(|row| Ok((row.digest(10)?, token(row)?)));
+    let tokens = rows.iter().map(|row| Ok((row.digest("digest")?, token(row)?)));
     Ok((state, tokens.collect::<Result<_, StoreError>>()?))
 }
 
@@ -299,15 +301,15 @@ async fn note_uses(transaction: &mut Transaction, uses: &[(u64, Timestamp)]) -> 
 
 fn token(row: &Row) -> Result<TokenInfo, StoreError> {
     Ok(TokenInfo {
-        id: row.number(0)?,
-        name: row.text(1)?,
-        scopes: row.json(2)?,
-        roles: row.json(3)?,
-        created: row.time(4)?,
-        creator: row.text(5)?,
-        expires: row.optional_time(6)?,
-        revoked: row.optional_time(7)?,
-        revoker: row.optional_text(8)?,
-        used: row.optional_time(9)?,
+        id: row.number("id")?,
+        name: row.text("name")?,
+        scopes: row.json("scopes")?,
+        roles: row.json("roles")?,
+        created: row.time("created")?,
+        creator: row.text("creator")?,
+        expires: row.optional_time("expires")?,
+        revoked: row.optional_time("revoked")?,
+        revoker: row.optional_text("revoker")?,
+        used: row.optional_time("used")?,
     })
 }

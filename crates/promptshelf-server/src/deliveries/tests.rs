@@ -208,11 +208,11 @@ async fn dead_letter_is_delivered_again_on_request() {
     sending.publish("production", 1).await;
     let letter = sending.dead().await;
     assert_eq!((letter.problem.as_str(), letter.attempts), ("the status 500", 2));
-    assert_eq!(sending.deliveries.counts().given_up, 1);
     sending.store.redeliver(letter.id).await.expect("queued");
     let received = wait_for(&receiver, 3).await;
     assert_eq!(received[2].body, r#"{"text":"*production*: ada published revision 1: a change"}"#);
     assert_eq!(received[2].headers["idempotency-key"], letter.key);
+    assert_eq!(sending.deliveries.counts().given_up, 1);
     // The requests that have begun are recorded.
     sending.deliveries.stop();
     let begun = Instant::now();

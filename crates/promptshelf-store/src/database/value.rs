@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sqlx::{Row as _, postgres::PgRow, sqlite::SqliteRow};
+use sqlx::{ColumnIndex, Row as _, postgres::PgRow, sqlite::SqliteRow};
 
 use super::failure::failure;
 use crate::{StoreError, model::Digest};
@@ -77,11 +77,16 @@ impl From<&Arc<[u8]>> for Value {
     }
 }
 
-/// A row of a result. Columns are read by position.
+/// A row of a result. Columns are read by name; that of a single value by its position.
 pub(crate) enum Row {
     Postgres(PgRow),
     Sqlite(SqliteRow),
 }
+
+/// The name of a column, or its position.
+pub(crate) trait Column: ColumnIndex<PgRow> + ColumnIndex<SqliteRow> {}
+
+impl<T: ColumnIndex<PgRow> + ColumnIndex<SqliteRow>> Column for T {}
 
 macro_rules! column {
     ($row:expr, $index:expr) => {
@@ -94,64 +99,67 @@ macro_rules! column {
 }
 
 impl Row {
-    pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
+    pub(crate) fn int(&self, column: impl Column) -> Result<i64, StoreError> {
         column!(self, column)
     }
 
     /// Returns a number that is never negative, such as that of a revision.
-    pub(crate) fn number(&self, column: usize) -> Result<u64, StoreError> {
+    pub(crate) fn number(&self, column: impl Column) -> Result<u64, StoreError> {
         u64::try_from(self.int(column)?).map_err(|_| malformed("a negative number"))
     }
 
     /// Returns a number or `None` for NULL.
-    pub(crate) fn optional_number(&self, column: usize) -> Result<Option<u64>, StoreError> {
+    pub(crate) fn optional_number(&self, column: impl Column) -> Result<Option<u64>, StoreError> {
         let number: Option<i64> = column!(self, column)?;
         number.map(|number| u64::try_from(number).map_err(|_| malformed("a negative number"))).transpose()
     }
 
-    pub(crate) fn time(&self, column: usize) -> Result<Timestamp, StoreError> {
+    pub(crate) fn time(&self, column: impl Column) -> Result<Timestamp, StoreError> {
         Timestamp::from_microsecond(self.int(column)?).map_err(|_| malformed("a time out of range"))
     }
 
     /// Returns a time or `None` for NULL.
-    pub(crate) fn optional_time(&self, column: usize) -> Result<Option<Timestamp>, StoreError> {
+    pub(crate) fn optional_time(&self, column: impl Column) -> Result<Option<Timestamp>, StoreError> {
         let number: Option<i64> = column!(self, column)?;
         let time = |number| Timestamp::from_microsecond(number).map_err(|_| malformed("a time out of range"));
         number.map(time).transpose()
     }
 
-    pub(crate) fn text(&self, column: usize) -> Result<String, StoreError> {
+    pub(crate) fn text(&self, column: impl Column) -> Result<String, StoreError> {
         column!(self, column)
     }
 
     /// Returns a text or `None` for NULL.
-    pub(crate) fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+    pub(crate) fn optional_text(&self, column: impl Column) -> Result<Option<String>, StoreError> {
         column!(self, column)
     }
 
     /// Returns bytes.
-    pub(crate) fn bytes(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn bytes(&self, column: impl Column) -> Result<Vec<u8>, StoreError> {
         column!(self, column)
     }
 
-    pub(crate) fn digest(&self, column: usize) -> Result<Digest, StoreError> {
+    pub(crate) fn digest(&self, column: impl Column) -> Result<Digest, StoreError> {
         Digest::from_bytes(&self.bytes(column)?).ok_or_else(|| malformed("a digest that has not 32 bytes"))
     }
 
     /// Returns a digest or `None` for NULL.
-    pub(crate) fn optional_digest(&self, column: usize) -> Result<Option<Digest>, StoreError> {
+    pub(crate) fn optional_digest(&self, column: impl Column) -> Result<Option<Digest>, StoreError> {
         let bytes: Option<Vec<u8>> = column!(self, column)?;
         let digest =
             |bytes: Vec<u8>| Digest::from_bytes(&bytes).ok_or_else(|| malformed("a digest that has not 32 bytes"));
         bytes.map(digest).transpose()
     }
 
-    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self, column: impl Column) -> Result<T, StoreError> {
         from_json(&self.text(column)?)
     }
 
     /// Returns a value from JSON or `None` for NULL.
-    pub(crate) fn optional_json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<Option<T>, StoreError> {
+    pub(crate) fn optional_json<T: serde::de::DeserializeOwned>(
+        &self,
+        column: impl Column,
+    ) -> Result<Option<T>, StoreError> {
         self.optional_text(column)?.map(|text| from_json(&text)).transpose()
     }
 }

@@ -39,8 +39,8 @@ pub(crate) async fn read(
     for chunk in sorted.chunks(CHUNK) {
         let sql = format!("SELECT digest, bytes FROM ps_blob WHERE digest IN {}", list(0, chunk.len()));
         for row in transaction.rows(sql, chunk.iter().map(|digest| (*digest).into()).collect()).await? {
-            let digest = row.digest(0)?;
-            let bytes: Arc<[u8]> = row.bytes(1)?.into();
+            let digest = row.digest("digest")?;
+            let bytes: Arc<[u8]> = row.bytes("bytes")?.into();
             if Digest::of(&bytes) != digest {
                 return Err(StoreError::Corrupt { what: format!("the content {digest}") });
             }
@@ -61,8 +61,8 @@ pub(crate) async fn damaged(transaction: &mut Transaction, digests: Vec<Digest>)
         let rows = transaction.rows(sql, chunk.iter().map(|digest| (*digest).into()).collect()).await?;
         let mut sound = HashSet::with_capacity(rows.len());
         for row in &rows {
-            let digest = row.digest(0)?;
-            if Digest::of(&row.bytes(1)?) == digest {
+            let digest = row.digest("digest")?;
+            if Digest::of(&row.bytes("bytes")?) == digest {
                 sound.insert(digest);
             }
         }
@@ -80,7 +80,7 @@ pub(crate) async fn sizes(
     for chunk in digests.chunks(CHUNK) {
         let sql = format!("SELECT digest, size FROM ps_blob WHERE digest IN {}", list(0, chunk.len()));
         for row in transaction.rows(sql, chunk.iter().map(|digest| (*digest).into()).collect()).await? {
-            sizes.insert(row.digest(0)?, row.number(1)?);
+            sizes.insert(row.digest("digest")?, row.number("size")?);
         }
     }
     Ok(sizes)
@@ -88,7 +88,7 @@ pub(crate) async fn sizes(
 
 pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<(Digest, u64)>, StoreError> {
     let rows = transaction.rows("SELECT digest, size FROM ps_blob", vec![]).await?;
-    rows.iter().map(|row| Ok((row.digest(0)?, row.number(1)?))).collect()
+    rows.iter().map(|row| Ok((row.digest("digest")?, row.number("size")?))).collect()
 }
 
 pub(crate) async fn delete(transaction: &mut Transaction, digests: &[Digest]) -> Result<(), StoreError> {

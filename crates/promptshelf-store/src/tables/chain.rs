@@ -41,10 +41,10 @@ fn digest(row: &Row, parent: Option<Digest>, tree: Digest) -> Result<Digest, Sto
     parts.add(FORMAT);
     parts.add_optional(parent.as_ref().map(|digest| &digest.bytes()[..]));
     parts.add(tree.bytes());
-    for column in 0..3 {
+    for column in ["number", "at", "proposal"] {
         parts.add(&row.int(column)?.to_le_bytes());
     }
-    for column in 3..10 {
+    for column in ["kind", "author", "message", "approved_by", "checks", "emergency", "policy"] {
         parts.add_optional(row.optional_text(column)?.as_deref().map(str::as_bytes));
     }
     Ok(parts.digest())
@@ -92,14 +92,14 @@ pub(crate) async fn complete(transaction: &mut Transaction, channel: &Channel) -
 /// one before; retention removes those before the oldest one, which keeps their digest.
 pub(crate) async fn links(transaction: &mut Transaction, channel: &Channel) -> Result<Vec<Link>, StoreError> {
     let rows = transaction.rows(format!("{SELECT} ORDER BY number"), vec![channel.id.into()]).await?;
-    let Some(first) = rows.first().map(|row| row.number(0)).transpose()? else { return Ok(Vec::new()) };
+    let Some(first) = rows.first().map(|row| row.number("number")).transpose()? else { return Ok(Vec::new()) };
     let sql = "SELECT path, digest, since, until FROM ps_entry WHERE channel = $1";
     let mut files: BTreeMap<String, Digest> = BTreeMap::new();
     let mut removed: HashMap<u64, Vec<String>> = HashMap::new();
     let mut added: HashMap<u64, Vec<(String, Digest)>> = HashMap::new();
     for row in transaction.rows(sql, vec![channel.id.into()]).await? {
-        let (path, digest) = (row.text(0)?, row.digest(1)?);
-        let (since, until) = (row.number(2)?, row.optional_number(3)?);
+        let (path, digest) = (row.text("path")?, row.digest("digest")?);
+        let (since, until) = (row.number("since")?, row.optional_number("until")?);
         if until.is_some_and(|until| until <= first) {
             continue;
         }
@@ -113,11 +113,11 @@ pub(crate) async fn links(transaction: &mut Transaction, channel: &Channel) -> R
     }
     let mut links: Vec<Link> = Vec::with_capacity(rows.len());
     for row in rows {
-        let number = row.number(0)?;
+        let number = row.number("number")?;
         let stored = Place {
-            parent: row.optional_digest(10)?,
-            tree: row.optional_digest(11)?,
-            digest: row.optional_digest(12)?,
+            parent: row.optional_digest("parent")?,
+            tree: row.optional_digest("tree")?,
+            digest: row.optional_digest("digest")?,
         };
         for path in removed.remove(&number).unwrap_or_default() {
             files.remove(&path);
@@ -143,7 +143,7 @@ pub(crate) async fn at(
 ) -> Result<(Option<Digest>, Option<Digest>), StoreError> {
     let sql = "SELECT digest, tree FROM ps_revision WHERE channel = $1 AND number = $2";
     match transaction.row(sql, vec![channel.into(), number.into()]).await? {
-        Some(row) => Ok((row.optional_digest(0)?, row.optional_digest(1)?)),
+        Some(row) => Ok((row.optional_digest("digest")?, row.optional_digest("tree")?)),
         None => Ok((None, None)),
     }
 }

@@ -31,17 +31,17 @@ impl Channel {
     }
 }
 
-const SELECT: &str = "SELECT id, name, revision, oldest, policy, CASE WHEN chained = revision THEN digest END \
+const SELECT: &str = "SELECT id, name, revision, oldest, policy, CASE WHEN chained = revision THEN digest END AS digest \
                       FROM ps_channel";
 
 fn channel(row: &Row) -> Result<Channel, StoreError> {
     Ok(Channel {
-        id: row.int(0)?,
-        name: row.text(1)?.parse()?,
-        revision: row.number(2)?,
-        oldest: row.number(3)?,
-        policy: row.json(4)?,
-        digest: row.optional_digest(5)?,
+        id: row.int("id")?,
+        name: row.text("name")?.parse()?,
+        revision: row.number("revision")?,
+        oldest: row.number("oldest")?,
+        policy: row.json("policy")?,
+        digest: row.optional_digest("digest")?,
     })
 }
 
@@ -49,11 +49,11 @@ fn channel(row: &Row) -> Result<Channel, StoreError> {
 pub(crate) async fn epoch(transaction: &mut Transaction) -> Result<Epoch, StoreError> {
     let row = transaction.row("SELECT epoch, major FROM ps_library WHERE id = 1", vec![]).await?;
     let row = row.ok_or_else(|| StoreError::not_found("the row of the library"))?;
-    let major = row.number(1)?;
+    let major = row.number("major")?;
     if major > KNOWN_MAJOR {
         return Err(StoreError::NewerSchema { found: major, known: KNOWN_MAJOR });
     }
-    Ok(Epoch(row.text(0)?))
+    Ok(Epoch(row.text("epoch")?))
 }
 
 /// Locks the library's row until the end of the transaction: version numbers of prompts are assigned one by one.

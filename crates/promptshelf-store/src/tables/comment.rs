@@ -9,19 +9,19 @@ use crate::{
 const COLUMNS: &str = "id, author, text, digest, path, side, line, at";
 
 fn comment(row: &Row) -> Result<Comment, StoreError> {
-    let side = row.optional_text(5)?.map(|side| CommentSide::from_name(&side).ok_or_else(|| malformed("a side")));
-    let line = match (side.transpose()?, row.optional_number(6)?) {
+    let side = row.optional_text("side")?.map(|side| CommentSide::from_name(&side).ok_or_else(|| malformed("a side")));
+    let line = match (side.transpose()?, row.optional_number("line")?) {
         (Some(side), Some(number)) => Some(CommentLine { side, number }),
         _ => None,
     };
     Ok(Comment {
-        id: row.number(0)?,
-        author: row.text(1)?,
-        text: row.text(2)?,
-        digest: row.digest(3)?,
-        path: row.optional_text(4)?,
+        id: row.number("id")?,
+        author: row.text("author")?,
+        text: row.text("text")?,
+        digest: row.digest("digest")?,
+        path: row.optional_text("path")?,
         line,
-        at: row.time(7)?,
+        at: row.time("at")?,
     })
 }
 

@@ -26,7 +26,7 @@ impl Replacement {
 }
 
 fn entry(row: &Row) -> Result<FileEntry, StoreError> {
-    Ok(FileEntry { path: row.text(0)?, digest: row.digest(1)?, size: row.number(2)? })
+    Ok(FileEntry { path: row.text("path")?, digest: row.digest("digest")?, size: row.number("size")? })
 }
 
 fn files(rows: &[Row]) -> Result<Files, StoreError> {
@@ -88,7 +88,7 @@ pub(crate) async fn since(
     let sql = "SELECT path FROM ps_entry WHERE channel = $1 AND until > $2 AND since <= $2";
     let mut removed = Vec::new();
     for row in transaction.rows(sql, values).await? {
-        let path = row.text(0)?;
+        let path = row.text("path")?;
         if !changed.contains_key(&path) {
             removed.push(path);
         }
@@ -115,7 +115,7 @@ pub(crate) async fn apply(
         values.extend(chunk.iter().map(|(path, _)| Value::from(*path)));
         let mut present = HashMap::with_capacity(chunk.len());
         for row in transaction.rows(sql, values).await? {
-            present.insert(row.text(0)?, row.digest(1)?);
+            present.insert(row.text("path")?, row.digest("digest")?);
         }
         if chunk.iter().any(|(path, before)| present.get(*path) != Some(before)) {
             return Err(StoreError::state(
@@ -141,7 +141,7 @@ pub(crate) async fn contents_of(
         let mut values: Vec<Value> = vec![channel.into()];
         values.extend(chunk.iter().map(|path| Value::from(*path)));
         for row in transaction.rows(sql, values).await? {
-            contents.insert((row.text(0)?, row.digest(1)?));
+            contents.insert((row.text("path")?, row.digest("digest")?));
         }
     }
     Ok(contents)
@@ -160,8 +160,8 @@ pub(crate) async fn first_uses(
     let sql = "SELECT digest, since, path FROM ps_entry WHERE channel = $1";
     let mut uses: BTreeMap<Digest, (u64, String)> = BTreeMap::new();
     for row in transaction.rows(sql, vec![channel.into()]).await? {
-        let found = (row.number(1)?, row.text(2)?);
-        let known = uses.entry(row.digest(0)?).or_insert_with(|| found.clone());
+        let found = (row.number("since")?, row.text("path")?);
+        let known = uses.entry(row.digest("digest")?).or_insert_with(|| found.clone());
         if found < *known {
             *known = found;
         }
@@ -171,5 +171,5 @@ pub(crate) async fn first_uses(
 
 pub(crate) async fn digests(transaction: &mut Transaction) -> Result<Vec<Digest>, StoreError> {
     let rows = transaction.rows("SELECT DISTINCT digest FROM ps_entry", vec![]).await?;
-    rows.iter().map(|row| row.digest(0)).collect()
+    rows.iter().map(|row| row.digest("digest")).collect()
 }

@@ -37,12 +37,12 @@ const COLUMNS: &str = "e.id, e.name, e.prompt, e.digest, e.summary, e.author, e.
 
 /// Reads the columns of [`COLUMNS`].
 fn evaluation(row: &Row) -> Result<Evaluation, StoreError> {
-    let Summary { passed, scores, thresholds, tolerance, model, cost, seconds } = row.json(4)?;
+    let Summary { passed, scores, thresholds, tolerance, model, cost, seconds } = row.json("summary")?;
     Ok(Evaluation {
-        id: row.number(0)?,
-        evaluation: row.text(1)?,
-        prompt: row.text(2)?,
-        digest: row.digest(3)?,
+        id: row.number("id")?,
+        evaluation: row.text("name")?,
+        prompt: row.text("prompt")?,
+        digest: row.digest("digest")?,
         passed,
         scores,
         thresholds,
@@ -51,14 +51,14 @@ fn evaluation(row: &Row) -> Result<Evaluation, StoreError> {
         model,
         cost,
         seconds,
-        author: row.text(5)?,
-        at: row.time(6)?,
+        author: row.text("author")?,
+        at: row.time("at")?,
     })
 }
 
 /// Reads the columns of [`COLUMNS`] and the cases after them.
 fn with_cases(row: &Row) -> Result<Evaluation, StoreError> {
-    Ok(Evaluation { cases: row.json(7)?, ..evaluation(row)? })
+    Ok(Evaluation { cases: row.json("cases")?, ..evaluation(row)? })
 }
 
 pub(crate) async fn add(
@@ -194,14 +194,19 @@ pub(crate) async fn set_prompts(
 
 /// Returns the prompts that a proposal adds or changes, by name, with the versions that it replaces or has replaced.
 pub(crate) async fn prompts(transaction: &mut Transaction, proposal: u64) -> Result<Vec<EvaluatedPrompt>, StoreError> {
-    let sql = "SELECT c.prompt, c.digest, v.digest FROM ps_proposal_prompt c \
+    let sql = "SELECT c.prompt, c.digest, v.digest AS live FROM ps_proposal_prompt c \
                JOIN ps_proposal p ON p.id = c.proposal \
                LEFT JOIN ps_live l ON l.channel = p.channel AND l.prompt = c.prompt \
                AND ((p.revision IS NULL AND l.until IS NULL) OR l.until = p.revision) \
                LEFT JOIN ps_prompt_version v ON v.prompt = l.prompt AND v.number = l.number WHERE c.proposal = $1";
     let rows = transaction.rows(sql, vec![proposal.into()]).await?;
-    let prompt =
-        |row: &Row| Ok(EvaluatedPrompt { name: row.text(0)?, new: row.digest(1)?, live: row.optional_digest(2)? });
+    let prompt = |row: &Row| {
+        Ok(EvaluatedPrompt {
+            name: row.text("prompt")?,
+            new: row.digest("digest")?,
+            live: row.optional_digest("live")?,
+        })
+    };
     let mut prompts = rows.iter().map(prompt).collect::<Result<Vec<_>, StoreError>>()?;
     prompts.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(prompts)

@@ -47,9 +47,9 @@ pub(crate) async fn add(
     ];
     let row = transaction.row(sql, values).await?.ok_or_else(|| malformed("no number of a change of a policy"))?;
     Ok(PolicyChange {
-        number: row.number(0)?,
+        number: row.number("id")?,
         channel: name.clone(),
-        at: row.time(1)?,
+        at: row.time("at")?,
         actor: new.actor.to_owned(),
         before: new.before.cloned(),
         after: new.after.clone(),
@@ -81,17 +81,17 @@ pub(crate) async fn select(
     );
     let change = |row: &Row| {
         Ok(PolicyChange {
-            number: row.number(0)?,
+            number: row.number("id")?,
             channel: name.clone(),
-            at: row.time(1)?,
-            actor: row.text(2)?,
-            before: row.optional_json(3)?,
-            after: row.json(4)?,
-            message: row.text(5)?,
-            proposal: row.optional_number(6)?,
-            approved_by: row.json(7)?,
-            emergency: row.optional_text(8)?,
-            by_operator: row.number(9)? != 0,
+            at: row.time("at")?,
+            actor: row.text("actor")?,
+            before: row.optional_json("before")?,
+            after: row.json("after")?,
+            message: row.text("message")?,
+            proposal: row.optional_number("proposal")?,
+            approved_by: row.json("approved_by")?,
+            emergency: row.optional_text("emergency")?,
+            by_operator: row.number("by_operator")? != 0,
         })
     };
     transaction.rows(sql, values).await?.iter().map(change).collect()

@@ -70,10 +70,10 @@ pub(crate) async fn number(
             ));
         }
         for row in transaction.rows(sql, values).await? {
-            let (name, number) = (row.text(0)?, row.number(1)?);
+            let (name, number) = (row.text("prompt")?, row.number("number")?);
             let last = newest.entry(name.clone()).or_default();
             *last = number.max(*last);
-            known.insert((name, row.digest(2)?), number);
+            known.insert((name, row.digest("digest")?), number);
         }
     }
     let mut added = Vec::new();
@@ -130,7 +130,7 @@ const LIVE: &str = "SELECT l.prompt, l.number, v.digest, l.since, l.until FROM p
                     JOIN ps_prompt_version v ON v.prompt = l.prompt AND v.number = l.number WHERE l.channel = $1";
 
 fn live(rows: &[Row]) -> Result<Live, StoreError> {
-    rows.iter().map(|row| Ok((row.text(0)?, (row.number(1)?, row.digest(2)?)))).collect()
+    rows.iter().map(|row| Ok((row.text("prompt")?, (row.number("number")?, row.digest("digest")?)))).collect()
 }
 
 pub(crate) async fn newest(transaction: &mut Transaction, channel: i64) -> Result<Live, StoreError> {
@@ -148,7 +148,7 @@ pub(crate) async fn since(
         live(&transaction.rows(format!("{LIVE} AND l.until IS NULL AND l.since > $2"), values.clone()).await?)?;
     let sql = "SELECT prompt FROM ps_live WHERE channel = $1 AND until > $2 AND since <= $2";
     let gone = transaction.rows(sql, values).await?;
-    let gone = gone.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
+    let gone = gone.iter().map(|row| row.text("prompt")).collect::<Result<Vec<_>, _>>()?;
     Ok((changed, gone))
 }
 
@@ -166,11 +166,11 @@ pub(crate) async fn served(
 
 fn served_row(row: &Row) -> Result<Served, StoreError> {
     Ok(Served {
-        name: row.text(0)?,
-        version: row.number(1)?,
-        digest: row.digest(2)?,
-        since: row.number(3)?,
-        until: row.optional_number(4)?,
+        name: row.text("prompt")?,
+        version: row.number("number")?,
+        digest: row.digest("digest")?,
+        since: row.number("since")?,
+        until: row.optional_number("until")?,
     })
 }
 
@@ -197,7 +197,7 @@ pub(crate) async fn page(
     }
     sql.push_str(&format!(" ORDER BY {prompt} LIMIT {limit}"));
     let rows = transaction.rows(sql, values).await?;
-    rows.iter().map(|row| Ok((row.text(0)?, row.number(1)?, row.number(2)?))).collect()
+    rows.iter().map(|row| Ok((row.text("prompt")?, row.number("number")?, row.number("since")?))).collect()
 }
 
 /// Returns the newest versions of some prompts: name, version number and the revision that it came with.
@@ -215,7 +215,7 @@ pub(crate) async fn standing(
         let mut values: Vec<Value> = vec![channel.into()];
         values.extend(chunk.iter().map(|name| Value::from(name.as_str())));
         for row in transaction.rows(sql, values).await? {
-            found.push((row.text(0)?, row.number(1)?, row.number(2)?));
+            found.push((row.text("prompt")?, row.number("number")?, row.number("since")?));
         }
     }
     Ok(found)
@@ -246,19 +246,19 @@ pub(crate) async fn changes(
         values.extend(chunk.iter().map(|number| Value::from(*number)));
         let ended = format!("SELECT until, prompt, number FROM ps_live WHERE channel = $1 AND until IN {of}");
         for row in transaction.rows(ended, values.clone()).await? {
-            let (name, version) = (row.text(1)?, row.number(2)?);
+            let (name, version) = (row.text("prompt")?, row.number("number")?);
             let change = PromptChange {
                 name: name.clone(),
                 version,
                 previous: Some(version),
                 change: PromptChangeKind::Removed,
             };
-            changes.entry(row.number(0)?).or_default().insert(name, change);
+            changes.entry(row.number("until")?).or_default().insert(name, change);
         }
         let begun = format!("SELECT since, prompt, number FROM ps_live WHERE channel = $1 AND since IN {of}");
         for row in transaction.rows(begun, values).await? {
-            let (name, version) = (row.text(1)?, row.number(2)?);
-            let prompts = changes.entry(row.number(0)?).or_default();
+            let (name, version) = (row.text("prompt")?, row.number("number")?);
+            let prompts = changes.entry(row.number("since")?).or_default();
             let previous = prompts.get(&name).map(|ended: &PromptChange| ended.version);
             let change = if previous.is_none() { PromptChangeKind::Added } else { PromptChangeKind::Changed };
             prompts.insert(name.clone(), PromptChange { name, version, previous, change });

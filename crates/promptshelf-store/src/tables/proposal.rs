@@ -81,7 +81,7 @@ pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -
     ];
     let row = transaction.row(sql, values).await?;
     let row = row.ok_or_else(|| malformed("no number of a proposal"))?;
-    let (id, at) = (row.number(0)?, row.time(1)?);
+    let (id, at) = (row.number("id")?, row.time("at")?);
     write_changes(transaction, id, new.changes).await?;
     Ok((id, at))
 }
@@ -108,7 +108,7 @@ pub(crate) async fn open_policy(
         json(&CheckSummary::default())?.into(),
         policy.into(),
     ];
-    transaction.row(sql, values).await?.ok_or_else(|| malformed("no number of a proposal"))?.number(0)
+    transaction.row(sql, values).await?.ok_or_else(|| malformed("no number of a proposal"))?.number("id")
 }
 
 /// Returns the revision of a channel that was promoted to another one, with the numbers and changes of later promotions of
@@ -121,13 +121,13 @@ pub(crate) async fn last_promotion(
     let sql = "SELECT revision, source_revision FROM ps_proposal WHERE channel = $1 AND source = $2 \
                AND source_whole = 1 AND state = 'published' ORDER BY revision DESC LIMIT 1";
     let Some(row) = transaction.row(sql, vec![target.into(), source.into()]).await? else { return Ok(None) };
-    let (revision, promoted) = (row.number(0)?, row.number(1)?);
+    let (revision, promoted) = (row.number("revision")?, row.number("source_revision")?);
     let sql = "SELECT id FROM ps_proposal WHERE channel = $1 AND source = $2 AND source_whole = 0 \
                AND state = 'published' AND revision > $3 ORDER BY revision";
     let rows = transaction.rows(sql, vec![target.into(), source.into(), revision.into()]).await?;
     let mut later = Vec::new();
     for row in rows {
-        later.extend(changes(transaction, row.number(0)?).await?);
+        later.extend(changes(transaction, row.number("id")?).await?);
     }
     Ok(Some((promoted, later)))
 }
@@ -180,7 +180,7 @@ pub(crate) async fn set_state(
     let now = transaction.now();
     let sql = format!("UPDATE ps_proposal SET state = $1, revision = $2, at = {now} WHERE id = $3 RETURNING at");
     let row = transaction.row(sql, vec![state.as_str().into(), revision.into(), id.into()]).await?;
-    row.ok_or_else(|| StoreError::not_found(format!("proposal {id}")))?.time(0)
+    row.ok_or_else(|| StoreError::not_found(format!("proposal {id}")))?.time("at")
 }
 
 pub(crate) async fn add_review(
@@ -210,9 +210,9 @@ pub(crate) async fn changes(transaction: &mut Transaction, id: u64) -> Result<Ve
     let sql = "SELECT path, before, after, size FROM ps_change WHERE proposal = $1";
     let rows = transaction.rows(sql, vec![id.into()]).await?;
     let change = |row: &Row| {
-        let (after, size) = (row.optional_digest(2)?, row.number(3)?);
+        let (after, size) = (row.optional_digest("after")?, row.number("size")?);
         let after = after.map(|digest| (digest, size));
-        Ok(Replacement { path: row.text(0)?, before: row.optional_digest(1)?, after })
+        Ok(Replacement { path: row.text("path")?, before: row.optional_digest("before")?, after })
     };
     let mut changes = rows.iter().map(change).collect::<Result<Vec<_>, StoreError>>()?;
     changes.sort_by(|a, b| a.path.cmp(&b.path));
@@ -224,8 +224,8 @@ pub(crate) async fn open_digests(transaction: &mut Transaction) -> Result<Vec<Di
                WHERE p.state = 'open'";
     let mut digests = Vec::new();
     for row in transaction.rows(sql, vec![]).await? {
-        digests.extend(row.optional_digest(0)?);
-        digests.extend(row.optional_digest(1)?);
+        digests.extend(row.optional_digest("before")?);
+        digests.extend(row.optional_digest("after")?);
     }
     Ok(digests)
 }
@@ -274,7 +274,7 @@ async fn select(
 ) -> Result<Vec<Proposal>, StoreError> {
     let sql = format!(
         "SELECT p.id, c.name, p.base, p.kind, p.message, p.author, p.state, p.digest, p.at, p.checks, p.revision, \
-         c.policy, p.effects, p.policy, p.source, p.source_revision, p.source_whole FROM ps_proposal p JOIN ps_channel c ON c.id = p.channel WHERE {condition}"
+         c.policy, p.effects, p.policy AS proposed, p.source, p.source_revision, p.source_whole FROM ps_proposal p JOIN ps_channel c ON c.id = p.channel WHERE {condition}"
     );
     let rows = transaction.rows(sql, values).await?;
     if rows.is_empty() {
@@ -284,21 +284,25 @@ async fn select(
     let mut found = rows.iter().map(|row| proposal(row, &names)).collect::<Result<Vec<_>, _>>()?;
     let ids: Vec<Value> = found.iter().map(|(proposal, _)| proposal.id.into()).collect();
     let mut changes = grouped(transaction, "SELECT proposal, path, before, after FROM ps_change", &ids, |row| {
-        Ok(FileChange { path: row.text(1)?, before: row.optional_digest(2)?, after: row.optional_digest(3)? })
+        Ok(FileChange {
+            path: row.text("path")?,
+            before: row.optional_digest("before")?,
+            after: row.optional_digest("after")?,
+        })
     })
     .await?;
     let reviews = "SELECT proposal, reviewer, verdict, digest, note, at, id, confirmed FROM ps_review";
     let mut reviews = grouped(transaction, reviews, &ids, |row| {
-        let verdict = Verdict::from_name(&row.text(2)?).ok_or_else(|| malformed("an unknown verdict"))?;
-        let (digest, note, at) = (row.digest(3)?, row.text(4)?, row.time(5)?);
-        let (reviewer, confirmed) = (row.text(1)?, row.json(7)?);
-        Ok((row.int(6)?, Review { reviewer, verdict, digest, note, confirmed, at }))
+        let verdict = Verdict::from_name(&row.text("verdict")?).ok_or_else(|| malformed("an unknown verdict"))?;
+        let (digest, note, at) = (row.digest("digest")?, row.text("note")?, row.time("at")?);
+        let (reviewer, confirmed) = (row.text("reviewer")?, row.json("confirmed")?);
+        Ok((row.int("id")?, Review { reviewer, verdict, digest, note, confirmed, at }))
     })
     .await?;
     let outdated = "SELECT c.proposal, c.path FROM ps_change c JOIN ps_proposal p ON p.id = c.proposal \
                     LEFT JOIN ps_entry e ON e.channel = p.channel AND e.path = c.path AND e.until IS NULL";
     let condition = "p.state = 'open' AND e.digest IS DISTINCT FROM c.before AND e.digest IS DISTINCT FROM c.after";
-    let mut outdated = of(transaction, outdated, "c.proposal", &ids, Some(condition), |row| row.text(1)).await?;
+    let mut outdated = of(transaction, outdated, "c.proposal", &ids, Some(condition), |row| row.text("path")).await?;
     let authors = found.iter().map(|(proposal, _)| proposal.author.clone());
     let creators = tokens::creators(transaction, authors.collect()).await?;
     for (proposal, policy) in &mut found {
@@ -349,7 +353,11 @@ async fn of<T>(
 }
 
 fn proposal(row: &Row, names: &HashMap<i64, ChannelName>) -> Result<(Proposal, Policy), StoreError> {
-    let source = match (row.optional_number(14)?, row.optional_number(15)?, row.optional_number(16)?) {
+    let source = match (
+        row.optional_number("source")?,
+        row.optional_number("source_revision")?,
+        row.optional_number("source_whole")?,
+    ) {
         (Some(channel), Some(revision), Some(is_whole)) => {
             let channel = i64::try_from(channel).ok().and_then(|channel| names.get(&channel));
             let channel = channel.ok_or_else(|| malformed("an unknown channel"))?.clone();
@@ -358,26 +366,26 @@ fn proposal(row: &Row, names: &HashMap<i64, ChannelName>) -> Result<(Proposal, P
         _ => None,
     };
     let proposal = Proposal {
-        id: row.number(0)?,
-        channel: row.text(1)?.parse()?,
-        base: row.number(2)?,
-        kind: RevisionKind::from_name(&row.text(3)?).ok_or_else(|| malformed("an unknown kind"))?,
-        message: row.text(4)?,
-        author: row.text(5)?,
+        id: row.number("id")?,
+        channel: row.text("name")?.parse()?,
+        base: row.number("base")?,
+        kind: RevisionKind::from_name(&row.text("kind")?).ok_or_else(|| malformed("an unknown kind"))?,
+        message: row.text("message")?,
+        author: row.text("author")?,
         creators: Vec::new(),
-        state: ProposalState::from_name(&row.text(6)?).ok_or_else(|| malformed("an unknown state"))?,
-        digest: row.digest(7)?,
-        at: row.time(8)?,
+        state: ProposalState::from_name(&row.text("state")?).ok_or_else(|| malformed("an unknown state"))?,
+        digest: row.digest("digest")?,
+        at: row.time("at")?,
         changes: Vec::new(),
         reviews: Vec::new(),
-        checks: row.json(9)?,
-        effects: row.json(12)?,
-        policy: row.optional_json::<ProposedPolicy>(13)?,
+        checks: row.json("checks")?,
+        effects: row.json("effects")?,
+        policy: row.optional_json::<ProposedPolicy>("proposed")?,
         source,
         warnings: Vec::new(),
-        revision: row.optional_number(10)?,
+        revision: row.optional_number("revision")?,
         lacks: Vec::new(),
         reasons: Vec::new(),
     };
-    Ok((proposal, row.json(11)?))
+    Ok((proposal, row.json("policy")?))
 }

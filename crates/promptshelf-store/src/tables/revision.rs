@@ -119,18 +119,18 @@ async fn read(
 
 fn revision(row: &Row) -> Result<Revision, StoreError> {
     Ok(Revision {
-        number: row.number(0)?,
-        kind: RevisionKind::from_name(&row.text(1)?).ok_or_else(|| malformed("an unknown kind"))?,
-        author: row.text(2)?,
-        message: row.text(3)?,
-        at: row.time(4)?,
-        proposal: row.number(5)?,
-        approved_by: row.json(6)?,
-        emergency: row.optional_text(7)?,
-        checks: row.json(8)?,
-        policy: row.optional_json(9)?,
-        digest: row.optional_digest(10)?,
-        clock_ahead: row.optional_number(11)?,
+        number: row.number("number")?,
+        kind: RevisionKind::from_name(&row.text("kind")?).ok_or_else(|| malformed("an unknown kind"))?,
+        author: row.text("author")?,
+        message: row.text("message")?,
+        at: row.time("at")?,
+        proposal: row.number("proposal")?,
+        approved_by: row.json("approved_by")?,
+        emergency: row.optional_text("emergency")?,
+        checks: row.json("checks")?,
+        policy: row.optional_json("policy")?,
+        digest: row.optional_digest("digest")?,
+        clock_ahead: row.optional_number("clock_ahead")?,
         prompts: Vec::new(),
     })
 }

@@ -64,16 +64,16 @@ fn values(state: &RolloutState) -> Result<Vec<Value>, StoreError> {
 
 fn state(row: &Row) -> Result<RolloutState, StoreError> {
     Ok(RolloutState {
-        channel: row.text(0)?.parse()?,
-        target: row.text(1)?.parse()?,
+        channel: row.text("channel")?.parse()?,
+        target: row.text("target")?.parse()?,
         // A row that was edited manually never serves more than all callers.
-        percent: u8::try_from(row.number(2)?).unwrap_or(100).min(100),
-        is_stopped: row.int(3)? != 0,
-        changed_by: row.text(4)?,
-        reason: row.text(5)?,
-        changed_at: row.time(6)?,
-        progress: row.json(7)?,
-        plan: row.optional_text(8)?.and_then(|plan| serde_json::from_str(&plan).ok()),
-        applied_at: row.optional_number(9)?.and_then(|at| i64::try_from(at).ok()).map(time),
+        percent: u8::try_from(row.number("percent")?).unwrap_or(100).min(100),
+        is_stopped: row.int("is_stopped")? != 0,
+        changed_by: row.text("changed_by")?,
+        reason: row.text("reason")?,
+        changed_at: row.time("changed_at")?,
+        progress: row.json("progress")?,
+        plan: row.optional_text("plan")?.and_then(|plan| serde_json::from_str(&plan).ok()),
+        applied_at: row.optional_number("applied_at")?.and_then(|at| i64::try_from(at).ok()).map(time),
     })
 }

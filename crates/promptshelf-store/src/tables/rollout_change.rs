@@ -62,14 +62,14 @@ pub(crate) async fn append(
 
 fn change(row: &Row) -> Result<RolloutChange, StoreError> {
     Ok(RolloutChange {
-        number: row.number(0)?,
-        kind: RolloutChangeKind::from_name(&row.text(1)?).ok_or_else(|| malformed("a change of a rollout"))?,
-        is_automatic: row.int(2)? != 0,
-        percent: u8::try_from(row.number(3)?).unwrap_or(100).min(100),
-        changed_by: row.text(4)?,
-        reason: row.text(5)?,
-        at: row.time(6)?,
-        revision: row.number(7)?,
-        counts: row.json(8)?,
+        number: row.number("number")?,
+        kind: RolloutChangeKind::from_name(&row.text("kind")?).ok_or_else(|| malformed("a change of a rollout"))?,
+        is_automatic: row.int("is_automatic")? != 0,
+        percent: u8::try_from(row.number("percent")?).unwrap_or(100).min(100),
+        changed_by: row.text("changed_by")?,
+        reason: row.text("reason")?,
+        at: row.time("at")?,
+        revision: row.number("revision")?,
+        counts: row.json("counts")?,
     })
 }

@@ -82,7 +82,7 @@ pub(crate) async fn remove_older(transaction: &mut Transaction, seconds: u64) ->
     let now = transaction.now();
     let sql = format!("DELETE FROM ps_upload WHERE at <= {now} - $1 RETURNING digest");
     let rows = transaction.rows(sql, vec![seconds.saturating_mul(1_000_000).into()]).await?;
-    let removed = rows.iter().map(|row| row.digest(0)).collect::<Result<BTreeSet<Digest>, StoreError>>()?;
+    let removed = rows.iter().map(|row| row.digest("digest")).collect::<Result<BTreeSet<Digest>, StoreError>>()?;
     let mut unused: Vec<Digest> = Vec::new();
     for chunk in removed.into_iter().collect::<Vec<Digest>>().chunks(CHUNK) {
         let mut used = BTreeSet::new();

@@ -153,24 +153,28 @@ pub(crate) async fn write(
 
 fn row(row: &Row) -> Result<UsageRow, StoreError> {
     let key = UsageKey {
-        channel: row.text(1)?,
-        prompt: row.text(2)?,
-        version: row.number(3)?,
-        client: row.text(4)?,
-        client_version: row.text(5)?,
-        protocol: row.text(6)?,
-        method: row.text(7)?,
-        outcome: row.text(8)?,
+        channel: row.text("channel")?,
+        prompt: row.text("prompt")?,
+        version: row.number("version")?,
+        client: row.text("client")?,
+        client_version: row.text("client_version")?,
+        protocol: row.text("protocol")?,
+        method: row.text("method")?,
+        outcome: row.text("outcome")?,
     };
     let figures = UsageFigures {
-        count: row.number(9)?,
-        latencies: Latencies::from_bytes(&row.bytes(10)?).ok_or_else(|| malformed("malformed latencies"))?,
-        callers: CallerSketch::from_bytes(&row.bytes(11)?).ok_or_else(|| malformed("malformed callers"))?,
-        left_out: row.json(12)?,
-        taken: row.json(13)?,
-        bytes_out: row.number(14)?,
-        forms: FormCounts { accepted: row.number(15)?, declined: row.number(16)?, cancelled: row.number(17)? },
-        unknown_arguments: row.number(18)?,
+        count: row.number("count")?,
+        latencies: Latencies::from_bytes(&row.bytes("latencies")?).ok_or_else(|| malformed("malformed latencies"))?,
+        callers: CallerSketch::from_bytes(&row.bytes("callers")?).ok_or_else(|| malformed("malformed callers"))?,
+        left_out: row.json("left_out")?,
+        taken: row.json("taken")?,
+        bytes_out: row.number("bytes_out")?,
+        forms: FormCounts {
+            accepted: row.number("forms_accepted")?,
+            declined: row.number("forms_declined")?,
+            cancelled: row.number("forms_cancelled")?,
+        },
+        unknown_arguments: row.number("unknown_arguments")?,
     };
-    Ok((row.int(0)?, key, figures))
+    Ok((row.int("start")?, key, figures))
 }

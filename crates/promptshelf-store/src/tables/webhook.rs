@@ -43,9 +43,9 @@ pub(crate) async fn wanting(transaction: &mut Transaction, event: WebhookEvent) 
     let mut ids = Vec::new();
     for row in transaction.rows(sql, vec![]).await? {
         // A newer release may know more events.
-        let events: Vec<String> = row.json(1)?;
+        let events: Vec<String> = row.json("events")?;
         if events.iter().any(|name| name == event.as_str()) {
-            ids.push(row.text(0)?);
+            ids.push(row.text("id")?);
         }
     }
     Ok(ids)
@@ -109,18 +109,18 @@ pub(crate) async fn due(transaction: &mut Transaction, webhooks: &[String]) -> R
 
 fn delivery(row: &Row) -> Result<Delivery, StoreError> {
     Ok(Delivery {
-        id: row.number(0)?,
-        webhook: row.text(1)?,
-        channel: row.text(2)?,
-        event: event(row, 3)?,
-        key: row.text(4)?,
-        body: row.text(5)?,
-        attempts: row.number(6)?,
+        id: row.number("id")?,
+        webhook: row.text("webhook")?,
+        channel: row.text("channel")?,
+        event: event(row)?,
+        key: row.text("key")?,
+        body: row.text("body")?,
+        attempts: row.number("attempts")?,
     })
 }
 
-fn event(row: &Row, column: usize) -> Result<WebhookEvent, StoreError> {
-    WebhookEvent::from_name(&row.text(column)?).ok_or_else(|| malformed("an unknown event"))
+fn event(row: &Row) -> Result<WebhookEvent, StoreError> {
+    WebhookEvent::from_name(&row.text("event")?).ok_or_else(|| malformed("an unknown event"))
 }
 
 pub(crate) async fn delete(transaction: &mut Transaction, id: u64) -> Result<(), StoreError> {
@@ -155,17 +155,17 @@ fn micros(time: Duration) -> Value {
 }
 
 pub(crate) async fn queues(transaction: &mut Transaction) -> Result<Vec<WebhookQueue>, StoreError> {
-    let sql = "SELECT w.id, w.label, w.events, COUNT(d.due), COUNT(d.id) - COUNT(d.due) FROM ps_webhook w \
+    let sql = "SELECT w.id, w.label, w.events, COUNT(d.due) AS pending, COUNT(d.id) - COUNT(d.due) AS dead FROM ps_webhook w \
                LEFT JOIN ps_delivery d ON d.webhook = w.id GROUP BY w.id, w.label, w.events ORDER BY w.label, w.id";
     let rows = transaction.rows(sql, vec![]).await?;
     let queue = |row: &Row| {
-        let events: Vec<String> = row.json(2)?;
+        let events: Vec<String> = row.json("events")?;
         Ok(WebhookQueue {
-            id: row.text(0)?,
-            label: row.text(1)?,
+            id: row.text("id")?,
+            label: row.text("label")?,
             events: events.iter().filter_map(|name| WebhookEvent::from_name(name)).collect(),
-            pending: row.number(3)?,
-            dead: row.number(4)?,
+            pending: row.number("pending")?,
+            dead: row.number("dead")?,
         })
     };
     rows.iter().map(queue).collect()
@@ -174,21 +174,21 @@ pub(crate) async fn queues(transaction: &mut Transaction) -> Result<Vec<WebhookQ
 pub(crate) async fn dead(transaction: &mut Transaction, id: Option<u64>) -> Result<Vec<DeadLetter>, StoreError> {
     let which = if id.is_some() { " AND d.id = $1" } else { "" };
     let sql = format!(
-        "SELECT d.id, d.webhook, COALESCE(w.label, ''), d.channel, d.event, d.key, d.attempts, \
-         COALESCE(d.problem, ''), d.at FROM ps_delivery d LEFT JOIN ps_webhook w ON w.id = d.webhook \
+        "SELECT d.id, d.webhook, COALESCE(w.label, '') AS label, d.channel, d.event, d.key, d.attempts, \
+         COALESCE(d.problem, '') AS problem, d.at FROM ps_delivery d LEFT JOIN ps_webhook w ON w.id = d.webhook \
          WHERE d.due IS NULL{which} ORDER BY d.id DESC LIMIT {MAX_DEAD}"
     );
     let letter = |row: &Row| {
         Ok(DeadLetter {
-            id: row.number(0)?,
-            webhook: row.text(1)?,
-            label: row.text(2)?,
-            channel: row.text(3)?,
-            event: event(row, 4)?,
-            key: row.text(5)?,
-            attempts: row.number(6)?,
-            problem: row.text(7)?,
-            at: row.time(8)?,
+            id: row.number("id")?,
+            webhook: row.text("webhook")?,
+            label: row.text("label")?,
+            channel: row.text("channel")?,
+            event: event(row)?,
+            key: row.text("key")?,
+            attempts: row.number("attempts")?,
+            problem: row.text("problem")?,
+            at: row.time("at")?,
         })
     };
     transaction.rows(sql, id.map(Value::from).into_iter().collect()).await?.iter().map(letter).collect()
