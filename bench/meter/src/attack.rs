@@ -141,7 +141,7 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
     let folder = plan.scratch.join("attacked");
     fs::create_dir_all(&folder)?;
     library::write_asked(&folder)?;
-    fs::write(folder.join("large.md"), "\"quoted\" text\n".repeat(280_000))?;
+    fs::write(folder.join("large.md"), "\"quoted\" text\n".repeat(220_000))?;
     let mut store = String::new();
     let mut caller = |name: &str, address: Ipv4Addr| -> Result<Caller> {
         let (token, line) = new_token(&plan.promptshelf, name)?;

@@ -4,7 +4,7 @@
 //! prevents serving, and is meant for authors: it looks for secrets, invisible characters, names that are easily
 //! confused, unused files, deprecated prompts in use and missing descriptions.
 
-use promptshelf_core::{Body, Catalog, Diagnostic, Prompt, ResourceBody, SourceText};
+use promptshelf_core::{Body, Catalog, Diagnostic, Interrupt, Prompt, ResourceBody, SourceText};
 use std::{
     collections::{HashMap, HashSet},
     fmt,
@@ -90,6 +90,10 @@ impl Reviewer {
     /// Reviews like [`review`]. A file with an error is reviewed as the text that it is now, and not as the prompt that it
     /// was before.
     pub(crate) fn review(&mut self, catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
+        Interrupt::bounded(|| self.review_bounded(catalog, found))
+    }
+
+    fn review_bounded(&mut self, catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         let mut review = Vec::new();
         let mut seen = HashSet::new();
         let mut is_new = |source: &Arc<SourceText>| !source.text.is_empty() && seen.insert(source.path.clone());

@@ -152,6 +152,11 @@ impl Interrupt {
         work()
     }
 
+    /// Bounds the work of a function, unless it belongs to a bounded one.
+    pub fn bounded<T>(work: impl FnOnce() -> T) -> T {
+        bounded(Interrupt::new, work)
+    }
+
     /// Returns the bounds of the work on this thread.
     #[must_use]
     pub fn current() -> Option<Interrupt> {

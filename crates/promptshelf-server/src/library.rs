@@ -40,6 +40,7 @@ pub struct Builder {
     limits_of: Option<Service>,
     records_of: Option<Service>,
     present: Option<Arc<Catalog>>,
+    is_quiet: bool,
     audit: Option<Arc<dyn Recorder>>,
     observer: Option<Arc<dyn Observer>>,
     usage: Option<Usage>,
@@ -120,8 +121,15 @@ impl Builder {
     #[cfg(feature = "channels")]
     pub(crate) fn earlier_than(mut self, present: Arc<Catalog>) -> Builder {
         let access = present.access_rules().to_vec();
-        self.present = Some(present);
+        (self.present, self.is_quiet) = (Some(present), true);
         self.source(Fixed::new(Definitions { access, ..Definitions::default() }))
+    }
+
+    /// Logs no findings: a caller asks for this library, and chooses what is in it.
+    #[cfg(feature = "channels")]
+    pub(crate) fn quiet(mut self) -> Builder {
+        self.is_quiet = true;
+        self
     }
 
     /// Records every request in an audit log.
@@ -168,7 +176,8 @@ impl Builder {
         let names: Vec<_> = self.defined.prompts.iter().map(|prompt| prompt.name.clone()).collect();
         let mut sources = self.sources;
         sources.push(Box::new(Fixed::new(self.defined)));
-        let loader = Loader::open(sources).map_err(OpenError::Source)?;
+        let open = if self.is_quiet { Loader::open_quietly } else { Loader::open };
+        let loader = open(sources).map_err(OpenError::Source)?;
         let catalog = loader.handle().current();
         if names.iter().any(|name| catalog.find(name).is_none()) {
             let errors = loader.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();

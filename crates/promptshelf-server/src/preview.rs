@@ -32,7 +32,7 @@ impl TreePreview {
     ///
     /// [`OpenError::Source`] if the tree cannot be read at all.
     pub fn open(tree: MemoryTree) -> Result<TreePreview, OpenError> {
-        let open = || Library::builder().source(Files::tree(tree).lenient()).build();
+        let open = || Library::builder().source(Files::tree(tree).lenient()).quiet().build();
         Ok(TreePreview(Interrupt::of_part().scope(open)?))
     }
 
@@ -73,5 +73,64 @@ impl TreePreview {
 impl fmt::Debug for TreePreview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TreePreview")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use tracing::{
+        Event, Metadata, Subscriber,
+        span::{Attributes, Id, Record},
+    };
+
+    use super::*;
+
+    /// Counts what is logged.
+    #[derive(Default)]
+    struct Counted(Arc<AtomicUsize>);
+
+    impl Subscriber for Counted {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            if event.metadata().target().starts_with("promptshelf_source") {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    /// Whoever may propose filled the server's log with a line for each mistake of each proposal.
+    // req: S-392
+    #[test]
+    fn previews_log_nothing_and_loads_a_bounded_number_of_lines() {
+        let counted = Counted::default();
+        let count = Arc::clone(&counted.0);
+        let files: Vec<(String, &str)> = (0..300).map(|n| (format!("p{n}.md"), "{{ unknown }}\n")).collect();
+        let tree = || files.iter().map(|(path, text)| (path.as_str(), *text)).collect::<MemoryTree>();
+        tracing::subscriber::with_default(counted, || {
+            TreePreview::open(tree()).expect("it can be read");
+            assert_eq!(count.load(Ordering::Relaxed), 0);
+            Library::builder().source(Files::tree(tree()).lenient()).build().expect("it can be read");
+            assert_eq!(count.load(Ordering::Relaxed), 101);
+        });
     }
 }

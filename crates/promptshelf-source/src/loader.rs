@@ -108,8 +108,13 @@ impl Loader {
         Loader::open_as(sources, false)
     }
 
-    /// Opens a loader that logs nothing: its reports are merged with those of others.
-    pub(crate) fn open_quietly(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
+    /// Opens a loader that logs nothing: its reports are merged with those of others, or somebody asks for this library,
+    /// who chooses what is in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Loader::open).
+    pub fn open_quietly(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
         Loader::open_as(sources, true)
     }
 
@@ -344,16 +349,24 @@ fn load(snapshots: Vec<Snapshot>, previous: Option<&Catalog>) -> Checked {
     Checked { catalog: catalog.with_generation(generation).with_provenance(provenance), diagnostics }
 }
 
+/// The most findings of one load that are logged. The line of each takes time in proportion to its file.
+const MAX_LOGGED: usize = 100;
+
 fn log_new(before: &[Diagnostic], now: &[Diagnostic]) {
     fn key(found: &Diagnostic) -> (&str, usize, &str) {
         (&found.location.source.path, found.location.span().start, &found.message)
     }
     let before: HashSet<_> = before.iter().map(key).collect();
-    for diagnostic in now.iter().filter(|diagnostic| !before.contains(&key(diagnostic))) {
+    let new = || now.iter().filter(|diagnostic| !before.contains(&key(diagnostic)));
+    for diagnostic in new().take(MAX_LOGGED) {
         if diagnostic.is_error() {
             tracing::error!("{diagnostic}");
         } else {
             tracing::warn!("{diagnostic}");
         }
+    }
+    let more = new().skip(MAX_LOGGED).count();
+    if more > 0 {
+        tracing::warn!("the library has {more} more findings; `promptshelf check` shows them");
     }
 }

@@ -21,7 +21,7 @@ use std::{
     time::SystemTime,
 };
 
-use promptshelf_core::{Code, Diagnostic, Location, Severity, SourceText};
+use promptshelf_core::{Code, Diagnostic, Interrupt, Location, Severity, SourceText};
 use smol_str::SmolStr;
 
 pub(crate) use self::walk::{WalkOptions, unread_file, walk};
@@ -85,6 +85,10 @@ pub(crate) struct Reading<'a> {
 
 impl Reading<'_> {
     pub(crate) fn read(self, last: &mut LastRead) -> Result<Snapshot, SourceError> {
+        Interrupt::bounded(|| self.read_bounded(last))
+    }
+
+    fn read_bounded(self, last: &mut LastRead) -> Result<Snapshot, SourceError> {
         let roots = self.roots;
         let root = roots.open_library(self.unsaved)?;
         let before = last.manifest.clone();

@@ -22,7 +22,7 @@ use crate::{
 const MAX_DEPTH: usize = 64;
 
 /// The number of findings from which on each prompt has only one.
-const MAX_FOUND: usize = 10_000;
+const MAX_FOUND: usize = 3_000;
 
 pub(super) struct Prompts<'a> {
     definitions: &'a [Arc<PromptDefinition>],

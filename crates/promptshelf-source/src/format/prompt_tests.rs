@@ -1,5 +1,7 @@
 //! The tests of a prompt file: the entries under `tests`.
 
+use std::collections::HashSet;
+
 use promptshelf_core::{ArgumentDefinition, Code, CompletionTest, Role, Severity, TestDefinition, Variables, nearest};
 
 use super::{
@@ -53,6 +55,8 @@ pub(super) fn tests(
         return Vec::new();
     };
     let path = table.path("tests");
+    let names: HashSet<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
+    let arguments = (arguments, &names);
     let tests = items.iter().enumerate().map(|(index, item)| {
         let place = format!("{path}.{index}");
         notes.spans.insert(place.clone(), item.span.clone());
@@ -61,7 +65,10 @@ pub(super) fn tests(
     tests.collect()
 }
 
-fn test(node: &Node, prefix: &str, arguments: &[ArgumentDefinition], notes: &mut Notes<'_>) -> Option<TestDefinition> {
+/// The arguments of a prompt, and their names.
+type Declared<'a> = (&'a [ArgumentDefinition], &'a HashSet<&'a str>);
+
+fn test(node: &Node, prefix: &str, arguments: Declared<'_>, notes: &mut Notes<'_>) -> Option<TestDefinition> {
     let table = Table::of(node, prefix, "a test", notes)?;
     table.expect(&KEYS, Severity::Warning, "in a test", notes);
     let values = table.pairs("arguments", notes);
@@ -93,7 +100,7 @@ fn test(node: &Node, prefix: &str, arguments: &[ArgumentDefinition], notes: &mut
     Some(test)
 }
 
-fn complete(table: &Table<'_, '_>, arguments: &[ArgumentDefinition], notes: &mut Notes<'_>) -> Option<CompletionTest> {
+fn complete(table: &Table<'_, '_>, arguments: Declared<'_>, notes: &mut Notes<'_>) -> Option<CompletionTest> {
     let node = table.node("complete", notes)?;
     let prefix = format!("{}.", table.path("complete"));
     let table = Table::of(node, &prefix, "`complete`", notes)?;
@@ -116,13 +123,14 @@ fn known(
     table: &Table<'_, '_>,
     key: &str,
     values: &Variables,
-    arguments: &[ArgumentDefinition],
+    (arguments, names): Declared<'_>,
     notes: &mut Notes<'_>,
 ) {
-    let names = || arguments.iter().map(|argument| argument.name.as_str());
-    for name in values.keys().filter(|name| !names().any(|known| known == *name)) {
+    for name in values.keys().filter(|name| !names.contains(name.as_str())) {
         let span = notes.spans.get(&table.path(key)).cloned().unwrap_or_default();
-        let near = nearest(name, names()).map(|near| format!("did you mean `{near}`?"));
+        // In their order, so that the suggestion is the same each time.
+        let near = nearest(name, arguments.iter().map(|argument| argument.name.as_str()))
+            .map(|near| format!("did you mean `{near}`?"));
         notes.error(Code::UndeclaredArgument, &span, format!("the prompt has no argument `{name}`")).help = near;
     }
 }

@@ -120,3 +120,18 @@ fn prompts_with_equal_names_are_both_returned() {
         loader.diagnostics().iter().filter(|found| found.code == promptshelf_core::Code::DuplicateName).count();
     assert_eq!(duplicates, 3);
 }
+
+/// Outside of a server's pool too: a command, a load of a published revision.
+// req: S-278
+#[test]
+fn suggestions_while_reading_are_bounded() {
+    let arguments: String = (0..1_000).map(|n| format!("  - {{ name: argument_{n} }}\n")).collect();
+    let tests: String = (0..100).map(|n| format!("  - {{ arguments: {{ argumant_{n}: x }} }}\n")).collect();
+    let text = format!("---\ndescription: Many\narguments:\n{arguments}tests:\n{tests}---\nHello\n");
+    let library = Library::of(&[("many.md", &text)]);
+    let found = library.mistakes();
+    let mistakes: Vec<&String> = found.iter().filter(|found| found.contains("the prompt has no argument")).collect();
+    let suggested = mistakes.iter().filter(|found| found.contains("did you mean")).count();
+    assert_eq!(mistakes.len(), 50, "of one file");
+    assert!((1..=20).contains(&suggested), "{suggested}");
+}

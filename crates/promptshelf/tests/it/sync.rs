@@ -35,6 +35,27 @@ fn read(folder: &Folder, path: &str) -> String {
 
 const REVIEW: &str = "---\ndescription: Reviews\narguments:\n  - {name: code, required: true}\n  - {name: language, required: true, enum: [rust, go]}\n---\nReview {{ language }}:\n\n{{ code | upper }}\n";
 
+/// A copy under another name is a file of the user.
+// req: S-391
+#[test]
+fn copy_of_a_synced_file_stays() {
+    let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nHello!\n"), ("other.md", "Other\n")]);
+    let arguments = ["--client", "claude-code", "prompts"];
+    synced(folder.path(), &arguments);
+    let (synced_file, copy) = (".claude/commands/hello.md", ".claude/commands/mine.md");
+    fs::copy(folder.path().join(synced_file), folder.path().join(copy)).expect("a copy");
+    let again = synced(folder.path(), &arguments);
+    assert_eq!((&again["removed"], &again["written"]), (&json!([]), &json!([])));
+    fs::remove_file(folder.path().join("prompts/hello.md")).expect("removed");
+    assert_eq!(synced(folder.path(), &arguments)["removed"], json!([synced_file]));
+    assert!(folder.path().join(copy).exists());
+    // A prompt with the name of the copy does not take its place.
+    fs::write(folder.path().join("prompts/mine.md"), "Mine\n").expect("written");
+    let kept = synced(folder.path(), &arguments);
+    assert_eq!(kept["written"], json!([]), "{kept}");
+    assert!(read(&folder, copy).contains("Hello!"));
+}
+
 #[test]
 fn files_follow_the_library_and_edited_ones_stay() {
     let folder = library(&[
