@@ -44,7 +44,14 @@ export const discovery = new Cell(/** @type {Discovery | null} */ (null));
 /** Counts observed loads of the library. */
 export const loads = new Cell(0);
 /** The parts of the server that the page has views for, once they are known. */
-export const features = new Cell({ command: 'promptshelf', channels: false, edit: false, sources: false, usage: false, isKnown: false });
+export const features = new Cell({
+  command: 'promptshelf',
+  channels: false,
+  edit: false,
+  sources: false,
+  usage: false,
+  isKnown: false,
+});
 /** Number of proposals that wait for a review of the caller. */
 export const wanted = new Cell(0);
 /** Number of errors and warnings of the library; `null` until known. */
