@@ -5,7 +5,8 @@ export const differences = {
     'Es steht jetzt {now} offen, vorher {before}: Einige Aufrufer werden abgelehnt, andere haben vielleicht jetzt Zugang.',
   'difference.access-closed': 'Es steht jetzt {now} offen, vorher {before}: Andere Aufrufer werden abgelehnt.',
   'difference.access-opened': 'Es steht jetzt {now} offen, vorher {before}: Mehr Aufrufer als vorher haben Zugang.',
-  'difference.alias-gone': 'Unter dem früheren Namen `{name}` ist der Prompt nicht mehr erreichbar: Aufrufe damit schlagen fehl.',
+  'difference.alias-gone':
+    'Unter dem früheren Namen `{name}` ist der Prompt nicht mehr erreichbar: Aufrufe damit schlagen fehl.',
   'difference.argument-asked': '`{argument}` wird jetzt in einem Formular erfragt.',
   'difference.argument-bytes': 'Werte von Argumenten haben höchstens {n} Byte: Längere schlagen fehl.',
   'difference.argument-default': 'Die Vorgabe von `{argument}` ist jetzt {text}.',
@@ -45,7 +46,8 @@ export const differences = {
     'Listen haben jetzt {n} Eintrag auf einer Seite.|Listen haben jetzt {n} Einträge auf einer Seite.',
   'difference.prompt-gone': 'Es gibt ihn nicht mehr: Aufrufe schlagen fehl.',
   'difference.prompt-renamed': 'Der Name ist jetzt `{now}`: Aufrufe mit dem alten Namen schlagen fehl.',
-  'difference.prompt-renamed-alias': 'Der Name ist jetzt `{now}`; unter dem alten Namen ist der Prompt weiter erreichbar.',
+  'difference.prompt-renamed-alias':
+    'Der Name ist jetzt `{now}`; unter dem alten Namen ist der Prompt weiter erreichbar.',
   'difference.resource-gone': 'Es gibt sie nicht mehr: Clients, die sie lesen, erhalten einen Fehler.',
   'difference.tags': 'Die Schlagwörter sind jetzt {values}.',
   'difference.tags-none': 'Es hat keine Schlagwörter mehr.',
