@@ -120,6 +120,7 @@ async fn every_operation_answers_as_the_document_says() {
     let calls: Vec<(&str, &str, &str, Option<Value>)> = vec![
         ("list_prompts", "GET", "/prompts", None),
         ("get_prompt", "GET", "/prompts/greet", None),
+        ("render_prompt", "POST", "/prompts/greet/render", Some(json!({}))),
         ("get_usage", "GET", "/usage", None),
         ("list_channels", "GET", "/channels", None),
         ("get_channel", "GET", "/channels/production", None),
