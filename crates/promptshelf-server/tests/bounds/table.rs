@@ -1,6 +1,6 @@
 //! A table of crafted requests for every operation, with a bound for each 100 kB of request.
 
-use std::{fmt, time::Duration};
+use std::{collections::HashMap, fmt, time::Duration};
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -78,6 +78,11 @@ fn shape(operation: &str) -> Option<Shape> {
         ("POST", "/channels/{channel}/proposals") | ("PUT", "/proposals/{id}") => {
             Files(|changes| json!({ "base": 1, "message": "x", "dryRun": true, "changes": changes }))
         }
+        ("POST", "/prompts/{name}/render") => Body(|| {
+            let arguments: HashMap<String, String> =
+                (0..6_000).map(|number| (format!("a{number}"), "x".to_owned())).collect();
+            json!({ "arguments": arguments })
+        }),
         ("PUT", "/folder/files/{path}") => Body(|| json!({ "content": { "text": HELLO.repeat(500) } })),
         ("POST", "/tokens") => {
             Body(|| json!({ "name": "t", "scopes": vec!["library:read"; 5_000], "roles": vec!["r"; 5_000] }))

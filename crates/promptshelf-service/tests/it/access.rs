@@ -249,7 +249,11 @@ fn changed_rule_changes_list() {
     let handle = promptshelf_core::CatalogHandle::new(catalog(definitions()));
     assert!(!handle.replace(catalog(definitions())).prompts);
     let mut others = definitions();
+    // A rule about resources, and one about prompts.
     others.access.pop();
+    let change = handle.replace(catalog(others.clone()));
+    assert!(change.resources && !change.prompts, "{change:?}");
+    others.access.remove(0);
     let change = handle.replace(catalog(others));
-    assert!(change.prompts && change.resources);
+    assert!(change.prompts && !change.resources, "{change:?}");
 }

@@ -11,13 +11,15 @@ use crate::{
 };
 
 /// The variables that are no secrets and replace no setting of `server.toml`.
-const PLAIN: [&str; 6] = [
+const PLAIN: [&str; 7] = [
     "PROMPTSHELF_ALLOW_SERVER",
     "PROMPTSHELF_CHANNELS",
     "PROMPTSHELF_CLIENT_ID",
     "PROMPTSHELF_CLIENT_ISSUER",
     "PROMPTSHELF_CONFIG",
     "PROMPTSHELF_LOG_FORMAT",
+    // That of the installers.
+    "PROMPTSHELF_RELEASES",
 ];
 
 const SECRETS: [&str; 5] = [
@@ -222,7 +224,9 @@ mod tests {
         }
         let mut found = std::collections::BTreeSet::new();
         visit(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli"), &mut found);
-        found.retain(|name| !name.ends_with("_FILE") && !["PROMPTSHELF", "PROMPTSHELF_NAME"].contains(&name.as_str()));
+        // The last two are variables of the build.
+        let others = ["PROMPTSHELF", "PROMPTSHELF_NAME", "PROMPTSHELF_COMMIT", "PROMPTSHELF_TARGET"];
+        found.retain(|name| !name.ends_with("_FILE") && !others.contains(&name.as_str()));
         let unknown = unknown_of(found.into_iter());
         assert!(unknown.is_empty(), "{unknown:?}");
     }

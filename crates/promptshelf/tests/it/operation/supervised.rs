@@ -48,7 +48,8 @@ fn health_check_detects_a_missing_server() {
     let is_healthy = || {
         let words = check.iter().map(|word| word.replace("8080", &port));
         let mut words = words.collect::<Vec<_>>().into_iter();
-        let mut command = Command::new(words.next().expect("a program"));
+        assert_eq!(words.next().as_deref(), Some("promptshelf"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_promptshelf"));
         command.args(words).stderr(Stdio::null()).status().expect("a running process").success()
     };
     assert!(is_healthy());
