@@ -45,6 +45,7 @@ pub(crate) enum Asking<'a> {
     Requests(&'a dyn Ask, Elicitation),
 }
 
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each rendered prompt")]
 pub(crate) enum Rendered {
     Prompt(promptshelf_service::Answer<RenderedPrompt>),
     /// The result to send: a question to the user.

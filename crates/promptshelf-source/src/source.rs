@@ -219,7 +219,7 @@ impl Watchers {
 
     /// Requests a reload of each, and returns whether there is one.
     pub(crate) fn request(&self) {
-        self.retain(|signal| signal.request());
+        self.retain(ReloadSignal::request);
     }
 
     pub(crate) fn is_empty(&self) -> bool {

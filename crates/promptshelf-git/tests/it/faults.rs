@@ -107,7 +107,7 @@ async fn commit_has_the_prompts_and_findings_of_its_folder() {
         let loader = Loader::open(vec![source]).unwrap();
         let catalog = loader.handle().current();
         let prompts = catalog.prompts().iter().map(|prompt| {
-            let arguments: Vec<&str> = prompt.arguments().iter().map(|argument| argument.name()).collect();
+            let arguments: Vec<&str> = prompt.arguments().iter().map(promptshelf_core::Argument::name).collect();
             format!("{} {arguments:?}", prompt.name())
         });
         let mut findings: Vec<String> = loader.diagnostics().iter().map(ToString::to_string).collect();
