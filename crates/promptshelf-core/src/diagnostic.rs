@@ -149,10 +149,12 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a related location.
+    /// Adds a related location, unless it has 20 of them.
     #[must_use]
     pub fn also(mut self, location: Location, label: impl Into<String>) -> Diagnostic {
-        self.related.push((location, label.into()));
+        if self.related.len() < MOST_RELATED {
+            self.related.push((location, label.into()));
+        }
         self
     }
 
@@ -181,6 +183,9 @@ impl fmt::Display for Diagnostic {
 }
 
 /// Longer words are not compared: it would take long, and a mistyped word is short.
+/// The most related locations: of many equal names each would list all others.
+pub(crate) const MOST_RELATED: usize = 20;
+
 const MAX_COMPARED_BYTES: usize = 64;
 
 const MAX_CANDIDATES: usize = 1_000;

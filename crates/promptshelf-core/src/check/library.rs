@@ -16,7 +16,7 @@ use crate::{
         review_resource_icons,
     },
     definition::{BrokenFile, Definitions, PromptDefinition},
-    diagnostic::{Code, Diagnostic, Location, SourceText},
+    diagnostic::{Code, Diagnostic, Location, MOST_RELATED, SourceText},
     interrupt::{Interrupt, bounded},
     library_files::LibraryFiles,
     prompt::Prompt,
@@ -203,7 +203,7 @@ fn without_duplicates(
             let message = format!("the prompt `{name}` is defined {} times, and none of them is served", firsts.len());
             let mut found = Diagnostic::error(Code::DuplicateName, at(*index), message)
                 .help("give each a `name` of its own, or move one away; a version that was served before stays");
-            for other in firsts.iter().filter(|other| *other != index) {
+            for other in firsts.iter().filter(|other| *other != index).take(MOST_RELATED) {
                 found = found.also(at(*other), "also defined here");
             }
             diagnostics.push(found);

@@ -1,8 +1,9 @@
 //! The result of a check.
 
-use crate::{catalog::Catalog, diagnostic::Diagnostic};
-
-const MOST_RELATED: usize = 100;
+use crate::{
+    catalog::Catalog,
+    diagnostic::{Diagnostic, MOST_RELATED},
+};
 
 /// The result of a check.
 #[derive(Debug)]
