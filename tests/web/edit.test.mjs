@@ -164,7 +164,7 @@ test('no way of naming or saving a file takes its prompt out of service without 
   // What another file has is named where no error is, and leads there.
   await page.goto(`${own.url}#/edit/_shared/closing.md`);
   await page.getByText(/other files? ha/).waitFor();
-  await page.locator('.edit-problems a', { hasText: 'mail.md' }).click();
+  await page.locator('.edit-problems a', { hasText: 'mail.md' }).first().click();
   await page.getByRole('heading', { level: 1, name: 'mail.md', exact: true }).waitFor();
   await page.locator('.edit-problems li', { hasText: 'in _tone.md, line 2' }).waitFor();
   await page.getByRole('link', { name: '_tone.md' }).first().click();

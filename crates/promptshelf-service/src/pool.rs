@@ -2,7 +2,7 @@
 //!
 //! The threads of the runtime answer all requests, so that none of them may compute for long. The places here are
 //! bounded. Each caller has one for each [`Amount`], work makes way at its metered steps for callers who have used less of
-//! late, and it ends with the request that wants it, or when it has computed for [`LONGEST`].
+//! late, and it ends with the request that wants it, or when it has computed for two minutes.
 
 use std::{
     collections::{HashMap, HashSet},
