@@ -303,9 +303,16 @@ thread_local! {
 
 /// Drops a call whose time is over: it ends with the outcome `timed-out`, and not `cancelled`.
 pub fn timed_out(drop: impl FnOnce()) {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            HAS_TIMED_OUT.set(false);
+        }
+    }
     HAS_TIMED_OUT.set(true);
+    // Also after a panic.
+    let _reset = Reset;
     drop();
-    HAS_TIMED_OUT.set(false);
 }
 
 /// The outcome of a call that is dropped.
