@@ -1,13 +1,10 @@
 //! The command line: subcommands, options and help texts. Commands read their arguments from here; nothing here
 //! depends on a command.
 
-pub(super) mod author;
 pub(super) mod channels;
 pub(super) mod client;
-pub(super) mod exchange;
+mod help;
 mod operator;
-pub(super) mod reach;
-mod sources;
 
 use std::{
     borrow::Cow,
@@ -16,21 +13,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-
-mod help;
+use clap::{
+    Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use promptshelf_author::ImportFormat;
 
 use crate::{
+    client_config::Scope,
     environment::{self, without_passwords},
     source::HERE,
 };
 
-pub(crate) use self::{
-    operator::{
-        AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments,
-        TokenListArguments, TokenRevokeArguments,
-    },
-    sources::{SourceArguments, SourceCommand, SourceConfig},
+pub(crate) use self::operator::{
+    AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments,
+    TokenListArguments, TokenRevokeArguments,
 };
 
 /// The width at which help texts are wrapped, even on wider terminals.
@@ -159,19 +156,19 @@ pub(crate) enum Command {
     /// Report every mistake in a library
     Check(CheckArguments),
     /// Explain the codes of `check`
-    Explain(author::ExplainArguments),
+    Explain(ExplainArguments),
     /// Show how MCP clients treat prompts
-    Clients(author::ClientsArguments),
+    Clients(ClientsArguments),
     /// Render a prompt in readable form, with sizes and tokens
-    Render(author::RenderArguments),
+    Render(RenderArguments),
     /// Create a prompt file from a template
-    New(author::NewArguments),
+    New(NewArguments),
     /// Format the front matter of prompt files
-    Fmt(author::FmtArguments),
+    Fmt(FmtArguments),
     /// Run the tests of prompts
-    Test(author::TestArguments),
+    Test(TestArguments),
     /// Print the JSON Schema of prompt files, promptshelf.toml or server.toml
-    Schema(author::SchemaArguments),
+    Schema(SchemaArguments),
     /// List the prompts of a library
     List(ListArguments),
     /// Render a prompt and print its messages
@@ -179,19 +176,19 @@ pub(crate) enum Command {
     /// Suggest values for an argument of a prompt
     Complete(CompleteArguments),
     /// Convert prompts of other programs to files of a library
-    Import(exchange::ImportArguments),
+    Import(ImportArguments),
     /// Convert prompts of a library to files of other programs
-    Export(exchange::ExportArguments),
+    Export(ExportArguments),
     #[command(flatten)]
     Channels(channels::ChannelsCommand),
     /// Add a library or server to the configuration of an MCP client
-    Install(reach::InstallArguments),
+    Install(InstallArguments),
     /// Remove a library or server from the configuration of an MCP client
-    Uninstall(reach::UninstallArguments),
+    Uninstall(UninstallArguments),
     /// Write prompts as files that a client reads, and keep them current
-    Sync(reach::SyncArguments),
+    Sync(SyncArguments),
     /// Run a language server for editors, on stdin and stdout
-    Lsp(exchange::LspArguments),
+    Lsp(LspArguments),
     /// List the resources of a library or server, or read one
     Resources(client::ResourcesArguments),
     /// Use the prompts of one or several servers interactively
@@ -201,9 +198,9 @@ pub(crate) enum Command {
     /// Delete the stored credentials of a server
     SignOut(client::SignOutArguments),
     /// Print the completions of a shell
-    Completions(reach::CompletionsArguments),
+    Completions(CompletionsArguments),
     /// Write manual pages
-    Man(reach::ManArguments),
+    Man(ManArguments),
 }
 
 /// The library of commands whose only positional argument it is.
@@ -394,6 +391,568 @@ pub(crate) struct CompleteArguments {
 
     #[command(flatten)]
     pub(crate) source: client::SourceArguments,
+}
+
+/// Commands about the sources of `server.toml`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SourceCommand {
+    /// List the sources with their state: that of the running server, or else read now
+    #[command(after_help = help::SOURCE_EXAMPLES)]
+    List(SourceListArguments),
+    /// Let a running server read a source again
+    Refresh(SourceRefreshArguments),
+    /// Show the definitions of another MCP server that wait, and approve them
+    Approve(SourceArguments),
+    /// Stay at a commit of a git source, or follow its reference again
+    Pin(SourcePinArguments),
+    /// Return to the commit of a git source that was served before
+    Rollback(SourceNameArguments),
+}
+
+/// The settings with the sources.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SourceConfig {
+    /// The operator's settings [env: PROMPTSHELF_CONFIG] [default: ~/.config/promptshelf/server.toml, else
+    /// /etc/promptshelf/server.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// The settings with the sources, or a server that serves them.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SourcePlace {
+    #[command(flatten)]
+    pub(crate) config: SourceConfig,
+
+    /// A running server, such as https://prompts.example.com; a token comes from PROMPTSHELF_TOKEN
+    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    pub(crate) url: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SourceListArguments {
+    #[command(flatten)]
+    pub(crate) place: SourcePlace,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SourceRefreshArguments {
+    /// The name of the source
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) place: SourcePlace,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SourceNameArguments {
+    /// The name of the source
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) config: SourceConfig,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SourceArguments {
+    /// The name of the source
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) config: SourceConfig,
+
+    /// Show the differences without approving them
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SourcePinArguments {
+    /// The name of the source
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// The full id of the commit [default: follow the reference again]
+    #[arg(value_name = "COMMIT")]
+    pub(crate) commit: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) config: SourceConfig,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::EXPLAIN_EXAMPLES)]
+pub(crate) struct ExplainArguments {
+    /// A code such as `unknown-key` [default: list all codes]
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::CLIENTS_EXAMPLES)]
+pub(crate) struct ClientsArguments {
+    /// A client [default: show all]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::TEST_EXAMPLES)]
+pub(crate) struct TestArguments {
+    #[command(flatten)]
+    pub(crate) library: LibraryObject,
+
+    /// Run only tests whose full name (such as `code_review / python`) contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+
+    /// Write the current messages to the golden files
+    #[arg(long)]
+    pub(crate) update: bool,
+
+    /// Also write a report in the JUnit XML format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::RENDER_EXAMPLES)]
+pub(crate) struct RenderArguments {
+    /// A prompt file, or the name of a prompt in the library
+    #[arg(value_name = "FILE")]
+    pub(crate) file: String,
+
+    #[command(flatten)]
+    pub(crate) library: LibraryOption,
+
+    #[command(flatten)]
+    pub(crate) values: ValueArguments,
+
+    /// Render again whenever the library changes, until interrupted
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::NEW_EXAMPLES)]
+pub(crate) struct NewArguments {
+    /// The prompt's name, or its path in the library: `git/commit` becomes `git-commit`
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) library: LibraryOption,
+
+    /// The template
+    #[arg(long = "from", value_name = "TEMPLATE", default_value = "text")]
+    pub(crate) template: Template,
+}
+
+/// The template of a new prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// One message and one argument
+    Text,
+    /// A code review: choices, a default, and a value between fences
+    Code,
+    /// A conversation between user and assistant
+    Conversation,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::FMT_EXAMPLES)]
+pub(crate) struct FmtArguments {
+    /// Prompt files, or libraries [default: the current folder]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Change nothing; exit with code 1 if a file would change
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::SCHEMA_EXAMPLES)]
+pub(crate) struct SchemaArguments {
+    /// The described file
+    #[arg(value_name = "FILE", default_value = "prompt")]
+    pub(crate) file: SchemaFile,
+}
+
+/// The file that a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFile {
+    /// The front matter of a prompt file
+    Prompt,
+    /// promptshelf.toml, the settings of a library
+    Library,
+    /// server.toml, the settings of an operator
+    Server,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(crate) struct ImportArguments {
+    /// A file, or a folder that contains such files
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+
+    /// The format of the files [default: detected from names and keys]
+    #[arg(long, value_name = "FORMAT", value_parser = import_format())]
+    pub(crate) from: Option<ImportFormat>,
+
+    /// The library to write to
+    #[arg(long, value_name = "LIBRARY", default_value = ".")]
+    pub(crate) to: PathBuf,
+
+    /// List the files and losses without writing anything
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Losses and changes are reported with their lines. Existing files are not
+overwritten.
+
+Examples:
+  promptshelf import project/prompts --to library    files of known formats
+  promptshelf import greet.prompt --dry-run            shows losses
+  promptshelf import export.json --from langfuse --to library";
+
+fn import_format() -> impl TypedValueParser<Value = ImportFormat> {
+    let words = ImportFormat::ALL.iter().map(|format| PossibleValue::new(format.as_str()).help(format.about()));
+    PossibleValuesParser::new(words).try_map(|word| {
+        ImportFormat::ALL.iter().copied().find(|format| format.as_str() == word).ok_or("unknown format")
+    })
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub(crate) struct ExportArguments {
+    /// Names of prompts [default: all]; with --plugin, the folder to write to
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", required_unless_present_any = ["plugin", "mcpb", "server_json"])]
+    pub(crate) format: Option<ExportTarget>,
+
+    /// Write a repository from which this program installs all prompts as a plugin
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["format", "to", "values", "literal"])]
+    pub(crate) plugin: Option<PluginTarget>,
+
+    #[command(flatten)]
+    pub(crate) bundle: BundleArguments,
+
+    #[command(flatten)]
+    pub(crate) registry: RegistryArguments,
+
+    /// The folder to write to [default: stdout, for a single prompt]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+
+    /// Write this prompt or skill although the client would run, read or permit something in its text; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_commands: Vec<String>,
+
+    /// Write prompts without the parts that the format cannot have, such as images and questions
+    #[arg(long)]
+    pub(crate) allow_incomplete: bool,
+
+    #[command(flatten)]
+    pub(crate) library: LibraryOption,
+
+    #[command(flatten)]
+    pub(crate) values: ValueArguments,
+}
+
+/// A bundle for desktop clients.
+#[derive(Debug, Args)]
+pub(crate) struct BundleArguments {
+    /// Write the library and this program to one file (.mcpb), which desktop clients install
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["names", "format", "plugin", "to", "values", "literal", "server_json"]
+    )]
+    pub(crate) mcpb: Option<PathBuf>,
+
+    /// Accept this file although it looks like a key, a token, a database or settings of an operator; repeatable
+    #[arg(long, value_name = "FILE", requires = "mcpb")]
+    pub(crate) include: Vec<String>,
+
+    /// The promptshelf program in the bundle, for another platform [default: this one]
+    #[arg(long, value_name = "FILE", requires = "mcpb")]
+    pub(crate) program: Option<PathBuf>,
+}
+
+/// An entry of an MCP registry.
+#[derive(Debug, Args)]
+pub(crate) struct RegistryArguments {
+    /// Write the library's entry for an MCP registry to this file (server.json)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "server_name",
+        conflicts_with_all = ["names", "format", "plugin", "to", "values", "literal"]
+    )]
+    pub(crate) server_json: Option<PathBuf>,
+
+    /// The name in the registry, such as io.github.ada/team-prompts
+    #[arg(long, value_name = "NAME", requires = "server_json")]
+    pub(crate) server_name: Option<String>,
+
+    /// The URL of a server with the library, in place of the packages of promptshelf (npm, PyPI, image); repeatable
+    #[arg(long, value_name = "URL", requires = "server_json")]
+    pub(crate) remote: Vec<String>,
+
+    /// A bundle of --mcpb, and the URL from which it is downloaded; repeatable
+    #[arg(long, num_args = 2, value_names = ["FILE", "URL"], requires = "server_json")]
+    pub(crate) bundle: Vec<String>,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Other programs have no templates: losses are reported on stderr, with their
+lines. With values for its arguments, a prompt is rendered first and its
+messages are exported. Existing files are not overwritten.
+
+Examples:
+  promptshelf export code_review --format claude
+  promptshelf export --format skill --to skills -l prompts
+  promptshelf export code_review --format messages --arg code=@src/main.rs
+  promptshelf export --plugin claude-code marketplace -l prompts
+  promptshelf export --mcpb team-prompts.mcpb -l prompts
+  promptshelf export --server-json server.json -l prompts \\
+    --server-name io.github.ada/team-prompts --remote https://example.com/mcp";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportTarget {
+    /// Commands of Claude Code (.claude/commands/NAME.md)
+    Claude,
+    /// Commands of Gemini CLI (.gemini/commands/NAME.toml)
+    Gemini,
+    /// Agent Skills (NAME/SKILL.md)
+    Skill,
+    /// Prompt files of VS Code (.github/prompts/NAME.prompt.md)
+    Vscode,
+    /// Commands of Cursor (.cursor/commands/NAME.md)
+    Cursor,
+    /// Commands of OpenCode (.opencode/commands/NAME.md)
+    Opencode,
+    /// Workflows of Windsurf (.windsurf/workflows/NAME.md)
+    Windsurf,
+    /// The rendered messages as JSON (NAME.json)
+    Messages,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LSP_EXAMPLES)]
+pub(crate) struct LspArguments {
+    /// The folder of prompt files [default: the editor's folder, or the one with promptshelf.toml around a file]
+    #[arg(value_name = "LIBRARY")]
+    pub(crate) library: Option<PathBuf>,
+}
+
+const LSP_EXAMPLES: &str = "\
+Editors start this command for Markdown, YAML and TOML files. It reports the
+findings of `check` while you type, completes arguments, functions, filters,
+paths and keys, documents the word at the cursor, and goes to definitions.";
+
+const DEFAULT_ENTRY: &str = "promptshelf";
+
+/// The longest name of an entry: clients make names of tools from it, which have at most 64 characters.
+const MAX_ENTRY_CHARS: usize = 32;
+
+#[derive(Debug, Args)]
+#[command(after_help = INSTALL_EXAMPLES)]
+pub(crate) struct InstallArguments {
+    /// The library that the client serves to itself on stdio: a folder, a git repository, or a store and its channel, as
+    /// for `serve` [default: the current folder]
+    #[arg(value_name = "LIBRARY", conflicts_with = "url")]
+    pub(crate) library: Option<PathBuf>,
+
+    /// The operator's settings of that server; its [[source]] replace the default library
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Let models find and use the prompts with `tool: true`, for clients that show no prompts
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) tools: bool,
+
+    /// The URL of a server, in place of a library
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+
+    /// The environment variable from which the client reads a token for the URL [default: the client signs in]
+    #[arg(long, value_name = "VARIABLE", requires = "url", value_parser = variable)]
+    pub(crate) token_env: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) entry: EntryArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UninstallArguments {
+    #[command(flatten)]
+    pub(crate) entry: EntryArguments,
+}
+
+/// The entry that is installed or removed.
+#[derive(Debug, Args)]
+pub(crate) struct EntryArguments {
+    /// A client as `promptshelf clients` names it, or `all` for those that are found on this machine [default: list
+    /// those that are found]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client: Option<String>,
+
+    /// The file to change
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: Scope,
+
+    /// The name of the entry: letters, digits, `-` and `_`
+    #[arg(long, value_name = "ENTRY", default_value = DEFAULT_ENTRY, value_parser = entry_name)]
+    pub(crate) name: String,
+
+    /// Print the change without writing anything
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const INSTALL_EXAMPLES: &str = "\
+Comments and other entries of the file stay, and a backup is kept. An entry of
+the same name that was written by hand is not replaced. `uninstall` restores
+the file.
+
+Examples:
+  promptshelf install prompts
+  promptshelf install --client claude-code prompts
+  promptshelf install --client all --url https://example.com/mcp
+  promptshelf install --client vscode --scope project prompts --dry-run
+  promptshelf install --client codex --tools prompts
+  promptshelf install --client zed sqlite:team.db#production
+  promptshelf uninstall --client claude-code";
+
+#[derive(Debug, Args)]
+#[command(after_help = SYNC_EXAMPLES)]
+pub(crate) struct SyncArguments {
+    /// A folder of prompt files, a URL, or the name of a server in the configuration of Claude Code (.mcp.json) or VS
+    /// Code [default: the current folder]
+    #[arg(value_name = "TARGET", conflicts_with_all = client::SOURCES)]
+    pub(crate) target: Option<OsString>,
+
+    /// The client that reads the files, as `promptshelf clients` names it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client: String,
+
+    /// The project, or the home folder, that gets the files
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) to: PathBuf,
+
+    /// Stay, and update the files when the prompts change
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) watch: bool,
+
+    /// Print the changes without writing anything
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Write this prompt or skill although the client would run, read or permit something in its text; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_commands: Vec<String>,
+
+    /// Write prompts without the parts that the format cannot have, such as images and questions
+    #[arg(long)]
+    pub(crate) allow_incomplete: bool,
+
+    /// Print JSON: `written`, `removed`, `kept`, `leftOut`, `refused` and `lost`; with --watch one line for each change
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) source: client::SourceArguments,
+}
+
+const SYNC_EXAMPLES: &str = "\
+Each file has a comment with its origin, path and digest, and is never a prompt
+of a library itself. Files without it, and files that were edited since, are
+neither replaced nor removed. Files of prompts that are no longer listed are
+removed.
+
+Text of a server, a store or a repository that the client would run, read or
+take for a permission is not written, and the exit code is 1, unless you agree
+to it at the terminal or with --allow-commands.
+
+Examples:
+  promptshelf sync --client claude-code prompts
+  promptshelf sync --client codex --url https://example.com/mcp --to ~ --watch
+  promptshelf sync --client cursor prompts --to project --dry-run";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  promptshelf completions bash \\
+    > ~/.local/share/bash-completion/completions/promptshelf
+  promptshelf completions zsh > ~/.zfunc/_promptshelf
+  promptshelf completions fish > ~/.config/fish/completions/promptshelf.fish";
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// The folder to write to
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+}
+
+/// A program whose plugin `export --plugin` makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PluginTarget {
+    /// A marketplace with one plugin for Claude Code
+    ClaudeCode,
+    /// An extension of Gemini CLI
+    GeminiCli,
+    /// A marketplace with one plugin for Codex
+    Codex,
+    /// A marketplace with one plugin for Cursor
+    Cursor,
+}
+
+fn entry_name(text: &str) -> Result<String, String> {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_safe);
+    match is_name && text.len() <= MAX_ENTRY_CHARS {
+        true => Ok(text.to_owned()),
+        false => Err(format!("expected at most {MAX_ENTRY_CHARS} letters, digits, `-` and `_`, such as team-prompts")),
+    }
+}
+
+fn variable(text: &str) -> Result<String, String> {
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match is_name {
+        true => Ok(text.to_owned()),
+        false => Err("expected the name of a variable, such as PROMPTSHELF_TOKEN, not a token".to_owned()),
+    }
 }
 
 #[cfg(test)]

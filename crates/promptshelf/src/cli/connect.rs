@@ -3,41 +3,39 @@
 //! Both are used through `promptshelf-client`. A library is served by this process over a pipe in memory, so that a
 //! command shows the same results as a client.
 
-mod browser;
-mod credentials;
-mod legacy_servers;
-
 use std::{
-    io::Write,
+    env,
+    fs::{self, File},
+    io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
+    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
+use anstyle::{AnsiColor, Style};
 use promptshelf_author::add_samples;
 use promptshelf_client::{
-    Arguments, Client, ClientError, CompletionTarget, ConnectOptions, ElicitationHandler, Endpoint, SignIn,
+    Arguments, BrowserOpener, Client, ClientError, CompletionTarget, ConnectOptions, CredentialError, CredentialStore,
+    ElicitationHandler, Endpoint, SignIn, SignInPage,
 };
 use promptshelf_core::Variables;
 use promptshelf_server::Library;
 use serde_json::Value;
 
-pub(crate) use self::{
-    browser::{explicit_sign_in, sign_in},
-    credentials::CredentialFiles,
-    legacy_servers::LegacyServers,
-};
 use crate::{
     command_line::shell_word,
     exit::{Exit, Failure},
     launcher, library,
     output::{Output, note, visible_line},
     source::Source,
-    terminal::Progress,
+    state::{self, digest},
+    terminal::{self, Progress},
 };
 
 /// The capacity of the pipe to a library, in bytes.
 const PIPE_BYTES: usize = 64 << 10;
+
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Options {
@@ -299,7 +297,7 @@ pub(crate) fn failure(error: ClientError, endpoint: Option<&Endpoint>) -> Failur
             let flags: String = scopes.split_whitespace().map(|scope| format!(" --scope {scope}")).collect();
             Some(format!("{} sign-in {}{flags}", launcher::command(), shell_word(url)))
         }
-        (ClientError::SignInFailed { .. }, _) => browser::sign_in_help(),
+        (ClientError::SignInFailed { .. }, _) => sign_in_help(),
         _ => None,
     };
     let failure = Failure::from(error);
@@ -324,6 +322,170 @@ fn token_origin(endpoint: &Endpoint) -> Option<&'static str> {
 
 fn is_harmless(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, ' ' | ':' | '.' | '_' | '/' | '-')
+}
+
+// Remembers servers of revisions before 2026-07-28, so that a connection begins with `initialize`. Some of these
+// servers reject `server/discover` slowly, or end when they receive it.
+
+/// How long an observation is valid: servers are updated.
+const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// An empty file per server, whose modification time is the time of the observation.
+pub(crate) struct LegacyServers(Option<PathBuf>);
+
+impl LegacyServers {
+    pub(crate) fn open() -> LegacyServers {
+        LegacyServers(state::folder().map(|folder| folder.join("older")))
+    }
+
+    /// Creates a list that remembers nothing.
+    pub(crate) fn disabled() -> LegacyServers {
+        LegacyServers(None)
+    }
+
+    fn file(&self, endpoint: &Endpoint) -> Option<PathBuf> {
+        self.0.as_ref().map(|folder| folder.join(digest(&endpoint.to_string())))
+    }
+
+    pub(crate) fn contains(&self, endpoint: &Endpoint) -> bool {
+        let modified = self.file(endpoint).and_then(|file| fs::metadata(file).ok()?.modified().ok());
+        modified.and_then(|modified| modified.elapsed().ok()).is_some_and(|age| age < LIFETIME)
+    }
+
+    /// Records an observation. A failure to write is ignored: the next connection observes it again.
+    pub(crate) fn record(&self, endpoint: &Endpoint, is_legacy: bool) {
+        let Some(file) = self.file(endpoint) else { return };
+        match is_legacy {
+            true if self.contains(endpoint) => {}
+            true => drop(state::write(&file, "")),
+            false => drop(fs::remove_file(file)),
+        }
+    }
+}
+
+pub(crate) struct CredentialFiles;
+
+fn file(server: &str) -> Option<PathBuf> {
+    state::folder().map(|folder| folder.join("sign-in").join(format!("{}.json", digest(server))))
+}
+
+fn file_error(file: &Path, action: &str, error: io::Error) -> CredentialError {
+    CredentialError::new(format!("{} cannot be {action}: {error}", file.display())).with_source(error)
+}
+
+impl CredentialStore for CredentialFiles {
+    fn load(&self, server: &str) -> Result<Option<String>, CredentialError> {
+        let Some(file) = file(server) else { return Ok(None) };
+        match fs::read_to_string(&file) {
+            Ok(secret) => Ok(Some(secret)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(file_error(&file, "read", error)),
+        }
+    }
+
+    fn save(&self, server: &str, secret: &str) -> Result<(), CredentialError> {
+        let file = file(server).ok_or_else(|| {
+            CredentialError::new(
+                "the credentials cannot be stored: set XDG_STATE_HOME to a folder that you can write to",
+            )
+        })?;
+        state::write(&file, secret).map_err(|error| file_error(&file, "written", error))
+    }
+
+    fn clear(&self, server: &str) -> Result<bool, CredentialError> {
+        let Some(file) = file(server) else { return Ok(false) };
+        match fs::remove_file(&file) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(file_error(&file, "removed", error)),
+        }
+    }
+
+    fn lock(&self, server: &str) -> Result<Option<Box<dyn Send>>, CredentialError> {
+        let Some(file) = file(server).map(|file| file.with_extension("lock")) else { return Ok(None) };
+        let lock = || -> io::Result<File> {
+            state::write_new(&file)?;
+            let lock = File::open(&file)?;
+            lock.lock()?;
+            Ok(lock)
+        };
+        // Without a lock the token is renewed anyway.
+        Ok(lock().ok().map(|lock| Box::new(lock) as Box<dyn Send>))
+    }
+}
+
+const CLIENT_ISSUER: &str = "PROMPTSHELF_CLIENT_ISSUER";
+
+/// Configures sign-in for a command: with stored credentials, and interactively at a terminal after a confirmation.
+pub(crate) fn sign_in(progress: &Progress) -> SignIn {
+    let sign_in = stored(env::var("PROMPTSHELF_CLIENT_ID").ok());
+    if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        sign_in.browser(Arc::new(PageOpener { progress: progress.clone(), confirms: true }))
+    } else {
+        sign_in
+    }
+}
+
+/// Configures sign-in for `promptshelf sign-in`, which the user has confirmed by typing it.
+pub(crate) fn explicit_sign_in(client_id: Option<String>, scopes: Vec<String>, progress: &Progress) -> SignIn {
+    stored(client_id).scopes(scopes).browser(Arc::new(PageOpener { progress: progress.clone(), confirms: false }))
+}
+
+fn stored(client_id: Option<String>) -> SignIn {
+    let sign_in = SignIn::new(Arc::new(CredentialFiles));
+    let Some(id) = client_id.filter(|id| !id.is_empty()) else { return sign_in };
+    let sign_in = sign_in.client(id);
+    match variable("PROMPTSHELF_CLIENT_SECRET") {
+        Some(secret) => sign_in.client_secret(secret, variable(CLIENT_ISSUER)),
+        None => sign_in,
+    }
+}
+
+/// Returns what to do if a sign-in may have failed because the client secret has no issuer.
+fn sign_in_help() -> Option<String> {
+    let lacks_issuer = variable("PROMPTSHELF_CLIENT_SECRET").is_some() && variable(CLIENT_ISSUER).is_none();
+    lacks_issuer
+        .then(|| format!("{CLIENT_ISSUER} names the authorization server that receives PROMPTSHELF_CLIENT_SECRET"))
+}
+
+fn variable(name: &str) -> Option<String> {
+    crate::environment::variable(name)
+}
+
+struct PageOpener {
+    progress: Progress,
+    /// Whether the user has to confirm that the page is opened.
+    confirms: bool,
+}
+
+impl BrowserOpener for PageOpener {
+    fn open(&self, page: SignInPage) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(async move {
+            let _paused = self.progress.pause();
+            let confirms = self.confirms;
+            tokio::task::spawn_blocking(move || open(&page, confirms)).await.unwrap_or(false)
+        })
+    }
+}
+
+fn open(page: &SignInPage, confirms: bool) -> bool {
+    const TITLE: Style = AnsiColor::Cyan.on_default().bold();
+    let mut stderr = Output::stderr();
+    let title = format!("{} requires sign-in at {}.", visible_line(&page.server), visible_line(&page.host));
+    writeln!(stderr.out, "{}", stderr.styled(TITLE, &title)).ok();
+    // Reading a line writes to the terminal as well.
+    drop(stderr);
+    if confirms && !terminal::confirm("Enter opens the page in your browser, Ctrl-D cancels: ") {
+        return false;
+    }
+    let opened = webbrowser::open(&page.url);
+    let mut stderr = Output::stderr();
+    let note = match opened {
+        Ok(()) => "The page opens in your browser. Otherwise open it yourself:",
+        Err(_) => "Cannot start a browser. Open this page:",
+    };
+    writeln!(stderr.out, "{note}\n\n  {}\n", visible_line(&page.url)).ok();
+    true
 }
 
 #[cfg(test)]

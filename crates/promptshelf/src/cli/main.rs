@@ -41,7 +41,7 @@ const COMMAND_LOG: &str = "error,promptshelf_source=off,rmcp=off";
 
 fn main() -> ExitCode {
     if args::asks_for_version_as_json(std::env::args_os().skip(1)) {
-        return ended(commands::shell::version());
+        return ended(commands::version());
     }
     if let Err(failure) = environment::read_secrets() {
         return ended(Err(failure));
@@ -94,9 +94,9 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
             Command::Audit(arguments) => commands::audit::run(arguments),
             Command::Source(command) => commands::source::run(command).await,
             Command::Token(TokenCommand::New(arguments)) => commands::token::new(arguments),
-            Command::Token(TokenCommand::Create(arguments)) => commands::channels::tokens::create(arguments).await,
-            Command::Token(TokenCommand::List(arguments)) => commands::channels::tokens::list(arguments).await,
-            Command::Token(TokenCommand::Revoke(arguments)) => commands::channels::tokens::revoke(arguments).await,
+            Command::Token(TokenCommand::Create(arguments)) => commands::channels::create(arguments).await,
+            Command::Token(TokenCommand::List(arguments)) => commands::channels::list(arguments).await,
+            Command::Token(TokenCommand::Revoke(arguments)) => commands::channels::revoke(arguments).await,
             Command::Check(arguments) => commands::check::run(arguments),
             Command::Explain(arguments) => commands::explain::run(arguments),
             Command::Clients(arguments) => commands::clients::run(arguments),
@@ -109,18 +109,18 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
             Command::Get(arguments) => commands::get::run(arguments).await,
             Command::Complete(arguments) => commands::complete::run(arguments).await,
             Command::Chat(arguments) => chat::chat(arguments).await,
-            Command::SignIn(arguments) => commands::sign_in::sign_in(arguments).await,
-            Command::SignOut(arguments) => commands::sign_in::sign_out(arguments),
+            Command::SignIn(arguments) => commands::sign_in(arguments).await,
+            Command::SignOut(arguments) => commands::sign_out(arguments),
             Command::Resources(arguments) => commands::resources::run(arguments).await,
             Command::Import(arguments) => commands::import::run(arguments),
             Command::Export(arguments) => commands::export::run(arguments).await,
             Command::Channels(command) => commands::channels::run(command).await,
-            Command::Lsp(arguments) => commands::lsp::run(arguments),
+            Command::Lsp(arguments) => commands::run(arguments),
             Command::Install(arguments) => commands::install::install(arguments).await,
             Command::Uninstall(arguments) => commands::install::uninstall(arguments),
             Command::Sync(arguments) => commands::sync::run(arguments).await,
-            Command::Completions(arguments) => commands::shell::completions(arguments),
-            Command::Man(arguments) => commands::shell::man(arguments),
+            Command::Completions(arguments) => commands::completions(arguments),
+            Command::Man(arguments) => commands::man(arguments),
         }
     });
     // A pending read of stdin cannot be interrupted, and must not delay the end.

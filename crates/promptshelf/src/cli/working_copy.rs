@@ -4,12 +4,121 @@
 //! unchanged. Then a journal is written, and the files are moved to their places; if that is interrupted, the next
 //! command that uses the folder completes it. So neither step shows a mixture to `publish`.
 
-mod changes;
-mod marker;
 mod replace;
 
-pub(crate) use self::{
-    changes::{Listing, changes, listing},
-    marker::{Base, MARKER},
-    replace::{Replacement, WorkingCopy, named},
-};
+use std::collections::BTreeMap;
+
+use promptshelf_source::MemoryTree;
+use promptshelf_store::{Change, ChannelName, Digest, Epoch, Head};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::replace::{Replacement, WorkingCopy, named};
+
+/// The name of the marker. Hidden files are never served or published.
+pub(crate) const MARKER: &str = ".promptshelf-base";
+
+const FORMAT: u32 = 1;
+
+/// The revision that a folder was pulled from, without the place of its store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Base {
+    format: u32,
+    pub(crate) epoch: Epoch,
+    pub(crate) channel: ChannelName,
+    pub(crate) revision: u64,
+    /// The digest of the revision; `None` in markers of earlier releases.
+    #[serde(default)]
+    pub(crate) digest: Option<Digest>,
+    /// The content that each file had. After a publish this is the content of the folder, which can differ from that of
+    /// the revision where other authors have changed other files.
+    pub(crate) files: Listing,
+}
+
+impl Base {
+    pub(crate) fn new(head: Head, channel: ChannelName, files: Listing) -> Base {
+        let Head { epoch, revision, digest } = head;
+        Base { format: FORMAT, epoch, channel, revision, digest, files }
+    }
+
+    /// Parses the text of a marker. The error describes the mistake.
+    fn parse(text: &str) -> Result<Base, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+
+        let Version { format } = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if format > FORMAT {
+            return Err("it was written by a newer release".to_owned());
+        }
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    fn text(&self) -> String {
+        // Serializing numbers, texts and a map with text keys cannot fail.
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+}
+
+pub(crate) type Listing = BTreeMap<String, Digest>;
+
+pub(crate) fn listing(tree: &MemoryTree) -> Listing {
+    tree.iter().map(|(path, file)| (path.to_owned(), Digest::of(file.bytes()))).collect()
+}
+
+/// Returns the paths whose contents differ, sorted.
+pub(crate) fn changed_paths<'l>(before: &'l Listing, after: &'l Listing) -> Vec<&'l str> {
+    let changed = after.iter().filter(|(path, digest)| before.get(*path) != Some(digest));
+    let removed = before.iter().filter(|(path, _)| !after.contains_key(*path));
+    let mut paths: Vec<&str> = changed.chain(removed).map(|(path, _)| path.as_str()).collect();
+    paths.sort_unstable();
+    paths
+}
+
+/// Returns the changes that lead from the base to a tree, apart from those that `current` already has: another author
+/// made the same change, or an earlier proposal of this folder was published.
+pub(crate) fn changes(tree: &MemoryTree, base: &Listing, current: &Listing) -> Vec<Change> {
+    let after = listing(tree);
+    let is_missing = |path: &&str| after.get(*path) != current.get(*path);
+    let change = |path: &str| Change {
+        path: path.to_owned(),
+        before: base.get(path).copied(),
+        after: tree.get(path).map(|file| file.bytes().into()),
+    };
+    changed_paths(base, &after).into_iter().filter(is_missing).map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&'static str, &'static str)]) -> MemoryTree {
+        files.iter().copied().collect()
+    }
+
+    #[test]
+    fn changes_lead_from_the_base_to_the_tree() {
+        let base = listing(&tree(&[("a", "1"), ("b", "1"), ("c", "1")]));
+        let folder = tree(&[("a", "1"), ("b", "2"), ("d", "1")]);
+        let found = changes(&folder, &base, &base);
+        let found: Vec<_> =
+            found.iter().map(|change| (&*change.path, change.before, change.after.as_deref())).collect();
+        let one = Some(Digest::of(b"1"));
+        assert_eq!(found, [("b", one, Some(&b"2"[..])), ("c", one, None), ("d", None, Some(&b"1"[..]))]);
+    }
+
+    #[test]
+    fn changes_of_others_are_not_undone() {
+        let base = listing(&tree(&[("a", "1"), ("b", "1")]));
+        let current = listing(&tree(&[("a", "theirs"), ("b", "1"), ("new", "theirs")]));
+        let found = changes(&tree(&[("a", "1"), ("b", "mine")]), &base, &current);
+        assert_eq!(found.iter().map(|change| &*change.path).collect::<Vec<_>>(), ["b"]);
+    }
+
+    #[test]
+    fn changes_that_are_already_published_are_left_out() {
+        let base = listing(&tree(&[("a", "1"), ("b", "1")]));
+        let current = listing(&tree(&[("a", "2")]));
+        assert_eq!(changes(&tree(&[("a", "2")]), &base, &current), []);
+    }
+}

@@ -14,7 +14,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use promptshelf_client::{Message, PromptResult};
 
 use crate::{
-    commands::{markdown, saved::Saved, show},
+    commands::{Saved, markdown, show},
     output::Output,
     terminal::shell,
 };

@@ -10,9 +10,9 @@ use promptshelf_client::{Arguments, CompletionTarget, PromptArgument};
 use tokio::runtime::Handle;
 
 use super::{
+    ChatPrompt, PromptList,
     actions::WORDS,
     call::{self, TypedValue, quoted},
-    prompts::{ChatPrompt, PromptList},
 };
 use crate::{
     commands::list::placeholder,
@@ -21,7 +21,9 @@ use crate::{
 };
 
 const HINT_TIMEOUT: Duration = Duration::from_millis(120);
+
 const TAB_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// The most cached answers; beyond it the cache is cleared.
 const MAX_CACHED: usize = 1000;
 

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use promptshelf_client::{ContentBlock, Message, ResourceBody, ResourceContents, Role};
 
-use super::image::Protocol;
+use super::Protocol;
 use crate::{
-    commands::saved::binary,
+    commands::binary,
     output::{Output, visible, visible_line},
 };
 

@@ -11,14 +11,9 @@ use rustyline::error::ReadlineError;
 use tokio::runtime::Handle;
 
 use super::{
-    actions,
+    ChatPrompt, Memory, PromptHistory, PromptList, Server, actions,
     assist::{ArgumentAssist, ChatAssist, Suggestions},
-    call,
-    memory::{Memory, PromptHistory},
-    preview,
-    prompts::{ChatPrompt, PromptList},
-    servers::{Server, connect_all},
-    updates,
+    call, connect_all, preview, updates,
 };
 use crate::{
     args::client::ChatArguments,

@@ -5,11 +5,7 @@ use std::sync::{Arc, Mutex};
 use rustyline::ExternalPrinter;
 use tokio::{runtime::Handle, task::JoinHandle};
 
-use super::{
-    assist::Suggestions,
-    prompts::{ListChange, PromptList},
-    servers::Server,
-};
+use super::{ListChange, PromptList, Server, assist::Suggestions};
 use crate::output::visible_line;
 
 const MAX_NAMES: usize = 5;

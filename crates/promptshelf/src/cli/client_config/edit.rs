@@ -1,5 +1,8 @@
 //! Setting and removing one entry in the text of a configuration file.
 
+#[cfg(test)]
+mod tests;
+
 use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstObject, CstRootNode},
@@ -7,10 +10,7 @@ use jsonc_parser::{
 use promptshelf_author::clients::{Configuration, ConfigurationFormat};
 use serde_json::{Map, Value};
 
-use super::{
-    error::{EditError, not_a_mapping},
-    toml_file, yaml_file,
-};
+use super::{EditError, not_a_mapping, toml_file, yaml_file};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
@@ -187,6 +187,3 @@ fn input(value: &Value) -> CstInputValue {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

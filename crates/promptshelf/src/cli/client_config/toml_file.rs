@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as TomlValue, value};
 
-use super::error::{EditError, not_a_mapping};
+use super::{EditError, not_a_mapping};
 
 pub(super) fn parse(text: &str) -> Result<Value, EditError> {
     toml::from_str(text).map_err(|error: toml::de::Error| EditError::new(error.to_string()))

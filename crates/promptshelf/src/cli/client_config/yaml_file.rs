@@ -7,7 +7,7 @@ use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_source::syntax::{Entry, Node, Notes, ScalarKind, Value as YamlValue, parse_yaml};
 use serde_json::{Map, Number, Value};
 
-use super::error::{EditError, not_a_mapping};
+use super::{EditError, not_a_mapping};
 
 const INDENT: usize = 2;
 

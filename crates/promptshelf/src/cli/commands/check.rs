@@ -15,7 +15,7 @@ use promptshelf_source::{Files, Fixed, Source};
 use super::{
     clients::find,
     diagnostics::{DiagnosticFormat, path_from_here, to_json},
-    github::to_github,
+    to_github,
 };
 use crate::{
     args::{CheckArguments, CheckFormat, Deny},

@@ -8,7 +8,7 @@ use promptshelf_core::nearest;
 use serde_json::{Value, json};
 
 use crate::{
-    args::author::ClientsArguments,
+    args::ClientsArguments,
     exit::{Exit, Failure},
     output::{Output, pretty_json},
 };

@@ -7,7 +7,7 @@ use promptshelf_author::explain::{page, summary};
 use promptshelf_core::{Code, nearest};
 
 use crate::{
-    args::author::ExplainArguments,
+    args::ExplainArguments,
     exit::{Exit, Failure},
     output::Output,
 };

@@ -11,7 +11,7 @@ use promptshelf_core::SourceText;
 use promptshelf_source::{is_foreign_file, prompt_files};
 
 use crate::{
-    args::author::FmtArguments,
+    args::FmtArguments,
     exit::{Exit, Failure},
     output::{Output, count},
 };

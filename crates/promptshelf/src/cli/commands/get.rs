@@ -11,7 +11,7 @@ use promptshelf_client::{
 use promptshelf_core::nearest;
 use serde_json::Value;
 
-use super::{markdown, model_api, saved::Saved, show};
+use super::{Saved, markdown, model_api, show};
 use crate::{
     args::{GetArguments, GetFormat, ValueArguments},
     connect::{Connection, Options, connect},

@@ -15,7 +15,7 @@ use promptshelf_source::{Files, MemoryFile, read_served_tree};
 
 use super::diagnostics::DiagnosticFormat;
 use crate::{
-    args::exchange::ImportArguments,
+    args::ImportArguments,
     command_line,
     exit::{Exit, Failure},
     output::{Output, count},

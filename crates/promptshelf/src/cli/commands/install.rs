@@ -1,26 +1,26 @@
 //! `promptshelf install` and `uninstall`: change the configuration of MCP clients.
 
-mod change;
 mod endpoint;
-mod report;
 
-use std::io::Write as _;
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use promptshelf_author::clients::{CONFIGURATIONS, Client, Configuration, Quirk};
 use serde_json::{Value, json};
 
-use self::{
-    change::Change,
-    report::{Outcome, Report},
-};
 use super::clients;
 use crate::{
-    args::reach::{EntryArguments, InstallArguments, UninstallArguments},
-    client_config::{Places, Records, Scope, configuration_file, is_present},
+    args::{EntryArguments, InstallArguments, UninstallArguments},
+    client_config::{
+        ConfigFile, EditError, Places, Records, Replaced, Scope, configuration_file, find_entry, is_present, parse,
+        with_entry,
+    },
     command_line::{self, shell_word},
     exit::{Exit, Failure},
     launcher,
-    output::{Output, note, pretty_json},
+    output::{Output, note, pretty_json, report_failure},
 };
 
 const ALL: &str = "all";
@@ -193,4 +193,278 @@ fn is_own(entry: &Value) -> bool {
     let is_starter = |word: &&str| ["npx", "-y", "uvx", "cmd", "/c"].contains(word);
     let program = words.iter().position(|word| !is_starter(word)).filter(|at| name(&words[*at]));
     program.is_some_and(|at| words[at + 1..].contains(&"serve"))
+}
+
+const MAX_ATTEMPTS: usize = 5;
+
+struct Change<'c> {
+    configuration: &'static Configuration,
+    file: &'c Path,
+    /// The folder that symbolic links may not leave.
+    within: Option<&'c Path>,
+    name: &'c str,
+    records: &'c Records,
+}
+
+impl Change<'_> {
+    fn install(&self, entry: &Value) -> Result<Outcome, Failure> {
+        self.repeated(|file| {
+            let text = file.text()?;
+            let whole = parse(self.configuration.format, text).map_err(|error| self.broken(&error))?;
+            let found = find_entry(self.configuration, &whole, self.name).map(|found| found.value);
+            if found.as_ref() == Some(entry) {
+                return Ok(Some(self.outcome(Status::Unchanged, Some(entry))));
+            }
+            if found.as_ref().is_some_and(|found| !self.is_installed(found)) {
+                return Err(self.taken("was not written by promptshelf", "`--name ENTRY` selects another name"));
+            }
+            let new =
+                with_entry(self.configuration, text, self.name, Some(entry)).map_err(|error| self.broken(&error))?;
+            if !self.records.for_changes() {
+                let preview = with_entry(self.configuration, "", self.name, Some(entry)).unwrap_or_default();
+                return Ok(Some(Outcome { preview, ..self.outcome(Status::WouldWrite, Some(entry)) }));
+            }
+            self.records
+                .keep(self.file, self.name, (file.bytes.as_deref(), new.as_bytes()), (entry, found.is_some()))
+                .map_err(|error| Failure::new(Exit::Failed, format!("the backup cannot be written: {error}")))?;
+            let backup = file.bytes.is_some().then(|| self.records.backup(self.file, self.name));
+            let replaced = file.replace(Some(new.as_bytes()), self.within.is_none());
+            if replaced.is_err() && found.is_none() {
+                self.records.forget(self.file, self.name);
+            }
+            match replaced? {
+                Replaced::Done => Ok(Some(Outcome { backup, ..self.outcome(Status::Written, Some(entry)) })),
+                Replaced::Changed => Ok(None),
+            }
+        })
+    }
+
+    fn uninstall(&self) -> Result<Outcome, Failure> {
+        self.repeated(|file| {
+            let text = file.text()?;
+            let whole = parse(self.configuration.format, text).map_err(|error| self.broken(&error))?;
+            let Some(found) = find_entry(self.configuration, &whole, self.name).map(|found| found.value) else {
+                return Ok(Some(self.outcome(Status::Absent, None)));
+            };
+            if !self.is_installed(&found) {
+                return Err(self.taken("was not written by promptshelf", "remove it by hand, or name another one"));
+            }
+            if !self.records.for_changes() {
+                return Ok(Some(self.outcome(Status::WouldRemove, Some(&found))));
+            }
+            let record = self.records.find(self.file, self.name);
+            let now = file.bytes.as_deref().unwrap_or_default();
+            let original = record.as_ref().and_then(|record| self.records.original(record, now));
+            let new = match original {
+                Some(original) => original,
+                None => {
+                    let new = with_entry(self.configuration, text, self.name, None);
+                    Some(new.map_err(|error| self.broken(&error))?.into_bytes())
+                }
+            };
+            match file.replace(new.as_deref(), self.within.is_none())? {
+                Replaced::Done => {
+                    if let (None, Some(record)) = (&new, &record) {
+                        record.remove_folders();
+                    }
+                    self.records.forget(self.file, self.name);
+                    Ok(Some(self.outcome(Status::Removed, Some(&found))))
+                }
+                Replaced::Changed => Ok(None),
+            }
+        })
+    }
+
+    /// Reads the file and changes it, again if another program changed it meanwhile (`None`).
+    fn repeated(&self, change: impl Fn(&ConfigFile) -> Result<Option<Outcome>, Failure>) -> Result<Outcome, Failure> {
+        for _ in 0..MAX_ATTEMPTS {
+            if let Some(outcome) = change(&ConfigFile::read(self.file, self.within)?)? {
+                return Ok(outcome);
+            }
+        }
+        let message = format!("another program keeps changing {}; it was left as it is", self.file.display());
+        Err(Failure::new(Exit::Conflict, message).help("quit the client, and try again"))
+    }
+
+    /// Returns whether an entry comes from `install`.
+    fn is_installed(&self, entry: &Value) -> bool {
+        is_own(entry) || self.records.find(self.file, self.name).is_some_and(|record| record.is_of(entry))
+    }
+
+    fn taken(&self, reason: &str, help: &str) -> Failure {
+        let message = format!("the entry `{}` in {} {reason}", self.name, self.file.display());
+        Failure::new(Exit::Conflict, message).help(help)
+    }
+
+    fn broken(&self, error: &EditError) -> Failure {
+        Failure::new(Exit::Failed, format!("{}: {error}", self.file.display()))
+            .help("nothing was changed; correct the file in its client or an editor, and try again")
+    }
+
+    fn outcome(&self, status: Status, entry: Option<&Value>) -> Outcome {
+        Outcome {
+            status,
+            file: Some(self.file.to_owned()),
+            entry: entry.cloned(),
+            backup: None,
+            preview: String::new(),
+            reason: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Outcome {
+    status: Status,
+    file: Option<PathBuf>,
+    entry: Option<Value>,
+    backup: Option<PathBuf>,
+    preview: String,
+    reason: Option<String>,
+}
+
+impl Outcome {
+    fn skipped(reason: String) -> Outcome {
+        Outcome {
+            status: Status::Skipped,
+            file: None,
+            entry: None,
+            backup: None,
+            preview: String::new(),
+            reason: Some(reason),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Written,
+    Unchanged,
+    WouldWrite,
+    Removed,
+    Absent,
+    WouldRemove,
+    Skipped,
+    Failed,
+}
+
+impl Status {
+    fn is_new(self) -> bool {
+        matches!(self, Status::Written | Status::WouldWrite)
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Status::Written => "written",
+            Status::Unchanged => "unchanged",
+            Status::WouldWrite => "would-write",
+            Status::Removed => "removed",
+            Status::Absent => "absent",
+            Status::WouldRemove => "would-remove",
+            Status::Skipped => "skipped",
+            Status::Failed => "failed",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Status::Written => "installed in",
+            Status::Unchanged => "already installed in",
+            Status::WouldWrite => "would be written to",
+            Status::Removed => "removed from",
+            Status::Absent => "not installed in",
+            Status::WouldRemove => "would be removed from",
+            Status::Skipped => "skipped",
+            Status::Failed => "failed:",
+        }
+    }
+}
+
+struct Report<'a> {
+    arguments: &'a EntryArguments,
+    outcomes: Vec<(&'a Client, &'static Configuration, Outcome)>,
+    failures: Vec<Failure>,
+}
+
+impl<'a> Report<'a> {
+    fn new(arguments: &'a EntryArguments) -> Report<'a> {
+        Report { arguments, outcomes: Vec::new(), failures: Vec::new() }
+    }
+
+    fn add(&mut self, client: &'a Client, configuration: &'static Configuration, outcome: Outcome) {
+        self.outcomes.push((client, configuration, outcome));
+    }
+
+    fn fail(&mut self, client: &'a Client, configuration: &'static Configuration, file: &Path, failure: Failure) {
+        let outcome = Outcome {
+            status: Status::Failed,
+            file: Some(file.to_owned()),
+            reason: Some(failure.message.clone()),
+            ..Outcome::skipped(String::new())
+        };
+        self.add(client, configuration, outcome);
+        self.failures.push(failure);
+    }
+
+    fn print(self) -> Result<(), Failure> {
+        let mut output = Output::stdout();
+        if self.arguments.json {
+            let clients: Vec<Value> = self.outcomes.iter().map(|outcome| self.json(outcome)).collect();
+            writeln!(output.out, "{}", pretty_json(&json!({ "clients": clients })))?;
+        } else {
+            for (client, configuration, outcome) in &self.outcomes {
+                self.write(&mut output, client, configuration, outcome)?;
+            }
+        }
+        output.out.flush()?;
+        for failure in &self.failures {
+            report_failure(failure);
+        }
+        match self.failures.first() {
+            Some(first) => Err(Failure::reported(first.exit)),
+            None => Ok(()),
+        }
+    }
+
+    fn write<W: Write>(
+        &self,
+        output: &mut Output<W>,
+        client: &Client,
+        configuration: &Configuration,
+        outcome: &Outcome,
+    ) -> Result<(), Failure> {
+        let about = outcome.status.about();
+        let file = outcome.file.as_ref().map(|file| output.line(&file.display().to_string()).into_owned());
+        let reason = outcome.reason.as_deref().map(|reason| output.line(reason).into_owned());
+        match (&file, &reason) {
+            (_, Some(reason)) => writeln!(output.out, "{}: {about} {reason}", client.name)?,
+            (Some(file), None) => writeln!(output.out, "{}: `{}` {about} {file}", client.name, self.arguments.name)?,
+            (None, None) => writeln!(output.out, "{}: {about}", client.name)?,
+        }
+        if !outcome.preview.is_empty() {
+            writeln!(output.out, "{}", outcome.preview.trim_end())?;
+        }
+        if let Some(backup) = &outcome.backup {
+            let backup = output.line(&backup.display().to_string()).into_owned();
+            writeln!(output.out, "  backup: {backup}")?;
+        }
+        if outcome.status == Status::Written {
+            writeln!(output.out, "  {}", configuration.notice)?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, (client, configuration, outcome): &(&Client, &'static Configuration, Outcome)) -> Value {
+        json!({
+            "client": client.id,
+            "status": outcome.status.as_str(),
+            "scope": self.arguments.scope.as_str(),
+            "file": outcome.file,
+            "name": self.arguments.name,
+            "entry": outcome.entry,
+            "backup": outcome.backup,
+            "notice": configuration.notice,
+            "reason": outcome.reason,
+        })
+    }
 }

@@ -10,7 +10,7 @@ use promptshelf_author::{schema, starter};
 use promptshelf_core::PromptName;
 
 use crate::{
-    args::author::{NewArguments, Template},
+    args::{NewArguments, Template},
     exit::{Exit, Failure},
     output::{Output, file_json},
 };

@@ -7,7 +7,7 @@ use futures_util::{Stream, TryStreamExt};
 use promptshelf_client::{Annotations, ClientError, ContentBlock, EmbeddedResource, Message, ResourceInfo, Role};
 use serde_json::{Value, json};
 
-use super::{get::print_json, saved::Saved, show};
+use super::{Saved, get::print_json, show};
 use crate::{
     args::client::ResourcesArguments,
     connect::{Connection, Options, connect},

@@ -5,7 +5,7 @@ use std::io::Write;
 use promptshelf_author::schema;
 
 use crate::{
-    args::author::{SchemaArguments, SchemaFile},
+    args::{SchemaArguments, SchemaFile},
     exit::Failure,
     output::{Output, pretty_json},
     settings,

@@ -9,7 +9,7 @@ use promptshelf_server::ServiceTarget;
 
 use super::diagnostics::path_from_here;
 use crate::{
-    args::author::TestArguments,
+    args::TestArguments,
     exit::{Exit, Failure},
     library::note_errors,
     output::{Output, count},

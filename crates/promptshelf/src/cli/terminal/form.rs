@@ -12,15 +12,13 @@ use promptshelf_client::{
 };
 use serde_json::{Number, Value};
 
-use super::{
-    progress::Progress,
-    reader::{Assist, Line, LineReader, Suggestion, suggestion},
-};
+use super::{Assist, Line, LineReader, Progress, Suggestion, suggestion};
 use crate::output::{Output, visible, visible_line};
 
 const MAX_PRINTED_CHOICES: usize = 50;
 
 const TITLE: Style = AnsiColor::Cyan.on_default().bold();
+
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 pub(crate) struct TerminalForms {

@@ -1,5 +1,8 @@
 //! Replacing the files of a folder, whole or not at all.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::BTreeMap,
     fs::{self, TryLockError},
@@ -15,18 +18,18 @@ use promptshelf_source::{check_tree_path, read_tree};
 use promptshelf_store::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    changes::{Listing, changed_paths, listing},
-    marker::{Base, MARKER},
-};
+use super::{Base, Listing, MARKER, changed_paths, listing};
 use crate::exit::{Exit, Failure};
 
 /// The folder for new files until all are there.
 const STAGING: &str = ".promptshelf-pull";
+
 /// In the staging folder: the moves and removals of the second step.
 const JOURNAL: &str = ".promptshelf-pull/journal";
+
 /// In the staging folder: locked while a pull runs.
 const LOCK: &str = ".promptshelf-pull/lock";
+
 const MAX_NAMED: usize = 20;
 
 /// A folder whose files belong to a channel. All access is confined to the folder.
@@ -346,6 +349,3 @@ pub(crate) fn named(paths: &[&str]) -> String {
         more => format!("{shown}\n  and {more} more"),
     }
 }
-
-#[cfg(test)]
-mod tests;

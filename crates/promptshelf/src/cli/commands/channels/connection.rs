@@ -13,7 +13,7 @@ use promptshelf_wire::{Operation, Problem};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{access::user, tree_checker::checker_with};
+use super::{access::user, checker_with};
 use crate::{
     connect::{self, sign_in},
     environment,
@@ -25,9 +25,12 @@ use crate::{
 
 /// The time limit for an answer of a server. It is longer than that of a server, whose answer explains more.
 const TIMEOUT: Duration = Duration::from_secs(90);
+
 /// How often a request that a limit of the server refuses is sent again, and the longest wait for it.
 const MAX_RETRIES: u32 = 10;
+
 const MAX_WAIT: Duration = Duration::from_secs(60);
+
 /// The size in bytes above which a server may refuse a body and close the connection before all of it is sent. The
 /// refusal is lost then.
 const LARGE_BODY: usize = 1 << 20;

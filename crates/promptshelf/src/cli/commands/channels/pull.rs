@@ -12,9 +12,9 @@ use promptshelf_store::{ChannelName, FileEntry};
 use serde_json::json;
 
 use super::{
+    FileProgress,
     access::{Place, to_listing},
     connection::Connection,
-    progress::FileProgress,
     report,
 };
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
 
 /// The largest batch of contents that are read at once, unless one file is larger.
 const BATCH_BYTES: u64 = 16 << 20;
+
 const BATCH_FILES: usize = 1_000;
 
 pub(crate) async fn run(arguments: &PullArguments) -> Result<(), Failure> {

@@ -11,10 +11,10 @@ use promptshelf_store::{ChannelName, Digest};
 use serde_json::{Value, json};
 
 use super::{
+    checker,
     connection::Connection,
     impact::{CountedDifference, counted},
-    tree_checker::checker,
-    unified::{print_unified, unified},
+    print_unified, unified,
 };
 use crate::{exit::Failure, library::granted_roots, output::Output};
 

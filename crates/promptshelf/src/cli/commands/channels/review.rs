@@ -7,12 +7,11 @@ use promptshelf_wire::{AllProposalsQuery, PublishBody, op};
 use serde_json::json;
 
 use super::{
+    FileDifference,
     access::Place,
-    connection::CallError,
-    connection::Connection,
+    connection::{CallError, Connection},
     impact::{self, CountedDifference, CountedEffects},
     report,
-    unified::FileDifference,
 };
 use crate::{
     args::channels::{ApproveArguments, ProposalsArguments, RejectArguments},

@@ -15,8 +15,8 @@ use promptshelf_wire::{
 };
 
 use super::{
+    FileProgress,
     connection::{Answer, Connection},
-    progress::FileProgress,
 };
 
 pub(super) type ChangedContent = (String, Option<Bytes>, Option<Bytes>);
@@ -24,11 +24,16 @@ pub(super) type ChangedContent = (String, Option<Bytes>, Option<Bytes>);
 type Bytes = Arc<[u8]>;
 
 const DEFAULT_LIMIT: usize = 100;
+
 const PAGE: usize = 500;
+
 const TREE_PAGE: usize = 10_000;
+
 /// The largest number of paths in a request for contents, and of their bytes.
 const MAX_PATHS: usize = 1_000;
+
 const MAX_PATH_BYTES: usize = 256 << 10;
+
 /// The bytes of contents in one request, unless one file is larger. Proxies often accept no more than 1 MiB.
 const UPLOAD_BYTES: usize = 512 << 10;
 

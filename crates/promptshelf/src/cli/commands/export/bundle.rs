@@ -18,7 +18,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use super::plugin::{DEFAULT_VERSION, description, name};
 use crate::{
-    args::exchange::BundleArguments,
+    args::BundleArguments,
     commands::private_files,
     exit::{Exit, Failure},
     output::file_json,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::OutputFile;
 use crate::{
-    args::reach::PluginTarget,
+    args::PluginTarget,
     commands::sync::names,
     exit::{Exit, Failure},
     output::file_json,

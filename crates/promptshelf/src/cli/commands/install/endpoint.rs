@@ -7,7 +7,7 @@ use promptshelf_git::GitAddress;
 use promptshelf_store::StoreUrl;
 
 use crate::{
-    args::{channels::StoreText, reach::InstallArguments},
+    args::{InstallArguments, channels::StoreText},
     client_config::{Places, Scope},
     commands::channels::check_channel,
     connect::usual_url,

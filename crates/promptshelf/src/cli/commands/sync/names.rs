@@ -9,7 +9,7 @@ use promptshelf_author::{
 use promptshelf_client::SkillInfo;
 use promptshelf_source::{check_tree_path, is_obeyed_by_programs};
 
-use crate::commands::file_name::check_file_name;
+use crate::commands::check_file_name;
 
 /// The longest name of an Agent Skill (Agent Skills specification).
 const MAX_SKILL_CHARS: usize = 64;

@@ -12,14 +12,12 @@ use cap_std::fs::{Dir, OpenOptions};
 use promptshelf_source::SKILL_RECORD as RECORD;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    folder::{SyncFolder, TEMPORARY},
-    names,
-};
+use super::{SyncFolder, TEMPORARY, names};
 use crate::{exit::Failure, output::file_json, state::digest_bytes};
 
 /// The largest record, in bytes; one of 512 files with long paths has less.
 const MAX_RECORD_BYTES: u64 = 2 << 20;
+
 /// The largest file whose digest is computed, in bytes: larger ones cannot be files of a skill.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 

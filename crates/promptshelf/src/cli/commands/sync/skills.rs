@@ -12,11 +12,9 @@ use promptshelf_author::active_parts_of_skill;
 use promptshelf_client::{ClientError, ResourceBody, SkillFile, SkillInfo};
 
 use super::{
-    Job, REQUESTS,
-    folder::SKILL,
+    Job, REQUESTS, Report, SKILL,
     marker::{Origin, Owner},
     names,
-    report::Report,
     skill_folder::{Digests, FileState, Record, SkillFolder, digest_of},
 };
 use crate::{
