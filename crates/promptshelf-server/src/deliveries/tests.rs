@@ -122,8 +122,7 @@ async fn event_is_repeated_in_order_until_it_is_accepted() {
         Answer::Endless,
     ]);
     let sending =
-        Sending::start(vec![target(&receiver.url(), true)], &addresses::system_lookup(), Duration::from_millis(300))
-            .await;
+        Sending::start(vec![target(&receiver.url(), true)], &system_lookup(), Duration::from_millis(300)).await;
     for revision in 1..=3 {
         sending.publish("production", revision).await;
     }
@@ -154,7 +153,7 @@ async fn event_is_repeated_in_order_until_it_is_accepted() {
 async fn hanging_webhook_delays_neither_others_nor_their_channels() {
     let (silent, other) = (Receiver::start(vec![Answer::Hang; 100]), Receiver::start([]));
     let targets = vec![target(&silent.url(), true), target(&other.url(), true)];
-    let sending = Sending::start(targets, &addresses::system_lookup(), Duration::from_secs(60 * 60)).await;
+    let sending = Sending::start(targets, &system_lookup(), Duration::from_secs(60 * 60)).await;
     sending.publish("production", 1).await;
     wait_for(&silent, 1).await;
     for revision in 2..=4 {
@@ -204,7 +203,7 @@ async fn name_is_resolved_once_for_each_connection_to_a_checked_address() {
 async fn dead_letter_is_delivered_again_on_request() {
     let receiver = Receiver::start(vec![Answer::Status(500); 2]);
     let slack = target(&receiver.url(), true).format(WebhookFormat::Slack).retry_for(Duration::from_secs(0));
-    let sending = Sending::start(vec![slack], &addresses::system_lookup(), Duration::from_secs(20)).await;
+    let sending = Sending::start(vec![slack], &system_lookup(), Duration::from_secs(20)).await;
     sending.publish("production", 1).await;
     let letter = sending.dead().await;
     assert_eq!((letter.problem.as_str(), letter.attempts), ("the status 500", 2));
