@@ -3,24 +3,24 @@
 //! Unlike a prompt file, a manifest with mistakes is rejected as a whole: a misspelled limit or root must not be ignored.
 //! Its sections are serde types ([`sections`]), read by [`SettingsFile`] as the operator's `server.toml` is.
 
-mod resources;
-mod root;
 mod sections;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, ops::Range, path::PathBuf, sync::Arc, time::Duration};
 
-use promptshelf_core::{About, AccessRule, Budget, Code, Diagnostic, Icon, Policy, SourceText, Spans};
+use promptshelf_core::{
+    About, Access, AccessRule, Annotations, ArgumentDefinition, Budget, Code, Diagnostic, Icon, MimeType, Policy, Role,
+    SourceText, Spans, nearest,
+};
+use sections::{Audience, Resource};
 
 use self::sections::{Arguments, LimitsSection, List, Server};
-pub(crate) use self::{
-    resources::{ContentDraft, ResourceDraft},
-    root::DeclaredRoot,
-    sections::Sections,
-};
 use crate::{
-    format::{Node, Notes, Table, icons},
+    format::{GlobCompletion, Node, Notes, Table, access::access, arguments, icons, list},
+    resource::PathTemplate,
     settings::{AsWritten, Bounded, RemovedKey, SettingsFile},
 };
+
+pub(crate) use self::sections::Sections;
 
 #[derive(Debug)]
 pub(crate) struct Manifest {
@@ -91,7 +91,7 @@ impl Manifest {
         let Sections { server, list, limits, arguments, roots, resources, .. } = sections;
         let (icons, icon_spans) = server_icons(root, notes);
         let roots = declared_roots(roots, root);
-        let resources = resources::read(resources.0, root, &roots, removed, notes);
+        let resources = read_resources(resources.0, root, &roots, removed, notes);
         Manifest {
             about: about(server, icons),
             policy: policy(&list, &limits, &arguments),
@@ -195,4 +195,238 @@ fn count(written: Option<Bounded<1>>, default: u64) -> u64 {
 /// Converts a limit; one beyond the address space is unlimited.
 fn size(written: Option<Bounded<1>>, default: usize) -> usize {
     written.map_or(default, Bounded::to_usize)
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct DeclaredRoot {
+    pub(crate) path: PathBuf,
+    pub(crate) span: Range<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ResourceDraft {
+    /// A URI, or a URI template. With `files`, a template of each file's URI.
+    pub(crate) uri: String,
+    pub(crate) name: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) mime_type: Option<MimeType>,
+    pub(crate) icons: Vec<Icon>,
+    pub(crate) annotations: Annotations,
+    pub(crate) variables: Vec<ArgumentDefinition>,
+    pub(crate) globs: Vec<GlobCompletion>,
+    pub(crate) content: ContentDraft,
+    pub(crate) access: Option<Access>,
+    pub(crate) spans: Spans,
+}
+
+#[derive(Debug)]
+pub(crate) enum ContentDraft {
+    /// One file; with a URI template, one for each value of its variables.
+    File {
+        path: PathTemplate,
+        root: Option<String>,
+    },
+    Files {
+        glob: String,
+        root: Option<String>,
+    },
+    Text(String),
+}
+
+fn read_resources(
+    resources: Vec<Resource>,
+    root: &Node,
+    roots: &BTreeMap<String, DeclaredRoot>,
+    removed: &[RemovedKey],
+    notes: &mut Notes<'_>,
+) -> Vec<ResourceDraft> {
+    let nodes = root.child("resources").map(Node::items).unwrap_or_default();
+    let mut drafts = Vec::new();
+    for (resource, node) in resources.into_iter().zip(nodes) {
+        notes.spans.clear();
+        drafts.extend(draft(resource, node, roots, removed, notes));
+    }
+    notes.spans.clear();
+    drafts
+}
+
+fn draft(
+    resource: Resource,
+    node: &Node,
+    roots: &BTreeMap<String, DeclaredRoot>,
+    removed: &[RemovedKey],
+    notes: &mut Notes<'_>,
+) -> Option<ResourceDraft> {
+    let table = Table::of(node, "", "a resource", notes)?;
+    for entry in table.entries() {
+        notes.spans.insert(entry.key.clone(), entry.node.span.clone());
+    }
+    let text = |written: Option<AsWritten>| written.map(|AsWritten(text)| text);
+    let root = text(resource.root);
+    let address = [("uri", text(resource.uri)), ("uri-template", text(resource.uri_template))];
+    let origin = [("file", text(resource.file)), ("files", text(resource.files)), ("text", text(resource.text))];
+    let address = one_of(address, node, removed, notes);
+    let origin = one_of(origin, node, removed, notes);
+    check_root(root.as_deref(), roots, notes);
+    let (variables, globs) = arguments(&table, "variables", notes);
+    let icons = icons(&table, notes);
+    let access = access(&table, notes);
+
+    let (key, uri) = address?;
+    let is_template = key == "uri-template";
+    // Both keys store their span under `uri`.
+    let uri_span = span(key, notes);
+    notes.spans.insert("uri".to_owned(), uri_span);
+    let content = content(origin?, root, notes)?;
+    if !check(is_template, &uri, &content, notes) {
+        return None;
+    }
+    let spans = std::mem::take(&mut notes.spans).into();
+    Some(ResourceDraft {
+        uri,
+        name: text(resource.name),
+        title: text(resource.title),
+        description: text(resource.description),
+        mime_type: resource.mime_type,
+        icons,
+        annotations: Annotations {
+            audience: audience(&resource.audience.0),
+            priority: resource.priority,
+            last_modified: None,
+        },
+        variables,
+        globs,
+        content,
+        access,
+        spans,
+    })
+}
+
+fn span(key: &str, notes: &Notes<'_>) -> Range<usize> {
+    notes.spans.get(key).cloned().unwrap_or_default()
+}
+
+/// Returns the single key among several that is present, with its value; reports none or two. A key that was removed
+/// because of a mistake counts as present.
+fn one_of<const N: usize>(
+    keys: [(&'static str, Option<String>); N],
+    table: &Node,
+    removed: &[RemovedKey],
+    notes: &mut Notes<'_>,
+) -> Option<(&'static str, String)> {
+    let names = keys.each_ref().map(|(key, _)| *key);
+    let mut present = keys.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    match (present.next(), present.next()) {
+        (first, None) if is_removed(&names, table, removed) => first,
+        (Some(first), None) => Some(first),
+        (None, _) => {
+            let message = format!("a resource must have one of {}", list(names));
+            notes.error(Code::MissingKey, &table.start(), message);
+            None
+        }
+        (Some((first, _)), Some((second, _))) => {
+            let message = format!("a resource cannot have both `{first}` and `{second}`");
+            let span = span(second, notes);
+            notes.error(Code::InvalidValue, &span, message);
+            None
+        }
+    }
+}
+
+fn is_removed(keys: &[&str], table: &Node, removed: &[RemovedKey]) -> bool {
+    removed.iter().any(|(key, place)| *place == table.span && keys.contains(&&**key))
+}
+
+fn content((key, written): (&str, String), root: Option<String>, notes: &mut Notes<'_>) -> Option<ContentDraft> {
+    if key == "text" {
+        if root.is_some() {
+            let root_span = span("root", notes);
+            notes.warning(Code::NoEffect, &root_span, "`root` has no effect together with `text`");
+        }
+        return Some(ContentDraft::Text(written));
+    }
+    let span = span(key, notes);
+    if written.starts_with('/') || written.split('/').any(|part| part == "..") {
+        let message = format!("`{key}`: expected a path inside the library or its root");
+        notes.error(Code::Outside, &span, message).help =
+            Some("declare the folder under [roots], select it with `root`, and use a path relative to it".to_owned());
+        return None;
+    }
+    if key == "files" {
+        if let Err(error) = globset::Glob::new(&written) {
+            notes.error(Code::InvalidValue, &span, format!("invalid path pattern `{written}`: {}", error.kind()));
+            return None;
+        }
+        return Some(ContentDraft::Files { glob: written, root });
+    }
+    match PathTemplate::parse(&written) {
+        Ok(path) => Some(ContentDraft::File { path, root }),
+        Err(reason) => {
+            notes.error(Code::InvalidValue, &span, format!("`{written}`: {reason}"));
+            None
+        }
+    }
+}
+
+/// Whether the URI and the content match; reports a mismatch.
+fn check(is_template: bool, uri: &str, content: &ContentDraft, notes: &mut Notes<'_>) -> bool {
+    let (uri_span, file_span) = (span("uri", notes), span("file", notes));
+    let fault = match content {
+        ContentDraft::Files { .. } if is_template => {
+            Some((uri_span, "with `files`, every file has a URI of its own", "use `uri` with `{+path}`"))
+        }
+        ContentDraft::Files { .. } if !uri.contains("{+path}") && !uri.contains("{path}") => {
+            Some((uri_span, "with `files`, the URI must contain the file's path", "add `{+path}` to it"))
+        }
+        ContentDraft::Files { .. } => None,
+        _ if !is_template && uri.contains('{') => {
+            Some((uri_span, "a URI with variables is a URI template", "use `uri-template` instead of `uri`"))
+        }
+        ContentDraft::File { path, .. } => {
+            let is_known = |name: &&str| !uri_variables(uri).any(|known| known == *name);
+            match path.names().find(is_known) {
+                Some(name) => {
+                    let message = format!("the path uses `{{{name}}}`, but the URI has no such variable");
+                    notes.error(Code::UndeclaredArgument, &file_span, message).help =
+                        nearest(name, uri_variables(uri)).map(|near| format!("did you mean `{near}`?"));
+                    return false;
+                }
+                None => None,
+            }
+        }
+        ContentDraft::Text(_) => None,
+    };
+    if let Some((span, message, help)) = fault {
+        notes.error(Code::InvalidValue, &span, message).help = Some(help.to_owned());
+        return false;
+    }
+    true
+}
+
+fn uri_variables(uri: &str) -> impl Iterator<Item = &str> {
+    let expressions = uri.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    expressions.flat_map(|expression| expression.trim_start_matches(['+', '/', '?', '&']).split(','))
+}
+
+/// Reports a root that is not declared.
+fn check_root(name: Option<&str>, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Notes<'_>) {
+    let Some(name) = name.filter(|name| !roots.contains_key(*name)) else { return };
+    let root_span = span("root", notes);
+    let near = nearest(name, roots.keys().map(String::as_str));
+    notes.error(Code::InvalidValue, &root_span, format!("unknown root `{name}`")).help = Some(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("declare it under [roots], as in `{name} = \"../{name}\"`"),
+    });
+}
+
+/// Returns each role once.
+fn audience(written: &[Audience]) -> Vec<Role> {
+    let mut audience = Vec::new();
+    for Audience(role) in written {
+        if !audience.contains(role) {
+            audience.push(*role);
+        }
+    }
+    audience
 }

@@ -3,8 +3,6 @@
 //! Values from the caller's URI become parts of a path here. Anything other than a regular file below the folder is
 //! therefore answered with "not found", and the answer deliberately does not include the reason.
 
-mod path_template;
-
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -12,9 +10,9 @@ use std::{
 
 use promptshelf_core::{BoxFuture, MimeType, ReadBody, ReadError, ReadResource, Variables};
 
-pub(crate) use self::path_template::PathTemplate;
 use crate::{
-    file_role::MANIFEST,
+    file_role::{MANIFEST, is_backup},
+    format::GOLDEN,
     media_type,
     places::{self, Places, join},
     root_grants::RootGrants,
@@ -103,5 +101,235 @@ impl ReadResource for FileReader {
         Box::pin(
             async move { tokio::task::spawn_blocking(move || reader.version_now(&variables)).await.ok().flatten() },
         )
+    }
+}
+
+const MAX_SOLUTIONS: usize = 256;
+
+/// A path relative to a folder, with placeholders for the variables of a URI template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PathTemplate {
+    pieces: Vec<Piece>,
+    /// The number of path parts before the first placeholder. Only these may be hidden.
+    fixed_parts: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Literal(String),
+    /// `{x}` is one part of the path or a piece of one; `{+x}` may contain several parts.
+    Variable {
+        name: String,
+        is_path: bool,
+    },
+}
+
+impl PathTemplate {
+    pub(crate) fn parse(text: &str) -> Result<PathTemplate, String> {
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while let Some(open) = rest.find('{') {
+            let close = rest[open..].find('}').ok_or("missing `}` after `{`")? + open;
+            if open > 0 {
+                pieces.push(Piece::Literal(rest[..open].to_owned()));
+            }
+            let inside = &rest[open + 1..close];
+            let name = inside.strip_prefix('+').unwrap_or(inside);
+            let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '%');
+            if name.is_empty() || !name.chars().all(is_name) {
+                return Err(format!(
+                    "invalid placeholder `{{{inside}}}`: use `{{name}}`, or `{{+name}}` for several parts of a path"
+                ));
+            }
+            pieces.push(Piece::Variable { name: name.to_owned(), is_path: name.len() < inside.len() });
+            rest = &rest[close + 1..];
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Literal(rest.to_owned()));
+        }
+        let is_fixed = !pieces.iter().any(|piece| matches!(piece, Piece::Variable { .. }));
+        let fixed_parts = match pieces.first() {
+            Some(Piece::Literal(literal)) if is_fixed => literal.split('/').count(),
+            Some(Piece::Literal(literal)) => literal.matches('/').count(),
+            _ => 0,
+        };
+        if pieces.is_empty() {
+            return Err("a path cannot be empty".to_owned());
+        }
+        Ok(PathTemplate { pieces, fixed_parts })
+    }
+
+    /// Creates a template without placeholders.
+    pub(crate) fn fixed(path: &str) -> PathTemplate {
+        PathTemplate { pieces: vec![Piece::Literal(path.to_owned())], fixed_parts: path.split('/').count() }
+    }
+
+    /// Returns the path of a template without placeholders.
+    pub(crate) fn as_fixed(&self) -> Option<&str> {
+        match &*self.pieces {
+            [Piece::Literal(path)] => Some(path),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &str {
+        match self.pieces.first() {
+            Some(Piece::Literal(literal)) => literal.rsplit_once('/').map_or("", |(folder, _)| folder),
+            _ => "",
+        }
+    }
+
+    /// Returns the values with which [`expand`](PathTemplate::expand) returns a path. If there are too many of them,
+    /// returns no values, which stands for any.
+    pub(crate) fn solve(&self, path: &str) -> Vec<Variables> {
+        let mut found = Vec::new();
+        solve(&self.pieces, path, &mut Variables::new(), &mut found);
+        if found.len() > MAX_SOLUTIONS {
+            return vec![Variables::new()];
+        }
+        found.retain(|variables| self.expand(variables).as_deref() == Some(path));
+        found
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Variable { name, .. } => Some(&**name),
+            Piece::Literal(_) => None,
+        })
+    }
+
+    /// Inserts values for the placeholders; `None` if the path must not be read. The folder is confined as well; this
+    /// check keeps hidden files unreadable, and each file under a single name.
+    pub(crate) fn expand(&self, variables: &Variables) -> Option<String> {
+        let mut path = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(literal) => path.push_str(literal),
+                Piece::Variable { name, is_path } => {
+                    let value = variables.get(name)?;
+                    if value.is_empty() || (!is_path && value.contains('/')) {
+                        return None;
+                    }
+                    path.push_str(value);
+                }
+            }
+        }
+        // On Windows a colon separates a stream or a drive, and a backslash separates parts like a slash.
+        let forbidden: &[char] = if cfg!(windows) { &['\0', '\\', ':'] } else { &['\0', '\\'] };
+        let is_allowed = |(index, part): (usize, &str)| {
+            let is_public = || !part.starts_with('.') && !is_backup(part) && !part.ends_with(GOLDEN);
+            !part.is_empty() && part != "." && part != ".." && (index < self.fixed_parts || is_public())
+        };
+        (!path.contains(forbidden) && path.split('/').enumerate().all(is_allowed)).then_some(path)
+    }
+}
+
+/// Collects the values with which pieces give a path, as far as they are distinct from each other.
+fn solve(pieces: &[Piece], path: &str, variables: &mut Variables, found: &mut Vec<Variables>) {
+    match pieces {
+        [] if path.is_empty() => found.push(variables.clone()),
+        [] => {}
+        [Piece::Literal(literal), rest @ ..] => {
+            if let Some(path) = path.strip_prefix(&**literal) {
+                solve(rest, path, variables, found);
+            }
+        }
+        [Piece::Variable { name, is_path }, rest @ ..] => {
+            let end = if *is_path { path.len() } else { path.find('/').unwrap_or(path.len()) };
+            // A variable at the end takes everything.
+            let ends = path[..end].char_indices().map(|(start, c)| start + c.len_utf8());
+            for end in ends.filter(|end| !rest.is_empty() || *end == path.len()) {
+                if found.len() > MAX_SOLUTIONS {
+                    return;
+                }
+                if variables.get(name).is_some_and(|known| *known != path[..end]) {
+                    continue;
+                }
+                let before = variables.insert(name.clone(), path[..end].to_owned());
+                solve(rest, &path[end..], variables, found);
+                match before {
+                    Some(before) => variables.insert(name.clone(), before),
+                    None => variables.remove(name),
+                };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(template: &str, value: &str) -> Option<String> {
+        let variables = Variables::from([("x".to_owned(), value.to_owned())]);
+        PathTemplate::parse(template).expect("parses").expand(&variables)
+    }
+
+    #[test]
+    fn values_are_inserted() {
+        assert_eq!(expand("logs/{x}.log", "1h").as_deref(), Some("logs/1h.log"));
+        assert_eq!(expand("{+x}", "src/main.rs").as_deref(), Some("src/main.rs"));
+        assert_eq!(expand(".github/{x}", "a.yml").as_deref(), Some(".github/a.yml"));
+        assert_eq!(expand("a{x}", "..b").as_deref(), Some("a..b"));
+    }
+
+    // req: R-2
+    #[test]
+    fn values_cannot_leave_the_folder() {
+        for value in [
+            "..",
+            "../a",
+            "a/../b",
+            "a/..",
+            "/etc/passwd",
+            "a//b",
+            "a/",
+            "",
+            ".",
+            "./a",
+            ".env",
+            "a/.git/config",
+            "a\0b",
+            "a\\..\\b",
+        ] {
+            assert_eq!(expand("{+x}", value), None, "{value:?}");
+            assert_eq!(expand("docs/{x}", value), None, "{value:?}");
+        }
+        assert_eq!(expand("docs/{x}.md", "a/b"), None);
+        assert_eq!(expand("docs/.{x}", "env"), None);
+        assert_eq!(expand("docs/{x}.", "."), None);
+    }
+
+    // req: S-50
+    #[test]
+    fn values_cannot_name_backups() {
+        for value in ["a.md.bak", "a.md.ORIG", "a.md~", "a/b.swp", "a.md.1", "a.golden.md"] {
+            assert_eq!(expand("{+x}", value), None, "{value}");
+        }
+        assert_eq!(expand("old.bak/{x}", "a.md").as_deref(), Some("old.bak/a.md"));
+    }
+
+    // req: S-48
+    #[test]
+    fn solving_inverts_expansion() {
+        let solve = |template: &str, path: &str| -> Vec<Vec<String>> {
+            let solved = PathTemplate::parse(template).expect("parses").solve(path);
+            solved.into_iter().map(|variables| variables.into_values().collect()).collect()
+        };
+        assert_eq!(solve("logs/{x}.log", "logs/1h.log"), [["1h"]]);
+        assert_eq!(solve("{+x}", "a/b/c.md"), [["a/b/c.md"]]);
+        assert_eq!(solve("{+x}/{y}.md", "a/b/c.md"), [["a/b", "c"]]);
+        assert_eq!(solve("{x}-{y}", "a-b-c"), [["a", "b-c"], ["a-b", "c"]]);
+        assert_eq!(solve("{x}/{x}", "a/a"), [["a"]]);
+        assert!(solve("{x}/{x}", "a/b").is_empty() && solve("{x}.log", "a/b.log").is_empty());
+        assert!(solve("{x}", ".env").is_empty());
+        assert_eq!(solve("{+x}{+y}{+z}", &"a".repeat(60)), [Vec::<String>::new()], "any values");
+    }
+
+    #[test]
+    fn invalid_templates_are_rejected() {
+        for template in ["", "{", "a{x", "{}", "{+}", "{a b}", "{?x}"] {
+            assert!(PathTemplate::parse(template).is_err(), "{template}");
+        }
+        assert_eq!(PathTemplate::parse("a/.b/c").expect("parses").expand(&Variables::new()).as_deref(), Some("a/.b/c"));
     }
 }

@@ -18,7 +18,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Health, Shared, SourceState, SourceStatus, lock, status::shortened};
+use super::{Health, Shared, SourceState, SourceStatus, lock, shortened};
 use crate::{
     error::SourceError,
     fixed::Fixed,
