@@ -18,9 +18,7 @@ use sqlx::{
 };
 
 use super::{
-    failure::{failure, timed_out},
-    older::OlderSchema,
-    open_file::OpenFile,
+    OlderSchema, OpenFile, failure, timed_out,
     transaction::{Connection, Transaction},
 };
 use crate::{

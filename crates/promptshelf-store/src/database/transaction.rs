@@ -6,8 +6,9 @@ use futures_util::StreamExt;
 use sqlx::{AssertSqlSafe, Postgres, Sqlite, pool::PoolConnection};
 
 use super::{
-    failure::{failure, timed_out},
+    failure,
     pool::DiskState,
+    timed_out,
     value::{Row, Value},
 };
 use crate::StoreError;
