@@ -1,36 +1,32 @@
 //! Catalogs: immutable, sorted sets of prompts and resources.
 
-use std::{collections::HashMap, ops::Range, sync::Arc};
-
-use globset::GlobBuilder;
-
-use crate::{
-    content::ResourceContents,
-    cursor::{self, ListKind},
-    definition::{About, Access, AccessRule, AccessSet, LibraryFile, Policy, RemoteResources},
-    diagnostic::{Code, Diagnostic},
-    library_files::{LibraryFiles, References},
-    prompt::{Prompt, RenderContext},
-    provenance::{PromptProvenance, Provenance},
-    resource::{Resource, Resources},
-    skill::{Skill, Skills},
-    value::Variables,
-};
-
 mod access;
-mod calls;
-mod content;
-mod icons;
-mod part;
 mod pattern;
 mod references;
 mod review;
 mod rule;
 
+use std::{collections::HashMap, ops::Range, sync::Arc};
+
+use globset::GlobBuilder;
+use pattern::ANY_VALUE;
+
+use crate::{
+    content::{Icon, ResourceContents},
+    cursor::{self, ListKind},
+    definition::{About, Access, AccessRule, AccessSet, LIBRARY_SCHEME, LibraryFile, Policy, RemoteResources},
+    diagnostic::{Code, Diagnostic, Location},
+    library_files::{LibraryFiles, References},
+    prompt::{Prompt, RenderContext},
+    provenance::{PromptProvenance, Provenance},
+    resource::{Resource, Resources},
+    skill::{Skill, Skills},
+    template::Lint,
+    uri_template::expand_uri_template,
+    value::Variables,
+};
+
 pub(crate) use access::{AccessInput, AccessTable};
-pub use content::{Content, ContentAccess};
-pub(crate) use icons::{close_server_icons, review_prompt_icons, review_resource_icons};
-pub use part::CatalogPart;
 pub(crate) use references::{glob_of, references};
 pub(crate) use review::review;
 
@@ -548,4 +544,400 @@ fn are_tools_alike(old: &[Arc<Prompt>], new: &[Arc<Prompt>]) -> bool {
     };
     let (old, new) = (tools(old), tools(new));
     old.len() == new.len() && old.iter().zip(&new).all(is_same)
+}
+
+impl Catalog {
+    /// Returns the prompts that the template of a prompt, or a file that it includes, calls by `prompt("…")`, by name.
+    /// The location is that of the first call in the prompt's own file, otherwise the file.
+    #[must_use]
+    pub fn calls(&self, prompt: &Prompt) -> Vec<(Arc<Prompt>, Location)> {
+        let called = &prompt.uses().prompts;
+        if called.is_empty() {
+            return Vec::new();
+        }
+        let source = prompt.source();
+        let lint = Lint::of(&source.text);
+        let located = called.values().map(|called| {
+            let call = lint.calls.iter().find(|call| call.target.name == called.name().as_str());
+            let span = call.map(|call| call.target.span.clone()).unwrap_or_default();
+            (Arc::clone(called), Location::new(source, span))
+        });
+        located.collect()
+    }
+}
+
+// Icons of library files in lists, and the access rules for these files.
+// A list is the same for all callers with the same view, so an icon is either part of an entry or not: it is left out
+// if reading its file takes more than seeing the entry.
+
+impl Catalog {
+    /// Returns the icons of a prompt of this catalog, without those of files whose access rules require more than the
+    /// prompt does.
+    pub fn prompt_icons<'c>(&'c self, prompt: &'c Prompt) -> impl Iterator<Item = &'c Icon> {
+        let served = prompt.served().and_then(|(part, own)| Some((&*self.parts.get(part)?.catalog, &**own)));
+        let (catalog, prompt) = served.unwrap_or((self, prompt));
+        catalog.shown(prompt.icons(), || {
+            let index = catalog.position(prompt.name().as_str());
+            index.map(|index| catalog.prompt_access(index).to_vec()).unwrap_or_default()
+        })
+    }
+
+    /// Returns the icons of a resource of this catalog, without those of files whose access rules require more than the
+    /// resource does.
+    pub fn resource_icons<'c>(&'c self, resource: &'c Resource) -> impl Iterator<Item = &'c Icon> {
+        let part = resource.icons().first().and_then(|_| self.part_declaring(resource.uri()));
+        let catalog = part.map_or(self, |part| &part.catalog);
+        catalog.shown(resource.icons(), || catalog.declared_access(resource))
+    }
+
+    fn shown<'c>(
+        &'c self,
+        icons: &'c [Icon],
+        requirements: impl FnOnce() -> AccessSet,
+    ) -> impl Iterator<Item = &'c Icon> {
+        let is_checked = self.restricts_contents() && icons.iter().any(|icon| icon.file.is_some());
+        let own = is_checked.then(requirements);
+        icons.iter().filter(move |icon| own.as_ref().is_none_or(|own| !self.is_closed(icon, own)))
+    }
+
+    /// Whether reading the file of an icon requires more than these requirements.
+    fn is_closed(&self, icon: &Icon, own: &[Arc<Access>]) -> bool {
+        let Some(path) = icon.file.as_deref() else { return false };
+        let ContentAccess { rules, prompts } = self.path_access(path);
+        // Entries are shown to callers that lack the scopes of a visible rule.
+        let is_met = |set: &[Arc<Access>]| set.iter().all(|access| !access.visible && own.contains(access));
+        !is_met(&rules)
+            || prompts.is_some_and(|prompts| !prompts.iter().any(|index| is_met(self.prompt_access(*index))))
+    }
+}
+
+/// Removes the icons of the server that are restricted files, because every caller receives them.
+pub(crate) fn close_server_icons(catalog: &mut Catalog, rules: &[AccessRule], found: &mut Vec<Diagnostic>) {
+    let mut icons = std::mem::take(&mut catalog.about.icons);
+    icons.retain(|icon| {
+        let is_closed = catalog.is_closed(icon, &[]);
+        if let (true, Some(path), Some(rule)) = (is_closed, &icon.file, rules.first()) {
+            found.push(closed("the server", path, rule.origin.locate("access")));
+        }
+        !is_closed
+    });
+    catalog.about.icons = icons;
+}
+
+/// Reports the icons of the prompts at these indexes that lists do not show.
+pub(crate) fn review_prompt_icons(
+    catalog: &Catalog,
+    indexes: impl Iterator<Item = usize>,
+    found: &mut Vec<Diagnostic>,
+) {
+    if !catalog.restricts_contents() {
+        return;
+    }
+    for (index, prompt) in indexes.filter_map(|index| Some((index, catalog.prompts.get(index)?))) {
+        let own = catalog.prompt_access(index);
+        let paths =
+            prompt.icons().iter().filter(|icon| catalog.is_closed(icon, own)).filter_map(|icon| icon.file.as_ref());
+        let location = || prompt.definition.origin.locate("icons");
+        found.extend(paths.map(|path| closed(&format!("the prompt `{}`", prompt.name()), path, location())));
+    }
+}
+
+/// Reports the icons of resources that lists do not show.
+pub(crate) fn review_resource_icons(catalog: &Catalog, found: &mut Vec<Diagnostic>) {
+    for resource in catalog.resources().iter().chain(catalog.templates()).filter(|it| !it.icons().is_empty()) {
+        let shown: Vec<_> = catalog.resource_icons(resource).collect();
+        let closed_icons = resource.icons().iter().filter(|icon| !shown.contains(icon));
+        let location = || resource.definition.origin.locate("icons");
+        let owner = format!("the resource `{}`", resource.uri());
+        found.extend(closed_icons.filter_map(|icon| icon.file.as_ref()).map(|path| closed(&owner, path, location())));
+    }
+}
+
+fn closed(owner: &str, path: &str, location: Location) -> Diagnostic {
+    let message = format!("the icon `{path}` of {owner} has an access rule that requires more: lists leave it out");
+    Diagnostic::warning(Code::RestrictedContent, location, message)
+        .help("give both the same access rule, or use a file without one as the icon")
+}
+
+// Catalogs that are joined from the catalogs of several sources.
+// Each part keeps its files, partials, resources and access rules to itself: names inside of it never lead into another
+// part. The joined catalog has the lists, and finds the part that a served name belongs to.
+
+/// The catalog of one source among several.
+#[derive(Clone, Debug)]
+pub struct CatalogPart {
+    /// The configured name of the source; empty for definitions of the server itself.
+    pub source: Arc<str>,
+    /// The text before each prompt's own name.
+    pub prefix: Arc<str>,
+    /// Whether the content comes from another server, and not from a library that is checked here.
+    pub is_foreign: bool,
+    /// The id of this server, by which other servers recognize prompts that come back to it. `None` if no prompts of
+    /// other servers are served.
+    pub server_id: Option<Arc<str>>,
+    /// The prompts and resources under their own names, with all access rules that bind them.
+    pub catalog: Arc<Catalog>,
+    /// The diagnostics of the source.
+    pub diagnostics: Arc<[Diagnostic]>,
+}
+
+impl CatalogPart {
+    fn is_listed_like(&self, other: &CatalogPart) -> bool {
+        let provenance = match (&self.catalog.provenance, &other.catalog.provenance) {
+            (Some(ours), Some(theirs)) => ours.is_listed_like(theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        };
+        provenance
+            && self.source == other.source
+            && self.is_foreign == other.is_foreign
+            && self.server_id == other.server_id
+    }
+}
+
+impl Catalog {
+    /// Returns the parts of a joined catalog, in the order of their sources; empty for the catalog of one library.
+    #[must_use]
+    pub fn parts(&self) -> &[CatalogPart] {
+        &self.parts
+    }
+
+    /// Returns the part that a prompt of this catalog belongs to, and the prompt under its own name there. `None` if the
+    /// catalog is not joined.
+    ///
+    /// A prompt of a joined catalog is rendered and completed with the catalog of its part.
+    #[must_use]
+    pub fn part_of(&self, prompt: &Prompt) -> Option<(&CatalogPart, Arc<Prompt>)> {
+        let (part, own) = prompt.served()?;
+        Some((self.parts.get(part)?, Arc::clone(own)))
+    }
+
+    /// Returns the name of the source of a prompt by its served name, also of one that is no longer served: names are the
+    /// prefix of their source and their own name. `None` if the catalog is not joined, and without a fitting prefix.
+    #[must_use]
+    pub fn source_of_name(&self, name: &str) -> Option<&Arc<str>> {
+        let served = self.find(name).and_then(|prompt| prompt.served()).map(|(part, _)| part);
+        let fits = |part: &&CatalogPart| !part.prefix.is_empty() && name.starts_with(&*part.prefix);
+        let part = match served {
+            Some(part) => self.parts.get(part),
+            None => self.parts.iter().filter(fits).max_by_key(|part| part.prefix.len()),
+        };
+        part.map(|part| &part.source).filter(|source| !source.is_empty())
+    }
+
+    /// Returns the part that serves the content of a URI. `None` if no part does, or several do: then none of them
+    /// is read, so that no source can replace the content of another one.
+    #[must_use]
+    pub fn part_of_uri(&self, uri: &str) -> Option<&CatalogPart> {
+        if let Some(rest) = uri.strip_prefix(LIBRARY_SCHEME).and_then(|rest| rest.strip_prefix("://")) {
+            // The URI of a file names its source. Inside of a library the name may be missing.
+            let (source, _) = rest.split_once('/')?;
+            let part = self.parts.iter().find(|part| *part.source == *source)?;
+            return part.catalog.content(uri).is_some().then_some(part);
+        }
+        let mut found = self.parts.iter().filter(|part| part.catalog.content(uri).is_some());
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// Returns the resources of another server, for the catalog of its prompts.
+    #[must_use]
+    pub fn remote_resources(&self) -> Option<&Arc<dyn RemoteResources>> {
+        self.remote.as_ref()
+    }
+
+    /// Returns the part that declares a resource or a resource template.
+    #[must_use]
+    pub fn part_declaring(&self, uri: &str) -> Option<&CatalogPart> {
+        let mut found = self.parts.iter().filter(|part| part.catalog.find_declared(uri).is_some());
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    fn content_of_part(&self, uri: &str) -> Option<Content<'_>> {
+        self.part_of_uri(uri)?.catalog.content(uri)
+    }
+
+    /// Returns the rules of the part for a URI. Prompts that refer to a file have other indexes in this catalog: the
+    /// access is closed then, and decided with the part.
+    fn access_of_part(&self, uri: &str) -> ContentAccess {
+        let Some(part) = self.part_of_uri(uri) else { return ContentAccess::default() };
+        let ContentAccess { rules, prompts } = part.catalog.uri_access(uri);
+        ContentAccess { rules, prompts: prompts.map(|_| Vec::new()) }
+    }
+
+    fn has_parts_like(&self, other: &Catalog) -> bool {
+        self.parts.len() == other.parts.len()
+            && self.parts.iter().zip(&*other.parts).all(|(ours, theirs)| ours.is_listed_like(theirs))
+    }
+
+    fn diagnostics_of_parts(&self) -> AccessSet {
+        let mut all = AccessSet::new();
+        for access in self.parts.iter().flat_map(|part| part.catalog.diagnostics_access()) {
+            if !all.contains(&access) {
+                all.push(access);
+            }
+        }
+        all
+    }
+}
+
+impl AccessTable {
+    /// Creates the table of a joined catalog from the requirements of each item of its lists.
+    pub(crate) fn joined(
+        prompts: impl Iterator<Item = AccessSet>,
+        resources: impl Iterator<Item = AccessSet>,
+        templates: impl Iterator<Item = AccessSet>,
+    ) -> AccessTable {
+        let mut table = AccessTable::with_first_set();
+        let prompts = prompts.map(|set| table.add(set)).collect();
+        let resources = resources.map(|set| table.add(set)).collect();
+        let templates = templates.map(|set| table.add(set)).collect();
+        table.with_places(prompts, resources, templates)
+    }
+}
+
+/// The largest number of query variables that a URI can lack, each of which doubles the number of its spellings. With
+/// more of them, the URI counts as one that could be any URI of its template.
+const MAX_OPTIONAL: usize = 4;
+
+/// The content behind a URI or a path of the library.
+#[derive(Debug)]
+pub enum Content<'c> {
+    /// A declared resource, with the values of its template's variables as the URI spells them.
+    Resource {
+        /// The resource.
+        resource: &'c Arc<Resource>,
+        /// The values.
+        variables: Variables,
+    },
+    /// A file of the library, without a declared resource of this URI.
+    File(&'c Arc<LibraryFile>),
+}
+
+/// The requirements for reading a content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContentAccess {
+    /// Requirements that apply together.
+    pub rules: AccessSet,
+    /// The prompts that refer to a file, by their index in the list: a caller must be able to use one of them. `None`
+    /// if a resource declares the file, so that prompts do not matter.
+    pub prompts: Option<Vec<usize>>,
+}
+
+/// The names of contents: paths and URIs.
+#[derive(Clone, Copy)]
+struct Names<'c> {
+    resources: &'c Resources,
+    files: &'c LibraryFiles,
+    fixed: &'c HashMap<String, Vec<usize>>,
+}
+
+#[derive(Debug, Default)]
+struct NameSet {
+    paths: Vec<String>,
+    /// The names by which the library declares it: the URIs of each declaration, and the text of a template.
+    declared: Vec<DeclaredNames>,
+    uris: Vec<String>,
+}
+
+#[derive(Debug)]
+struct DeclaredNames {
+    declaration: String,
+    /// URIs, with [`ANY`](pattern::ANY) for a part that can be any text.
+    uris: Vec<String>,
+}
+
+impl NameSet {
+    fn all_uris(&self) -> impl Iterator<Item = &str> {
+        let declared = self.declared.iter();
+        let declared = declared.flat_map(|names| [&names.declaration].into_iter().chain(&names.uris));
+        declared.chain(&self.uris).map(String::as_str)
+    }
+}
+
+impl<'c> Names<'c> {
+    /// Returns the content of a URI, whether or not the library serves it.
+    fn find(&self, uri: &str) -> Option<Content<'c>> {
+        match self.resources.find(uri) {
+            Some((resource, variables)) => Some(Content::Resource { resource, variables }),
+            None => self.files.find(uri).map(Content::File),
+        }
+    }
+
+    fn place(&self, resource: &Resource, variables: &Variables) -> Option<String> {
+        let path = resource.path(&resource.bind(variables).ok()?)?;
+        Some(self.files.links.place(&path).into_owned())
+    }
+
+    fn of(&self, content: &Content<'c>) -> NameSet {
+        match content {
+            Content::File(file) => self.of_file(&self.files.links.place(&file.path)),
+            Content::Resource { resource, variables } => match self.place(resource, variables) {
+                Some(place) => self.of_file(&place),
+                None => {
+                    // Values that violate the constraints belong to no content.
+                    let uris = resource.bind(variables).map(|bound| spellings(resource, &bound, &[]));
+                    let (declaration, uris) = (resource.uri().to_owned(), uris.unwrap_or_default());
+                    NameSet { declared: vec![DeclaredNames { declaration, uris }], ..NameSet::default() }
+                }
+            },
+        }
+    }
+
+    fn of_file(&self, place: &str) -> NameSet {
+        let paths = self.files.links.names(place);
+        let declared = self.declared(place, &paths);
+        let uris = paths.iter().flat_map(|path| self.files.library_uris(path)).collect();
+        NameSet { paths, declared, uris }
+    }
+
+    /// Returns the names that the library declares for the file at a place, which has these paths.
+    fn declared(&self, place: &str, paths: &[String]) -> Vec<DeclaredNames> {
+        let fixed = self.fixed.get(place).into_iter().flatten();
+        let fixed = fixed.map(|index| self.resources.fixed[*index].uri().to_owned());
+        let mut names: Vec<DeclaredNames> =
+            fixed.map(|declaration| DeclaredNames { declaration, uris: Vec::new() }).collect();
+        for template in &*self.resources.templates {
+            let readings = paths.iter().flat_map(|path| template.variables_of(path));
+            let uris: Vec<String> = readings.flat_map(|variables| uris_of(template, &variables)).collect();
+            if !uris.is_empty() {
+                names.push(DeclaredNames { declaration: template.uri().to_owned(), uris });
+            }
+        }
+        names
+    }
+}
+
+/// Returns the URIs of a template for these values. A variable without a value can have any.
+fn uris_of(template: &Resource, variables: &Variables) -> Vec<String> {
+    let all = template.variables().iter().map(crate::Argument::name);
+    let free: Vec<&str> = all.filter(|name| !variables.contains_key(*name)).collect();
+    // Values that violate the constraints belong to no URI.
+    let bound = if free.is_empty() { template.bind(variables) } else { Ok(variables.clone()) };
+    bound.map(|bound| spellings(template, &bound, &free)).unwrap_or_default()
+}
+
+/// Returns the URIs that a resource has for bound values of its variables. A free variable can have any value.
+fn spellings(resource: &Resource, bound: &Variables, free: &[&str]) -> Vec<String> {
+    let Some(query) = resource.query_variables() else { return vec![resource.uri().to_owned()] };
+    let is_free = |name: &str| free.contains(&name);
+    let has_default = |name: &str| {
+        let default = resource.variables().iter().find(|variable| variable.name() == name)?.default_value()?;
+        Some(bound.get(name)? == default)
+    };
+    let mut optional: Vec<&str> = query.iter().map(String::as_str).collect();
+    optional.retain(|name| is_free(name) || has_default(name) == Some(true));
+    let mut values = bound.clone();
+    values.extend(free.iter().map(|name| ((*name).to_owned(), ANY_VALUE.to_owned())));
+    if optional.len() > MAX_OPTIONAL {
+        values.extend(optional.drain(..).map(|name| (name.to_owned(), ANY_VALUE.to_owned())));
+    }
+    let spelled = (0..1_usize << optional.len()).filter_map(|subset| {
+        let mut values = values.clone();
+        for (bit, name) in optional.iter().enumerate() {
+            if subset >> bit & 1 == 1 {
+                values.remove(*name);
+            }
+        }
+        expand_uri_template(resource.uri(), &values)
+    });
+    spelled.collect()
 }

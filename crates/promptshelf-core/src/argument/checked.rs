@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{parse::Parser, pattern::Pattern};
+use super::{Parser, Pattern};
 use crate::{
     definition::{ArgumentDefinition, ArgumentType, Choice, CompletionSource, PromptDefinition},
     invisible::InvisiblePolicy,

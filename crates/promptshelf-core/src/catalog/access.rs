@@ -11,10 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    content::{Content, Names},
-    rule::CheckedRule,
-};
+use super::{Content, Names, rule::CheckedRule};
 use crate::{
     cursor::ListKind,
     definition::{Access, AccessRule, AccessSet, BrokenFile, PromptDefinition, Requirements},
@@ -232,7 +229,7 @@ impl AccessTable {
         }
     }
 
-    fn of_names(&self, names: &super::content::NameSet) -> AccessSet {
+    fn of_names(&self, names: &super::NameSet) -> AccessSet {
         let fitting = self.rules.iter().filter(|rule| rule.fits(names)).map(|rule| Arc::clone(&rule.access));
         let prompts = names.paths.first().and_then(|place| self.prompt_files.get(place));
         let mut set: AccessSet = fitting.collect();

@@ -4,8 +4,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{
+    DeclaredNames,
     access::{AccessInput, AccessTable},
-    content::DeclaredNames,
     pattern::{ANY, Pattern},
     rule::CheckedRule,
 };

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::{
-    content::{Content, NameSet, Names},
+    Content, NameSet, Names,
     pattern::{ANY, Pattern},
 };
 use crate::{

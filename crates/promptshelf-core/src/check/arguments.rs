@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::scope::Scope;
+use super::Scope;
 use crate::{
     argument::{Argument, Declared},
     content::ResourceBody,

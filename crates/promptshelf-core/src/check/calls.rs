@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use super::{
-    partials::Including,
-    scope::{Missing, Scope},
-};
+use super::{Missing, Scope, partials::Including};
 use crate::{
     argument::{self, Argument, RawArguments},
     definition::PromptDefinition,

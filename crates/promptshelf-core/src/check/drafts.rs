@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{prompt, scope::Scope};
+use super::{Scope, prompt};
 use crate::{
     definition::{BrokenFile, PromptDefinition},
     diagnostic::{Code, Diagnostic},

@@ -6,10 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    drafts, prompt,
-    scope::{FindPrompt, Missing, Scope, Uris},
-};
+use super::{FindPrompt, Missing, Scope, Uris, drafts, prompt};
 use crate::{
     catalog::{Catalog, find},
     definition::{BrokenFile, PromptDefinition, Requirements},

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::result::{Checked, arrange};
+use super::{Checked, arrange};
 use crate::{
     catalog::{AccessTable, Catalog, CatalogPart, aliases},
     cursor::ListKind,

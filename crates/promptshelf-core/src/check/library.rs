@@ -5,11 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    each, resource,
-    result::{Checked, arrange},
-    skills,
-};
+use super::{Checked, arrange, each, resource, skills};
 use crate::{
     catalog::{
         AccessInput, AccessTable, Catalog, aliases, close_server_icons, references, review, review_prompt_icons,

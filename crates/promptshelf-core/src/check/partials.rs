@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range, rc::Rc, sync::Arc};
 
-use super::scope::Scope;
+use super::Scope;
 use crate::{
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     template::{Lint, lint::Use},

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::scope::Scope;
+use super::Scope;
 use crate::{
     definition::{BodyPiece, LibraryFile, PromptDefinition},
     diagnostic::{Code, Diagnostic, Location, nearest},

@@ -2,24 +2,22 @@
 
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
-use super::{arguments, calls, partials, pieces, scope::Scope};
+use super::{Scope, arguments, calls, partials, pieces};
 use crate::{
-    argument::Declared,
+    argument::{Argument, Declared},
     catalog::glob_of,
-    definition::{ArgumentType, Body, PromptDefinition, PromptFunction},
+    check::arguments::name_fault,
+    definition::{ArgumentType, Body, CompletionSource, PromptDefinition, PromptFunction},
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     name::PromptName,
     prompt::{CheckedBody, Prompt, Uses},
     template::{
-        Lint, MAX_INCLUDE_DEPTH, Template,
+        Lint, MAX_INCLUDE_DEPTH, Template, condition_names, is_filter, known_globals,
         lint::{PromptCall, Use},
+        or_literally,
     },
-    uri_template::{is_uri, label_fault},
+    uri_template::{is_uri, label_fault, scheme},
 };
-
-mod guided;
-mod meta;
-mod names;
 
 /// Returns whether a check would return this prompt of the previous catalog again.
 pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, scope: &Scope<'_>) -> bool {
@@ -88,8 +86,8 @@ pub(super) fn check(definition: Arc<PromptDefinition>, scope: &Scope<'_>) -> Res
         scope,
         &mut found,
     );
-    meta::check(&definition, &mut found);
-    guided::check(&definition, &arguments, &mut found);
+    check_meta(&definition, &mut found);
+    check_guided(&definition, &arguments, &mut found);
     let mut parts = Parts::default();
     let body = match &definition.body {
         Body::Function(function) => Some(CheckedBody::Function(function.clone())),
@@ -164,7 +162,7 @@ fn template(
     for (including, call) in &used.calls {
         calls::check(definition, including, call, scope, &mut parts.uses.prompts, found);
     }
-    names::check(definition, &used, found);
+    check_names(definition, &used, found);
     for error in found[first..].iter_mut().filter(|error| error.is_error() && error.related.is_empty()) {
         if !Arc::ptr_eq(&error.location.source, source) {
             let (place, label) = included_at(definition, &used, &error.location);
@@ -325,5 +323,259 @@ fn target_exists(
             |near| format!("did you mean `{near}`?"),
         );
         found.push(Diagnostic::error(Code::MissingFile, location, message).help(help));
+    }
+}
+
+fn check_names(definition: &PromptDefinition, used: &Named, found: &mut Vec<Diagnostic>) {
+    let declared = || definition.arguments.iter().map(|argument| argument.name.as_str());
+    let all: HashSet<&str> = declared().collect();
+    let is_known = |used_name: &Name| {
+        all.contains(used_name.name.as_str()) || (used_name.in_partial && used.bound.contains(&used_name.name))
+    };
+    for variable in used.variables.iter().filter(|variable| !is_known(variable)).take(MAX_FOUND) {
+        let name = &variable.name;
+        let help = match nearest(name, declared()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if name_fault(name).is_some() => {
+                or_literally(Some("write statements between `{%` and `%}`".to_owned()))
+            }
+            None => or_literally(Some(format!("add `- name: {name}` under `arguments:`"))),
+        };
+        let message = match name_fault(name) {
+            Some(_) => format!("`{name}` is a word of the template language and cannot be inserted"),
+            None => format!("`{name}` is used but not declared as an argument"),
+        };
+        found.push(Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help));
+    }
+    for called in used.called.iter().take(MAX_FOUND) {
+        found.extend(unknown_function(called, all.contains(called.name.as_str()), used));
+    }
+    let conditions = definition.arguments.iter().filter_map(|argument| argument.when.as_deref());
+    let mut in_use: HashSet<String> = conditions.flat_map(condition_names).collect();
+    in_use.extend(definition.arguments.iter().filter_map(|argument| match &argument.completion {
+        Some(CompletionSource::By { argument: by, .. }) => Some(by.clone()),
+        _ => None,
+    }));
+    in_use.extend(used.variables.iter().chain(&used.called).map(|used| used.name.clone()));
+    for (index, argument) in definition.arguments.iter().enumerate() {
+        // A name that cannot be used is reported as such.
+        if !in_use.contains(&argument.name) && !used.is_unread && name_fault(&argument.name).is_none() {
+            let message = format!("the argument `{}` is declared but never used", argument.name);
+            let location = definition.origin.locate(&format!("arguments.{index}.name"));
+            found.push(
+                Diagnostic::warning(Code::UnusedArgument, location, message).help("use it in the text, or remove it"),
+            );
+        }
+    }
+}
+
+fn unknown_function(called: &Name, is_argument: bool, used: &Named) -> Option<Diagnostic> {
+    let name = &called.name;
+    if called.in_partial && used.bound.contains(name) {
+        return None;
+    }
+    let message = if is_argument {
+        format!("the argument `{name}` cannot be called")
+    } else {
+        format!("unknown function `{name}`")
+    };
+    let mut diagnostic = Diagnostic::error(Code::UnknownFunction, called.location.clone(), message);
+    diagnostic.help = match nearest(name, known_globals()) {
+        _ if is_argument => None,
+        _ if is_filter(name) => Some(format!("`{name}` is a filter: write `… | {name}` after a value")),
+        Some(near) => Some(format!("did you mean `{near}`?")),
+        None => Some(or_literally(None)),
+    };
+    Some(diagnostic)
+}
+
+// Keys of `_meta`: `[prefix/]name`, with prefixes that the protocol reserves (all revisions from 2025-06-18,
+// *General fields*).
+
+fn check_meta(definition: &PromptDefinition, found: &mut Vec<Diagnostic>) {
+    for key in definition.meta.keys() {
+        let place = definition.origin.locate("_meta");
+        let fault = match key.rsplit_once('/') {
+            Some((prefix, _)) if is_reserved(prefix) => "is reserved for the protocol",
+            Some((prefix, _)) if is_own(prefix) => "is reserved for the provenance of prompts",
+            Some((prefix, name)) if prefix.split('.').all(is_label) && is_name(name) => continue,
+            None if is_name(key) => continue,
+            _ => "is not a valid key of `_meta`",
+        };
+        found.push(
+            Diagnostic::error(Code::InvalidName, place, format!("`{key}` {fault}"))
+                .help("write it as `com.example/name`, with a domain of your own"),
+        );
+    }
+}
+
+/// Returns whether the protocol reserves a prefix: by its first or second label, or by its last but one, depending on
+/// the revision.
+fn is_reserved(prefix: &str) -> bool {
+    let labels: Vec<&str> = prefix.split('.').collect();
+    let last_but_one = labels.len().saturating_sub(2);
+    [0, 1, last_but_one].iter().any(|at| matches!(labels.get(*at), Some(&("modelcontextprotocol" | "mcp"))))
+}
+
+/// Whether a prefix is that of provenance, which authors must not be able to write.
+fn is_own(prefix: &str) -> bool {
+    prefix.eq_ignore_ascii_case("dev.promptshelf")
+}
+
+fn is_label(label: &str) -> bool {
+    let bytes = label.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+}
+
+fn is_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let ends = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    ends(bytes.first())
+        && ends(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+}
+
+fn check_guided(definition: &PromptDefinition, arguments: &[Argument], found: &mut Vec<Diagnostic>) {
+    for (index, argument) in arguments.iter().enumerate() {
+        conditions(definition, &arguments[..index], index, argument, found);
+        if argument.is_asked() && sounds_secret(argument.name()) {
+            let message = format!("`{}` looks like a secret, and forms must not ask for secrets", argument.name());
+            found.push(
+                Diagnostic::warning(
+                    Code::AsksForSecret,
+                    definition.origin.locate(&format!("arguments.{index}.name")),
+                    message,
+                )
+                .help("ask for it on a page: add a step with a `url`"),
+            );
+        }
+    }
+    let asking_steps: HashSet<u32> =
+        arguments.iter().filter(|argument| argument.is_asked()).map(Argument::step).collect();
+    let mut seen = HashSet::new();
+    let mut keys = HashSet::new();
+    for (index, step) in definition.steps.iter().enumerate() {
+        let place = |part: &str| definition.origin.locate(&format!("steps.{index}.{part}"));
+        if !seen.insert(step.number) {
+            let message = format!("step {} is described twice", step.number);
+            found.push(Diagnostic::error(Code::DuplicateName, place("step"), message));
+        }
+        if let Some(key) = step.key.as_deref().filter(|key| !keys.insert(*key)) {
+            found.push(Diagnostic::error(Code::DuplicateName, place("key"), format!("two steps have the key `{key}`")));
+        }
+        match &step.url {
+            Some(url) if scheme(url).as_deref() != Some("https") => {
+                let message = format!("clients cannot open `{url}`");
+                found.push(Diagnostic::error(Code::InvalidValue, place("url"), message).help("use an https: URL"));
+            }
+            Some(_) if asking_steps.contains(&step.number) => {
+                let message = format!("step {} opens a page, and cannot show a form as well", step.number);
+                found.push(
+                    Diagnostic::error(Code::InvalidCondition, place("url"), message)
+                        .help("give the form a step of its own"),
+                );
+            }
+            None if !asking_steps.contains(&step.number) => {
+                let message = format!("no argument is asked for in step {}", step.number);
+                found.push(
+                    Diagnostic::warning(Code::NoEffect, place("step"), message)
+                        .help("give an argument `ask: true` and this `step`, or the step a `url`"),
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns whether an argument's name suggests a secret. MCP (*Elicitation*) requires that such values are entered on
+/// a page, not in a client's form.
+fn sounds_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+    ["password", "passwd", "passphrase", "secret", "apikey", "accesstoken", "authtoken", "credential", "privatekey"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// Checks when one argument is requested: its step and its condition.
+fn conditions(
+    definition: &PromptDefinition,
+    before: &[Argument],
+    index: usize,
+    argument: &Argument,
+    found: &mut Vec<Diagnostic>,
+) {
+    let place = |part: &str| definition.origin.locate(&format!("arguments.{index}.{part}"));
+    for (part, is_there) in
+        [("step", argument.definition().step.is_some()), ("when", argument.definition().when.is_some())]
+    {
+        if is_there && !argument.is_asked() {
+            let message = format!("`{part}` has no effect: the argument `{}` is not asked for", argument.name());
+            found.push(Diagnostic::warning(Code::NoEffect, place(part), message).help("add `ask: true`"));
+        }
+    }
+    let Some(condition) = &argument.condition else { return };
+    for name in condition.names().to_vec() {
+        let message = match before.iter().find(|other| other.name() == name) {
+            Some(other) if other.is_asked() && other.step() > argument.step() => {
+                format!("`{name}` is asked for in a later step than `{}`, whose condition uses it", argument.name())
+            }
+            Some(_) => continue,
+            None if definition.arguments.iter().any(|other| other.name == name) => {
+                format!("the condition uses `{name}`, which is not declared before `{}`", argument.name())
+            }
+            None => format!("the condition uses the unknown argument `{name}`"),
+        };
+        let mut diagnostic = Diagnostic::error(Code::InvalidCondition, place("when"), message);
+        diagnostic.help = nearest(&name, before.iter().map(Argument::name))
+            .map(|near| format!("did you mean `{near}`?"))
+            .filter(|_| !definition.arguments.iter().any(|other| other.name == name));
+        found.push(diagnostic);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: B10
+    #[test]
+    fn meta_keys_are_valid_and_not_reserved() {
+        let faults = |key: &str| {
+            let mut definition = PromptDefinition::template("it", "text");
+            definition.meta.insert(key.to_owned(), serde_json::Value::Null);
+            let mut found = Vec::new();
+            check_meta(&definition, &mut found);
+            found.len()
+        };
+        for good in ["owner", "com.example/owner", "a/b_c.d-e", "com.example.mcp/x", "example/", "team-1.de/x1"] {
+            assert_eq!(faults(good), 0, "{good}");
+        }
+        let reserved = [
+            "modelcontextprotocol.io/x",
+            "io.modelcontextprotocol/x",
+            "mcp.dev/x",
+            "com.example.mcp.tools/x",
+            "com.mcp.tools/x",
+            "api.modelcontextprotocol.org/x",
+            "mcp/x",
+            "dev.promptshelf/approvedBy",
+            "Dev.PromptShelf/version",
+        ];
+        for bad in reserved.into_iter().chain([
+            "/x",
+            "a..b/x",
+            "1a/x",
+            "a-/x",
+            "a/b/c",
+            "-x",
+            "x-",
+            "a b",
+            "ü",
+            "com.example/x y",
+        ]) {
+            assert_eq!(faults(bad), 1, "{bad}");
+        }
     }
 }

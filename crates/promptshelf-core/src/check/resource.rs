@@ -2,10 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
-use super::{
-    arguments,
-    scope::{Scope, Uris},
-};
+use super::{Scope, Uris, arguments};
 use crate::{
     argument::{Argument, Declared},
     catalog::Catalog,

@@ -3,12 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{
-    access::{Access, AccessRule},
-    prompt::PromptDefinition,
-    remote::RemoteResources,
-    resource::ResourceDefinition,
-};
+use super::{Access, AccessRule, RemoteResources, ResourceDefinition, prompt::PromptDefinition};
 use crate::{
     content::{Blob, Icon, MimeType, ResourceBody, ResourceContents},
     diagnostic::{Diagnostic, SourceText},

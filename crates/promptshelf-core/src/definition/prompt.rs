@@ -2,13 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use super::{
-    access::Access,
-    argument::ArgumentDefinition,
-    body::{Body, PromptFunction},
-    origin::Origin,
-    remote::RemotePrompt,
-};
+use super::{Access, Body, Origin, PromptFunction, RemotePrompt, argument::ArgumentDefinition};
 use crate::{
     content::{Icon, Message, Meta, Role},
     diagnostic::SourceText,

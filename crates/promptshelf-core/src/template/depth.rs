@@ -8,7 +8,7 @@ use minijinja::{
     syntax::SyntaxConfig,
 };
 
-use super::compile_error::{CompileError, bytes};
+use super::{CompileError, bytes};
 
 const MAX_CHAIN: usize = 100;
 

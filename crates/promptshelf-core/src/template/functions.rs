@@ -7,10 +7,7 @@ use minijinja::{
     value::{Kwargs, ValueKind},
 };
 
-use super::{
-    filters::text,
-    pieces::{Attach, Call, Directive, Link, Sentinels},
-};
+use super::{Attach, Call, Directive, Link, Sentinels, filters::text};
 use crate::{
     content::{Annotations, MimeType, Role},
     uri_template::label_fault,

@@ -3,6 +3,9 @@
 //! Walks the engine's syntax tree and collects the names, filters, partials and files that a template uses, with
 //! their positions.
 
+mod computed;
+mod expression;
+
 use std::ops::Range;
 
 use minijinja::machinery::{
@@ -11,16 +14,8 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::{
-    compile_error::{CompileError, bytes},
-    depth,
-    environment::fixed_globals,
-    operators, syntax,
-};
+use super::{CompileError, bytes, depth, environment::fixed_globals, operators, syntax};
 use crate::diagnostic::Code;
-
-mod computed;
-mod expression;
 
 pub(crate) use computed::NamePart;
 

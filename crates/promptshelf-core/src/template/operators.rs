@@ -19,7 +19,7 @@ use minijinja::{
 };
 
 use super::{
-    compile_error::{CompileError, bytes},
+    CompileError, bytes,
     depth::TOO_DEEP,
     meter::{CHARACTER, ITEM, SEARCHED, comparison, left, spend, spend_comparison, spend_deep},
 };

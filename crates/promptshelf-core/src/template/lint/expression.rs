@@ -15,7 +15,7 @@ use crate::{
     content::Role,
     diagnostic::{Code, nearest},
     template::{
-        compile_error::bytes,
+        bytes,
         environment::{self, Word},
         functions, or_literally,
     },

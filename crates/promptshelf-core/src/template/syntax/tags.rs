@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::explain::or_literally;
-use crate::{diagnostic::nearest, template::compile_error::CompileError};
+use super::or_literally;
+use crate::{diagnostic::nearest, template::CompileError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
