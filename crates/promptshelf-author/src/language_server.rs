@@ -7,36 +7,39 @@
 //! Framing and the protocol's types are the work of `lsp-server` and `gen-lsp-types`, which rust-analyzer
 //! uses, too.
 
-mod analyzer;
 mod completion;
-mod cursor;
-mod error;
 mod hover;
 mod keys;
-mod locate;
 mod position;
-mod references;
 mod schema_query;
-mod session;
 mod vocabulary;
-mod workspace;
 
-use std::path::PathBuf;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use gen_lsp_types::{
-    CompletionOptions, DefinitionProvider, HoverProvider, InitializeParams, InitializeResult, ServerCapabilities,
-    ServerInfo, TextDocumentSync, TextDocumentSyncKind, WorkspaceFolders,
+    self as lsp, CompletionOptions, CompletionParams, CompletionResponse, DefinitionParams, DefinitionProvider,
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, HoverParams, HoverProvider,
+    InitializeParams, InitializeResult, Position, PublishDiagnosticsParams, ServerCapabilities, ServerInfo,
+    TextDocumentContentChangeEvent as Change, TextDocumentPositionParams, TextDocumentSync, TextDocumentSyncKind, Uri,
+    WorkspaceFolders,
 };
-use lsp_server::Connection;
-use serde_json::Value;
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
+use promptshelf_core::{
+    Catalog, Code, Definitions, Diagnostic, Location, Prompt, PromptDefinition, Severity, SourceText, check,
+};
+use promptshelf_source::{
+    Files, Fingerprint, ForeignSyntax, MemoryTree, Source as _, SourceError, syntax::LIBRARY_FILE,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
-pub use self::{
-    analyzer::{Analysis, Analyzer},
-    error::LanguageServerError,
-    references::{rename_file_references, rename_prompt_references},
-};
-use self::{session::Session, workspace::WorkspaceOptions};
-use crate::schema;
+use crate::{review::Reviewer, schema};
 
 /// A language server for one editor.
 ///
@@ -158,4 +161,832 @@ fn folders(params: &InitializeParams) -> Vec<PathBuf> {
 
 fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
+}
+
+/// The connection with the editor failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LanguageServerError {
+    /// The editor closed the connection early, or sent a malformed message.
+    #[error("the connection with the editor failed: {0}")]
+    Protocol(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Reading or writing failed.
+    #[error("cannot exchange messages with the editor: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl LanguageServerError {
+    fn protocol(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> LanguageServerError {
+        LanguageServerError::Protocol(error.into())
+    }
+}
+
+// A position in a file that is being edited, with the syntax around it.
+// Positions are found by [`locate`](super::locate) and [`keys`](super::keys).
+
+#[derive(Debug, PartialEq)]
+struct Cursor<'t> {
+    place: Place<'t>,
+    /// Bytes of the word around the position, or of the inside of the string.
+    span: Range<usize>,
+    word: &'t str,
+    /// The position itself, in bytes.
+    offset: usize,
+}
+
+/// The kind of a position: it decides about completions and explanations.
+#[derive(Debug, PartialEq)]
+enum Place<'t> {
+    /// A key; `parents` are the keys above it.
+    Key {
+        parents: Vec<&'t str>,
+    },
+    /// The value of the last key of `path`.
+    Value {
+        path: Vec<&'t str>,
+    },
+    /// A string that is passed to a function, or to a statement such as `include`.
+    String {
+        callee: &'t str,
+    },
+    /// A filter: after `|`.
+    Filter,
+    /// A test: after `is`.
+    Test,
+    /// The name of an argument in a call of `prompt("name", …)`.
+    CallArgument {
+        prompt: &'t str,
+    },
+    Statement,
+    Expression,
+    Text,
+}
+
+impl Cursor<'_> {
+    fn is_in_brackets(&self, text: &str) -> bool {
+        text[..self.span.start].ends_with('[')
+    }
+
+    /// Returns the bytes of the word before the cursor.
+    fn typed(&self) -> Range<usize> {
+        self.span.start..self.offset.max(self.span.start)
+    }
+}
+
+/// Returns the text of the file at `path` with every reference to the file `from` replaced by `to`: in `include`,
+/// `import`, `extends`, `attach`, `link` and in keys such as `icons`. `None` if the text has no such reference.
+///
+/// ```
+/// use promptshelf_author::rename_file_references;
+///
+/// let text = "{% include \"_a.md\" %} _a.md {{ attach('_a.md') }}";
+/// let renamed = rename_file_references("hello.md", text, "_a.md", "_shared/b.md").unwrap();
+/// assert_eq!(renamed, "{% include \"_shared/b.md\" %} _a.md {{ attach('_shared/b.md') }}");
+/// ```
+#[must_use]
+pub fn rename_file_references(path: &str, text: &str, from: &str, to: &str) -> Option<String> {
+    replaced(path, text, from, to, |place| match place {
+        Place::String { callee } => ["include", "import", "from", "extends", "attach", "link"].contains(callee),
+        Place::Value { path } => path.last().is_some_and(|key| ["file", "icons", "src"].contains(key)),
+        _ => false,
+    })
+}
+
+/// Returns the text of the file at `path` with the prompt `from` replaced by `to` in every call of `prompt`. `None` if
+/// the text has no such call.
+///
+/// ```
+/// use promptshelf_author::rename_prompt_references;
+///
+/// let text = "greet {{ prompt('greet') }}";
+/// assert_eq!(rename_prompt_references("a.md", text, "greet", "hello").unwrap(), "greet {{ prompt('hello') }}");
+/// ```
+#[must_use]
+pub fn rename_prompt_references(path: &str, text: &str, from: &str, to: &str) -> Option<String> {
+    replaced(path, text, from, to, |place| matches!(place, Place::String { callee: "prompt" }))
+}
+
+fn replaced(path: &str, text: &str, from: &str, to: &str, is_reference: impl Fn(&Place<'_>) -> bool) -> Option<String> {
+    if from.is_empty() {
+        return None;
+    }
+    let (mut renamed, mut rest) = (String::new(), 0);
+    for (start, _) in text.match_indices(from) {
+        let Cursor { place, word, .. } = cursor_at(path, text, start);
+        if word == from && is_reference(&place) {
+            renamed.push_str(&text[rest..start]);
+            renamed.push_str(to);
+            rest = start + from.len();
+        }
+    }
+    (rest > 0).then(|| renamed + &text[rest..])
+}
+
+// Finds the syntax around a position in a prompt file.
+// Works on the text alone: while a file is being edited it can rarely be parsed.
+
+fn cursor_at<'t>(path: &str, text: &'t str, offset: usize) -> Cursor<'t> {
+    let offset = text.floor_char_boundary(offset.min(text.len()));
+    if path == LIBRARY_FILE || path.ends_with(".toml") {
+        return keys::in_toml(text, offset);
+    }
+    if path.ends_with(".yml") || path.ends_with(".yaml") {
+        return keys::in_yaml(text, 0, offset);
+    }
+    match front_matter(text) {
+        Some(keys) if offset < keys.start => Cursor { place: Place::Text, span: 0..0, word: "", offset },
+        Some(keys) if keys.contains(&offset) || offset == keys.end => keys::in_yaml(text, keys.start, offset),
+        // Formats of other programs have no template language.
+        _ if ForeignSyntax::for_path(path).is_some() => {
+            let word = word_around(text, offset, is_word);
+            Cursor { place: Place::Text, word: &text[word.clone()], span: word, offset }
+        }
+        keys => in_body(text, keys.map_or(0, |keys| keys.end), offset),
+    }
+}
+
+/// Returns the bytes between the `---` lines; up to the end while the second one is missing.
+fn front_matter(text: &str) -> Option<Range<usize>> {
+    let first = text.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
+    let mut at = first.len();
+    for line in text[at..].split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some(first.len()..at);
+        }
+        at += line.len();
+    }
+    Some(first.len()..text.len())
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn word_around(text: &str, offset: usize, is_part: impl Fn(char) -> bool) -> Range<usize> {
+    let before = text[..offset].trim_end_matches(&is_part).len();
+    let after = text[offset..].len() - text[offset..].trim_start_matches(&is_part).len();
+    before..offset + after
+}
+
+fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
+    let word = word_around(text, offset, is_word);
+    let found = |place, span: Range<usize>| Cursor { place, word: &text[span.clone()], span, offset };
+    let before = &text[body..offset];
+    let open = before.rfind("{{").max(before.rfind("{%"));
+    let Some(open) = open.filter(|open| !before[open + 2..].contains("}}") && !before[open + 2..].contains("%}"))
+    else {
+        return found(Place::Text, word);
+    };
+    let is_statement = before[open..].starts_with("{%");
+    let inside = &before[open + 2..];
+    let base = body + open + 2;
+    if let Some((quote, start)) = unclosed(inside) {
+        let end = text[offset..].find([quote, '\n']).map_or(text.len(), |length| offset + length);
+        let callee = inside[..start - 1].trim_end().trim_end_matches(['(', '[']).trim_end();
+        let callee = callee.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
+        return found(Place::String { callee }, base + start..end);
+    }
+    let code = inside[..word.start.saturating_sub(base).min(inside.len())].trim_start_matches('-').trim_end();
+    let last = code.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
+    let place = if code.ends_with('|') {
+        Place::Filter
+    } else if last == "is" || code.ends_with("is not") {
+        Place::Test
+    } else if let Some(prompt) = call_of_prompt(code) {
+        Place::CallArgument { prompt }
+    } else if is_statement && code.is_empty() {
+        Place::Statement
+    } else {
+        Place::Expression
+    };
+    found(place, word)
+}
+
+fn unclosed(inside: &str) -> Option<(char, usize)> {
+    let mut open = None;
+    for (at, c) in inside.char_indices() {
+        match open {
+            Some((quote, _)) if quote == c => open = None,
+            None if c == '"' || c == '\'' => open = Some((c, at + 1)),
+            _ => {}
+        }
+    }
+    open
+}
+
+/// Returns the prompt of an unclosed call, at a position where an argument's name is allowed.
+fn call_of_prompt(code: &str) -> Option<&str> {
+    let start = code.rfind("prompt(")?;
+    let inside = &code[start + "prompt(".len()..];
+    if inside.contains(')') || !inside.trim_end().ends_with(',') {
+        return None;
+    }
+    inside.split(['"', '\'']).nth(1)
+}
+
+/// Analyses a library with the unsaved texts of an editor: diagnostics, completion and hover, as values of the Language
+/// Server Protocol 3.17. URIs are `file:///` with the path in the library.
+///
+/// Each analysis begins with the saved library: nothing of the texts of an earlier one remains.
+///
+/// ```
+/// use promptshelf_author::Analyzer;
+/// use promptshelf_source::MemoryTree;
+///
+/// let tree: MemoryTree = [("hello.md", "Say {{ greting }}.\n")].into_iter().collect();
+/// let mut analyzer = Analyzer::of_tree(tree);
+/// let text = "---\ndescription: Greets\narguments:\n  - name: greeting\n---\nSay {{ gr }}.\n".to_owned();
+/// let analysis = analyzer.analyze(&[("hello.md".to_owned(), text.clone())].into()).unwrap();
+/// let found = &analysis.diagnostics()["hello.md"];
+/// assert!(found.as_array().unwrap().iter().any(|found| found["code"] == "undeclared-argument"));
+/// assert_eq!(analysis.completions("hello.md", &text, 5, 9)[0]["label"], "greeting");
+/// ```
+pub struct Analyzer {
+    workspace: Workspace,
+    /// The catalog of the saved files, and their fingerprint.
+    saved: (Catalog, Option<Fingerprint>),
+}
+
+impl std::fmt::Debug for Analyzer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Analyzer")
+    }
+}
+
+impl Analyzer {
+    /// Creates an analyzer of the library in a folder, which is read again at each analysis. Files that have not changed
+    /// are not parsed again. `granted_roots` are the folders outside of the library that its `[roots]` may point to.
+    pub fn of_folder(folder: impl Into<PathBuf>, granted_roots: impl IntoIterator<Item = PathBuf>) -> Analyzer {
+        let analyzer = Analyzer::with(Files::folder(folder));
+        analyzer.grant_roots(granted_roots);
+        analyzer
+    }
+
+    /// Creates an analyzer of files in memory.
+    #[must_use]
+    pub fn of_tree(tree: MemoryTree) -> Analyzer {
+        Analyzer::with(Files::tree(tree))
+    }
+
+    fn with(files: Files) -> Analyzer {
+        let (prompt, manifest) = (schema::prompt(), schema::library());
+        let options = WorkspaceOptions { prompt, library: manifest, granted_roots: Vec::new() };
+        // The server's folder is in no URI.
+        let workspace = Workspace::with(PathBuf::from("/"), files.lenient(), options);
+        Analyzer { workspace, saved: (Catalog::default(), None) }
+    }
+
+    /// Grants folders outside of the library, instead of those granted before: its `[roots]` may point to them or below
+    /// them.
+    pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
+        self.workspace.files().grant_roots(folders);
+    }
+
+    /// Reads and checks the library with unsaved texts in place of its files, by path. Blocks while files are read.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] if the library cannot be read at all.
+    pub fn analyze(&mut self, texts: &BTreeMap<String, String>) -> Result<Analysis<'_>, SourceError> {
+        self.read_saved()?;
+        self.workspace.set_catalog(self.saved.0.clone());
+        let files = self.workspace.files().clone();
+        texts.iter().for_each(|(path, text)| files.set_unsaved(path, Some(text)));
+        let found = self.workspace.diagnose();
+        texts.keys().for_each(|path| files.set_unsaved(path, None));
+        Ok(Analysis { found: found?, workspace: &self.workspace })
+    }
+
+    /// Replaces the saved files of a library in memory. Those that are the same as before are not parsed again.
+    pub fn replace_tree(&mut self, tree: MemoryTree) {
+        self.workspace.files().replace(tree);
+        self.saved.1 = None;
+    }
+
+    /// Checks the saved files if they have changed: in a folder, their valid versions replace broken unsaved ones.
+    fn read_saved(&mut self) -> Result<(), SourceError> {
+        let files = self.workspace.files();
+        if self.saved.1.is_some() && files.in_memory().is_some() {
+            return Ok(());
+        }
+        let snapshot = files.read()?;
+        let fingerprint = Some(snapshot.fingerprint());
+        if self.saved.1 != fingerprint {
+            self.saved = (check(snapshot.into_definitions(), Some(&self.saved.0)).catalog, fingerprint);
+        }
+        Ok(())
+    }
+}
+
+/// The result of an analysis.
+pub struct Analysis<'a> {
+    workspace: &'a Workspace,
+    found: Vec<Diagnostic>,
+}
+
+impl std::fmt::Debug for Analysis<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Analysis({} diagnostics)", self.found.len())
+    }
+}
+
+impl Analysis<'_> {
+    /// Returns the diagnostics (`Diagnostic[]`) of each file that has some, by path.
+    #[must_use]
+    pub fn diagnostics(&self) -> BTreeMap<String, Value> {
+        self.diagnostics_around("", usize::MAX, usize::MAX)
+    }
+
+    /// Returns the diagnostics like [`diagnostics`](Analysis::diagnostics): of the file at `path` and of the first `files`
+    /// files, at most `of_each` of each.
+    #[must_use]
+    pub fn diagnostics_around(&self, path: &str, files: usize, of_each: usize) -> BTreeMap<String, Value> {
+        let found = self.workspace.by_path(&self.found, path, (files, of_each));
+        found.into_iter().map(|(path, found)| (path, json!(found))).collect()
+    }
+
+    /// Returns the completions (`CompletionItem[]`) at a position of a text: its line, and UTF-16 units in the line.
+    #[must_use]
+    pub fn completions(&self, path: &str, text: &str, line: u32, character: u32) -> Value {
+        let cursor = cursor_at(path, text, position::offset(text, Position { line, character }));
+        json!(completion::items(self.workspace, path, text, &cursor))
+    }
+
+    /// Returns the explanation (`Hover`) of the word at a position of a text, `null` without one.
+    #[must_use]
+    pub fn hover(&self, path: &str, text: &str, line: u32, character: u32) -> Value {
+        let cursor = cursor_at(path, text, position::offset(text, Position { line, character }));
+        json!(hover::hover(self.workspace, path, text, &cursor))
+    }
+
+    /// Returns the prompt of a file; `None` if the file has errors, or none.
+    #[must_use]
+    pub fn prompt(&self, path: &str) -> Option<&Prompt> {
+        let is_of = |location: &Location| location.source.path == path;
+        // An error of a partial names the prompts that it breaks.
+        let is_broken = self.found.iter().any(|found| {
+            found.is_error() && (is_of(&found.location) || found.related.iter().any(|(location, _)| is_of(location)))
+        });
+        let prompts = self.catalog().prompts();
+        prompts.iter().find(|prompt| !is_broken && prompt.source().path == path).map(|prompt| &**prompt)
+    }
+
+    /// Returns the valid prompts of the library.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        self.workspace.catalog()
+    }
+}
+
+#[cfg(test)]
+mod analyzer_tests {
+    use super::*;
+
+    #[test]
+    fn error_of_a_partial_stands_in_the_prompts_that_it_breaks() {
+        let names: Vec<String> = (1..=8).map(|number| format!("p{number}.md")).collect();
+        let mut files: Vec<(&str, &str)> = names
+            .iter()
+            .map(|name| (name.as_str(), "---\ndescription: x\n---\nHi.\n{% include \"_tone.md\" %}\n"))
+            .collect();
+        files.extend([("_tone.md", "Write kindly.\n"), ("other.md", "---\ndescription: y\n---\nAlone.\n")]);
+        let mut analyzer = Analyzer::of_tree(files.into_iter().collect());
+        for broken in ["Write about {{ topic }}.\n", "Write {% if %}.\n", "{{ attach(\"none.png\") }}\n"] {
+            let analysis = analyzer.analyze(&[("_tone.md".to_owned(), broken.to_owned())].into()).expect("it is read");
+            let diagnostics = analysis.diagnostics();
+            for name in &names {
+                let own = &diagnostics[name][0];
+                assert!(own["message"].as_str().is_some_and(|it| it.starts_with("in _tone.md, line 1: ")), "{own}");
+                assert_eq!((&own["severity"], &own["range"]["start"]["line"]), (&json!(1), &json!(4)), "{own}");
+                assert_eq!(own["relatedInformation"][0]["location"]["uri"], "file:///_tone.md");
+                assert!(analysis.prompt(name).is_none(), "{name} is broken by {broken}");
+            }
+            assert!(!diagnostics.contains_key("other.md") && analysis.prompt("other.md").is_some());
+        }
+        assert!(analyzer.analyze(&BTreeMap::new()).expect("it is read").prompt("p8.md").is_some());
+    }
+}
+
+struct Session<'c> {
+    connection: &'c Connection,
+    folders: Vec<PathBuf>,
+    workspaces: Vec<Workspace>,
+    open: BTreeMap<String, String>,
+    /// Whether something has changed since the last check.
+    is_stale: bool,
+    schemas: WorkspaceOptions,
+}
+
+impl<'c> Session<'c> {
+    fn new(connection: &'c Connection, folders: Vec<PathBuf>, schemas: WorkspaceOptions) -> Session<'c> {
+        Session { connection, folders, workspaces: Vec::new(), open: BTreeMap::new(), is_stale: false, schemas }
+    }
+
+    fn start(&mut self) {
+        for folder in self.folders.clone() {
+            // In other folders, a library is opened together with the first of its files.
+            if folder.join(LIBRARY_FILE).is_file() || self.folders.len() == 1 {
+                self.workspaces.push(Workspace::open(folder, self.schemas.clone()));
+            }
+        }
+        self.is_stale = true;
+    }
+
+    /// Serves the connection until the editor shuts down.
+    fn run(&mut self) -> Result<(), LanguageServerError> {
+        loop {
+            // All pending messages are applied before anything is checked.
+            let message = match self.connection.receiver.try_recv() {
+                Ok(message) => message,
+                Err(_) => {
+                    self.refresh()?;
+                    match self.connection.receiver.recv() {
+                        Ok(message) => message,
+                        Err(_) => return Ok(()),
+                    }
+                }
+            };
+            match message {
+                Message::Request(request) => {
+                    if self.connection.handle_shutdown(&request).map_err(LanguageServerError::protocol)? {
+                        return Ok(());
+                    }
+                    self.refresh()?;
+                    let response = self.answer(request);
+                    self.send(Message::Response(response))?;
+                }
+                Message::Notification(notification) => self.note(notification),
+                Message::Response(_) => {}
+            }
+        }
+    }
+
+    fn send(&self, message: Message) -> Result<(), LanguageServerError> {
+        self.connection.sender.send(message).map_err(LanguageServerError::protocol)
+    }
+
+    fn refresh(&mut self) -> Result<(), LanguageServerError> {
+        if !std::mem::take(&mut self.is_stale) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for workspace in &mut self.workspaces {
+            found.extend(workspace.check());
+        }
+        for (uri, diagnostics) in found {
+            let params = PublishDiagnosticsParams { uri: Uri::from(uri), version: None, diagnostics };
+            let method = "textDocument/publishDiagnostics".to_owned();
+            self.send(Message::Notification(Notification::new(method, params)))?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, notification: Notification) {
+        match notification.method.as_str() {
+            "textDocument/didOpen" => {
+                if let Some(params) = parsed::<DidOpenTextDocumentParams>(notification.params) {
+                    self.changed(params.text_document.uri.as_ref(), Some(params.text_document.text));
+                }
+            }
+            "textDocument/didChange" => {
+                if let Some(params) = parsed::<DidChangeTextDocumentParams>(notification.params) {
+                    let uri = params.text_document.text_document_identifier.uri;
+                    let text = self.open.remove(uri.as_ref()).unwrap_or_default();
+                    let text = params.content_changes.into_iter().fold(text, edited);
+                    self.changed(uri.as_ref(), Some(text));
+                }
+            }
+            "textDocument/didClose" => {
+                if let Some(params) = parsed::<DidCloseTextDocumentParams>(notification.params) {
+                    self.changed(params.text_document.uri.as_ref(), None);
+                }
+            }
+            "textDocument/didSave" | "workspace/didChangeWatchedFiles" => self.is_stale = true,
+            _ => {}
+        }
+    }
+
+    fn changed(&mut self, uri: &str, text: Option<String>) {
+        if let Some((index, path)) = self.workspace_of(uri) {
+            self.workspaces[index].files().set_unsaved(&path, text.as_deref());
+            self.is_stale = true;
+        }
+        match text {
+            Some(text) => self.open.insert(uri.to_owned(), text),
+            None => self.open.remove(uri),
+        };
+    }
+
+    /// Returns the index of the library that contains a file, and the file's path in it. Opens the library if
+    /// necessary.
+    fn workspace_of(&mut self, uri: &str) -> Option<(usize, String)> {
+        let file = position::path_of(uri)?;
+        let around = file.ancestors().skip(1);
+        let root = around
+            .take_while(|folder| self.folders.iter().any(|open| folder.starts_with(open)))
+            .find(|folder| folder.join(LIBRARY_FILE).is_file())
+            .map(std::path::Path::to_owned)
+            .or_else(|| self.folders.iter().find(|folder| file.starts_with(folder)).cloned())?;
+        let index = match self.workspaces.iter().position(|workspace| workspace.folder() == root) {
+            Some(index) => index,
+            None => {
+                self.workspaces.push(Workspace::open(root.clone(), self.schemas.clone()));
+                self.workspaces.len() - 1
+            }
+        };
+        Some((index, position::inside(&root, &file)?))
+    }
+
+    fn answer(&mut self, request: Request) -> Response {
+        let Request { id, method, params } = request;
+        let position: Option<TextDocumentPositionParams> = match method.as_str() {
+            "textDocument/completion" => {
+                parsed::<CompletionParams>(params).map(|params| params.text_document_position_params)
+            }
+            "textDocument/hover" => parsed::<HoverParams>(params).map(|params| params.text_document_position_params),
+            "textDocument/definition" => {
+                parsed::<DefinitionParams>(params).map(|params| params.text_document_position_params)
+            }
+            _ => {
+                let message = format!("unknown method {method}");
+                return Response::new_err(id, ErrorCode::MethodNotFound as i32, message);
+            }
+        };
+        let Some(position) = position else {
+            return Response::new_err(id, ErrorCode::InvalidParams as i32, "invalid parameters".to_owned());
+        };
+        let uri = position.text_document.uri.as_ref().to_owned();
+        let found = self.workspace_of(&uri);
+        let (Some((index, path)), Some(text)) = (found, self.open.get(&uri)) else {
+            return Response::new_ok(id, serde_json::Value::Null);
+        };
+        let offset = position::offset(text, position.position);
+        let workspace = &self.workspaces[index];
+        let cursor = cursor_at(&path, text, offset);
+        match method.as_str() {
+            "textDocument/completion" => {
+                let items = completion::items(workspace, &path, text, &cursor);
+                answered(id, Some(CompletionResponse::CompletionItemList(items)))
+            }
+            "textDocument/hover" => answered(id, hover::hover(workspace, &path, text, &cursor)),
+            _ => answered(id, hover::definition(workspace, &path, &cursor)),
+        }
+    }
+}
+
+fn edited(mut text: String, change: Change) -> String {
+    match change {
+        Change::TextDocumentContentChangeWholeDocument(whole) => whole.text,
+        Change::TextDocumentContentChangePartial(part) => {
+            let start = position::offset(&text, part.range.start);
+            let end = position::offset(&text, part.range.end).max(start);
+            text.replace_range(start..end, &part.text);
+            text
+        }
+    }
+}
+
+fn answered<T: Serialize>(id: lsp_server::RequestId, answer: Option<T>) -> Response {
+    Response::new_ok(id, answer)
+}
+
+fn parsed<T: DeserializeOwned>(params: serde_json::Value) -> Option<T> {
+    serde_json::from_value(params)
+        .inspect_err(|error| tracing::warn!("invalid parameters from the editor: {error}"))
+        .ok()
+}
+
+/// Settings of every workspace, among them the JSON WorkspaceOptions by which keys and values are completed.
+#[derive(Clone, Debug)]
+struct WorkspaceOptions {
+    prompt: serde_json::Value,
+    library: serde_json::Value,
+    granted_roots: Vec<PathBuf>,
+}
+
+struct Workspace {
+    folder: PathBuf,
+    files: Files,
+    prompts: Vec<Arc<PromptDefinition>>,
+    partials: BTreeMap<String, Arc<SourceText>>,
+    catalog: Catalog,
+    published: BTreeSet<String>,
+    /// The schemas of prompt files and of `promptshelf.toml`.
+    schemas: WorkspaceOptions,
+    reviewer: Reviewer,
+}
+
+impl Workspace {
+    fn open(folder: PathBuf, schemas: WorkspaceOptions) -> Workspace {
+        let files = Files::folder(&folder).lenient();
+        files.grant_roots(schemas.granted_roots.iter().cloned());
+        Workspace::with(folder, files, schemas)
+    }
+
+    /// Creates a workspace of a lenient source. `folder` is that of its URIs.
+    fn with(folder: PathBuf, files: Files, schemas: WorkspaceOptions) -> Workspace {
+        Workspace {
+            folder,
+            files,
+            prompts: Vec::new(),
+            partials: BTreeMap::new(),
+            catalog: Catalog::default(),
+            published: BTreeSet::new(),
+            schemas,
+            reviewer: Reviewer::default(),
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn files(&self) -> &Files {
+        &self.files
+    }
+
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn uri(&self, path: &str) -> String {
+        position::uri_of(&self.folder.join(path))
+    }
+
+    fn partials(&self) -> impl Iterator<Item = &Arc<SourceText>> {
+        self.partials.values()
+    }
+
+    /// Returns the prompt of a file; its last valid version while the file has errors.
+    fn definition(&self, path: &str) -> Option<&PromptDefinition> {
+        let now = self.prompts.iter().find(|prompt| prompt.origin.source.path == path).map(|prompt| &**prompt);
+        now.or_else(|| self.catalog.prompts().iter().find(|it| it.source().path == path).map(|it| it.definition()))
+    }
+
+    /// Returns the prompts whose templates contain a file's text: its own, or those that include it.
+    fn users(&self, path: &str) -> Vec<&PromptDefinition> {
+        match self.definition(path) {
+            Some(own) => vec![own],
+            None => {
+                let uses = |prompt: &&Arc<promptshelf_core::Prompt>| prompt.includes().any(|it| it.path == path);
+                self.catalog.prompts().iter().filter(uses).map(|prompt| prompt.definition()).collect()
+            }
+        }
+    }
+
+    fn keys(&self, path: &str, within: &[&str]) -> Vec<(String, String)> {
+        let owned = |(key, about): (&str, &str)| (key.to_owned(), about.to_owned());
+        match ForeignSyntax::for_path(path) {
+            Some(words) if within.is_empty() => words.keys.iter().map(|key| owned((*key, ""))).collect(),
+            Some(_) => Vec::new(),
+            None => schema_query::keys(self.schema(path), within).into_iter().map(owned).collect(),
+        }
+    }
+
+    fn values(&self, path: &str, key: &[&str]) -> Vec<String> {
+        match ForeignSyntax::for_path(path) {
+            Some(_) => Vec::new(),
+            None => schema_query::values(self.schema(path), key).into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    fn schema(&self, path: &str) -> &serde_json::Value {
+        if path == LIBRARY_FILE { &self.schemas.library } else { &self.schemas.prompt }
+    }
+
+    /// Reads and checks the library. Returns the diagnostics of each file that has some, or had some the last time.
+    fn check(&mut self) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
+        let diagnostics = self.diagnose().unwrap_or_else(|error| {
+            tracing::warn!("{error}");
+            error.diagnostics().to_vec()
+        });
+        let mut by_file: BTreeMap<String, Vec<lsp::Diagnostic>> =
+            std::mem::take(&mut self.published).into_iter().map(|uri| (uri, Vec::new())).collect();
+        for found in &diagnostics {
+            let uri = self.uri(shown(&found.location.source.path));
+            self.published.insert(uri.clone());
+            by_file.entry(uri).or_default().push(self.to_lsp(found));
+        }
+        by_file
+    }
+
+    fn diagnose(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
+        let definitions = self.files.read()?.into_definitions();
+        Ok(self.take(definitions))
+    }
+
+    /// Returns the diagnostics of one file and of `files` others, by path, at most `of_each` of each.
+    fn by_path(
+        &self,
+        diagnostics: &[Diagnostic],
+        path: &str,
+        (files, of_each): (usize, usize),
+    ) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
+        let mut by_path: BTreeMap<&str, Vec<Cow<'_, Diagnostic>>> = BTreeMap::new();
+        for found in diagnostics {
+            by_path.entry(shown(&found.location.source.path)).or_default().push(Cow::Borrowed(found));
+            if found.is_error() && self.partials.contains_key(&found.location.source.path) {
+                // The prompts that it breaks show it as well, at their include.
+                for (include, _) in &found.related {
+                    by_path.entry(shown(&include.source.path)).or_default().push(Cow::Owned(seen_from(found, include)));
+                }
+            }
+        }
+        let chosen = by_path.into_iter().enumerate().filter(|(number, (file, _))| *number < files || *file == path);
+        let converted = |(_, (file, found)): (usize, (&str, Vec<Cow<'_, Diagnostic>>))| {
+            (file.to_owned(), found.into_iter().take(of_each).map(|found| self.to_lsp(&found)).collect())
+        };
+        chosen.map(converted).collect()
+    }
+
+    fn set_catalog(&mut self, catalog: Catalog) {
+        self.catalog = catalog;
+    }
+
+    fn take(&mut self, definitions: Definitions) -> Vec<Diagnostic> {
+        let drafts = definitions.broken.iter().filter_map(|broken| broken.draft.as_ref());
+        self.prompts = definitions.prompts.iter().chain(drafts).cloned().collect();
+        self.partials.clone_from(&definitions.partials);
+        let checked = check(definitions, Some(&self.catalog));
+        self.catalog = checked.catalog;
+        self.reviewer.findings(&self.catalog, &checked.diagnostics)
+    }
+
+    fn to_lsp(&self, found: &Diagnostic) -> lsp::Diagnostic {
+        let message = match &found.help {
+            Some(help) => format!("{}\n{help}", found.message),
+            None => found.message.clone(),
+        };
+        let related = found.related.iter().map(|(location, label)| lsp::DiagnosticRelatedInformation {
+            location: lsp::Location {
+                uri: self.uri(shown(&location.source.path)).into(),
+                range: position::range(&location.source.text, &location.span()),
+            },
+            message: label.clone(),
+        });
+        lsp::Diagnostic {
+            range: position::range(&found.location.source.text, &found.location.span()),
+            severity: Some(match found.severity {
+                Severity::Error => lsp::DiagnosticSeverity::Error,
+                Severity::Warning => lsp::DiagnosticSeverity::Warning,
+                Severity::Hint => lsp::DiagnosticSeverity::Hint,
+            }),
+            code: Some(lsp::Code::String(found.code.as_str().to_owned())),
+            source: Some("promptshelf".to_owned()),
+            message: message.into(),
+            tags: (found.code == Code::DeprecatedPrompt).then(|| vec![lsp::DiagnosticTag::Deprecated]),
+            related_information: (!found.related.is_empty()).then(|| related.collect()),
+            ..lsp::Diagnostic::default()
+        }
+    }
+}
+
+fn seen_from(found: &Diagnostic, include: &Location) -> Diagnostic {
+    let (path, (line, _)) = (&found.location.source.path, found.location.line_column());
+    let message = format!("in {path}, line {line}: {}", found.message);
+    let related = vec![(found.location.clone(), "the error".to_owned())];
+    Diagnostic { message, location: include.clone(), related, ..found.clone() }
+}
+
+/// Diagnostics of the whole folder are published at `promptshelf.toml`.
+fn shown(path: &str) -> &str {
+    if path == "." { LIBRARY_FILE } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &'static str) -> (String, String) {
+        let offset = text.find('^').expect("a cursor");
+        let whole: &'static str = Box::leak(text.replacen('^', "", 1).into_boxed_str());
+        let cursor = cursor_at("a.md", whole, offset);
+        (format!("{:?}", cursor.place), cursor.word.to_owned())
+    }
+
+    #[test]
+    fn front_matter_has_keys_and_values() {
+        let is = |text, expected: &str, word: &str| assert_eq!(place(text), (expected.to_owned(), word.to_owned()));
+        is("---\nde^\n---\n", "Key { parents: [] }", "de");
+        is("---\narguments:\n  - name: a\n    type: in^\n---\n", "Value { path: [\"arguments\", \"type\"] }", "in");
+    }
+
+    #[test]
+    fn body_has_words_and_strings() {
+        let is = |text, expected: &str, word: &str| assert_eq!(place(text), (expected.to_owned(), word.to_owned()));
+        is("x^y", "Text", "xy");
+        is("^---\n---\n", "Text", "");
+        is("---\n-^--\n", "Text", "");
+        is("{{ na^me }}", "Expression", "name");
+        is("{{ a }} b^", "Text", "b");
+        is("---\n---\n{{ name | up^", "Filter", "up");
+        is("{% if x is not de^f %}", "Test", "def");
+        is("{% inc^", "Statement", "inc");
+        is("{%- if x^", "Expression", "x");
+        is("{% include \"_a/b^.md\" %}", "String { callee: \"include\" }", "_a/b.md");
+        is("{{ attach('x^", "String { callee: \"attach\" }", "x");
+        is("{{ prompt(\"gr^eet\") }}", "String { callee: \"prompt\" }", "greet");
+        is("{{ prompt(\"greet\", wh^", "CallArgument { prompt: \"greet\" }", "wh");
+        is("{{ prompt(\"greet\", who=na^", "Expression", "na");
+    }
 }

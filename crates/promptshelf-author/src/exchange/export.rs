@@ -12,7 +12,7 @@ use promptshelf_source::syntax::{CLAUDE_CODE, CommandRules, OPENCODE, Placeholde
 
 use super::{
     active::{ActivePart, active_parts},
-    write::scalar,
+    scalar,
 };
 
 /// A format to export prompts to.

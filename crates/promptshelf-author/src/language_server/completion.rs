@@ -6,11 +6,7 @@ use gen_lsp_types::{
 use promptshelf_core::{ArgumentDefinition, TemplateWords};
 use promptshelf_source::ForeignSyntax;
 
-use super::{
-    cursor::{Cursor, Place},
-    position, vocabulary,
-    workspace::Workspace,
-};
+use super::{Cursor, Place, Workspace, position, vocabulary};
 
 /// The most completions in a response; editors ask again after each key.
 const MAX_ITEMS: usize = 500;

@@ -3,12 +3,7 @@
 use gen_lsp_types::{Contents, Definition, DefinitionResponse, Hover, Location, MarkupContent, MarkupKind, Range};
 use promptshelf_core::{Deprecation, Prompt, PromptDefinition, TemplateWords};
 
-use super::{
-    completion::about,
-    cursor::{Cursor, Place},
-    position, vocabulary,
-    workspace::Workspace,
-};
+use super::{Cursor, Place, Workspace, completion::about, position, vocabulary};
 
 pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Cursor<'_>) -> Option<Hover> {
     let word = cursor.word;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, Place};
+use super::{Cursor, Place};
 
 /// Returns the position at an offset of YAML that begins at `start`.
 pub(super) fn in_yaml(text: &str, start: usize, offset: usize) -> Cursor<'_> {

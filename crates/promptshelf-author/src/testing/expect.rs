@@ -2,7 +2,7 @@
 
 use promptshelf_core::{CompletionTest, ContentBlock, Message, ResourceBody, TestDefinition};
 
-use super::{golden::difference, outcome::Mismatch, target::TargetError};
+use super::{Mismatch, TargetError, golden::difference};
 
 /// Returns whether a test renders the prompt; one that only completes an argument does not.
 pub(super) fn needs_messages(test: &TestDefinition) -> bool {

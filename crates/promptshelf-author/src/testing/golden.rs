@@ -10,7 +10,7 @@ use promptshelf_core::{ContentBlock, Message, ResourceBody};
 use promptshelf_source::{MemoryTree, syntax::GOLDEN_ENDING};
 use similar::TextDiff;
 
-use super::outcome::Mismatch;
+use super::Mismatch;
 
 #[derive(Debug)]
 pub(super) enum GoldenFiles {
