@@ -12,7 +12,6 @@
 //! [`Caller`]: promptshelf_service::Caller
 
 mod body;
-mod events;
 mod handler;
 mod header;
 mod host_check;
@@ -21,9 +20,10 @@ mod session;
 
 use std::{
     convert::Infallible,
+    fmt,
     pin::{Pin, pin},
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -31,13 +31,17 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use promptshelf_service::Seldom;
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, Sleep, sleep},
+};
+use tokio_util::sync::ReusableBoxFuture;
+
+use self::{host_check::HostCheck, session::EndedSessions};
+use crate::{Server, jsonrpc::Fault, profile::Profile, subscription::Subscription};
 
 pub use body::HttpBody;
 pub use reply::{Denial, RequiredScopes};
-
-use self::{host_check::HostCheck, session::EndedSessions};
-use crate::{Server, jsonrpc::Fault, profile::Profile};
 
 /// Bounds, allowed hosts and allowed origins of the endpoint.
 ///
@@ -210,4 +214,96 @@ where
         let endpoint = Arc::clone(&self.endpoint);
         Box::pin(async move { Ok(endpoint.respond(request).await) })
     }
+}
+
+// A stream of server-sent events with the notifications of one subscription.
+// Dropping the stream ends the subscription. An idle stream sends comment lines, which keep proxies from closing it
+// and detect a peer that has disappeared.
+
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+
+struct Events {
+    /// The first bytes of the stream.
+    opening: Option<Bytes>,
+    /// Waits for notifications; kept between polls, so that no wait is interrupted.
+    waiting: ReusableBoxFuture<'static, (Subscription, Option<Vec<Bytes>>)>,
+    period: Duration,
+    keep_alive: Pin<Box<Sleep>>,
+    ended: bool,
+    /// Counts the stream as open until dropped.
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Events {
+    /// Creates the stream, with an optional first message. Without one it starts with a comment, because some proxies
+    /// hold back the response head until the body starts.
+    fn new(
+        subscription: Subscription,
+        first: Option<&Bytes>,
+        keep_alive: Duration,
+        permit: OwnedSemaphorePermit,
+    ) -> Events {
+        Events {
+            opening: Some(first.map_or(COMMENT, |message| write(std::slice::from_ref(message)))),
+            waiting: ReusableBoxFuture::new(wait(subscription)),
+            period: keep_alive,
+            keep_alive: Box::pin(sleep(keep_alive)),
+            ended: false,
+            _permit: permit,
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(opening) = self.opening.take() {
+            return Poll::Ready(Some(opening));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let bytes = match self.waiting.poll(context) {
+            Poll::Ready((subscription, Some(messages))) => {
+                self.waiting.set(wait(subscription));
+                write(&messages)
+            }
+            Poll::Ready((subscription, None)) => {
+                self.ended = true;
+                return Poll::Ready(subscription.end().map(|end| write(&[end])));
+            }
+            Poll::Pending => {
+                ready!(self.keep_alive.as_mut().poll(context));
+                COMMENT
+            }
+        };
+        self.keep_alive.as_mut().reset(Instant::now() + self.period);
+        Poll::Ready(Some(bytes))
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
+async fn wait(mut subscription: Subscription) -> (Subscription, Option<Vec<Bytes>>) {
+    let messages = subscription.next().await;
+    (subscription, messages)
+}
+
+/// Encodes messages as events. The JSON of this crate has no line breaks, so each message is one `data` line.
+fn write(messages: &[Bytes]) -> Bytes {
+    const BEFORE: &[u8] = b"event: message\ndata: ";
+    const AFTER: &[u8] = b"\n\n";
+    let frame = BEFORE.len() + AFTER.len();
+    let mut out = Vec::with_capacity(messages.iter().map(|message| message.len() + frame).sum());
+    for message in messages {
+        out.extend_from_slice(BEFORE);
+        out.extend_from_slice(message);
+        out.extend_from_slice(AFTER);
+    }
+    out.into()
 }

@@ -3,34 +3,28 @@
 //! Members that a revision does not have are left out. Content blocks that it does not have are replaced by blocks
 //! that it has (down-conversion rules DC1 to DC4 in `docs/design`).
 
-use std::borrow::Cow;
-
-use promptshelf_core::{
-    About, Argument, Catalog, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink,
-    completion::Completions, cursor::ListKind,
-};
-use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
-use serde::Serialize;
-use serde_json::json;
-
-use crate::{json::write, profile::Profile, revision::Revision, tool_mode::ToolMode};
-
 mod block;
-mod card;
-mod deprecation;
-mod icon;
-mod provenance;
 pub(crate) mod skills;
 mod text;
 pub(crate) mod tools;
 
-pub(crate) use block::MAX_EMBEDDED_BYTES;
-pub use block::messages_json;
+use std::borrow::Cow;
+
 use block::{WireAnnotations, WireContents};
-pub use card::DiscoveryDocument;
-use deprecation::WireDeprecation;
-use icon::{WireIcon, icons};
-use provenance::WireProvenance;
+use promptshelf_core::{
+    About, Argument, Catalog, CatalogProvenance, CommitProvenance, Icon, Meta, MimeType, Prompt, PromptProvenance,
+    Resource, ResourceContents, ResourceLink, Theme, completion::Completions, cursor::ListKind,
+};
+use promptshelf_service::{Answer, CacheScope, DeprecationNotice, ListPage, RenderedPrompt, View};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::{Server, json::write, profile::Profile, revision::Revision, tool_mode::ToolMode};
+
+pub use block::messages_json;
+
+pub(crate) use block::MAX_EMBEDDED_BYTES;
 
 /// The server's name, unless the library declares one.
 const DEFAULT_NAME: &str = "promptshelf";
@@ -176,7 +170,7 @@ impl<'a> WirePrompt<'a> {
             name: prompt.name().as_str(),
             title: prompt.title().filter(|_| titled),
             // Before titles existed, a title is better than no description.
-            description: deprecation::description(
+            description: description_deprecation(
                 prompt,
                 view,
                 prompt.description().or(prompt.title().filter(|_| !titled)),
@@ -496,4 +490,249 @@ pub(crate) fn discovery(view: &View, tools: ToolMode, out: &mut Vec<u8>) {
         modern,
     };
     write(out, &result);
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireIcon<'a> {
+    src: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    sizes: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    theme: Option<&'static str>,
+}
+
+/// Returns the icons for a revision that has them; `None` without any.
+fn icons<'a>(icons: impl Iterator<Item = &'a Icon>, revision: Revision) -> Option<Vec<WireIcon<'a>>> {
+    let icons: Vec<_> = icons.filter(|_| revision.has_icons()).map(WireIcon::new).collect();
+    (!icons.is_empty()).then_some(icons)
+}
+
+impl<'a> WireIcon<'a> {
+    fn new(icon: &'a Icon) -> WireIcon<'a> {
+        WireIcon {
+            src: &icon.src,
+            mime_type: icon.mime_type.as_ref().map(MimeType::as_str),
+            sizes: &icon.sizes,
+            theme: icon.theme.map(Theme::as_str),
+        }
+    }
+}
+
+// Deprecations of prompts: a member of `_meta`, and a sentence before the description, which is all that most clients
+// show.
+
+/// The member `dev.promptshelf/deprecated` of `_meta`.
+#[derive(Serialize)]
+struct WireDeprecation<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replacement: Option<String>,
+}
+
+impl<'a> WireDeprecation<'a> {
+    fn of(prompt: &'a Prompt, view: &View) -> Option<WireDeprecation<'a>> {
+        let DeprecationNotice { message, replacement, .. } = view.deprecation(prompt)?;
+        Some(WireDeprecation { message, replacement })
+    }
+
+    /// The mark of an answer under a former name of the prompt.
+    fn renamed(prompt: &Prompt) -> WireDeprecation<'_> {
+        WireDeprecation { message: Some("This name is a former one."), replacement: Some(prompt.name().to_string()) }
+    }
+}
+
+fn description_deprecation<'a>(prompt: &Prompt, view: &View, text: Option<&'a str>) -> Option<Cow<'a, str>> {
+    match view.deprecation(prompt) {
+        None => text.map(Cow::Borrowed),
+        Some(notice) => Some(match text {
+            Some(text) => format!("{notice} {text}").into(),
+            None => notice.to_string().into(),
+        }),
+    }
+}
+
+/// The members of `_meta` that say where a prompt comes from. Authors cannot write keys with this prefix.
+#[derive(Default, Serialize)]
+struct WireProvenance<'a> {
+    #[serde(rename = "dev.promptshelf/foreign", skip_serializing_if = "std::ops::Not::not")]
+    is_foreign: bool,
+    /// The servers that have passed on the prompt, this one last, so that none of them mirrors its own prompts.
+    #[serde(rename = "dev.promptshelf/via", skip_serializing_if = "Vec::is_empty")]
+    via: Vec<String>,
+    #[serde(rename = "dev.promptshelf/version", skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    #[serde(rename = "dev.promptshelf/digest", skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(rename = "dev.promptshelf/source", skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    #[serde(rename = "dev.promptshelf/channel", skip_serializing_if = "Option::is_none")]
+    channel: Option<&'a str>,
+    #[serde(rename = "dev.promptshelf/revision", skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+    /// The first 12 digits.
+    #[serde(rename = "dev.promptshelf/revisionDigest", skip_serializing_if = "Option::is_none")]
+    revision_digest: Option<&'a str>,
+    #[serde(rename = "dev.promptshelf/commit", skip_serializing_if = "Option::is_none")]
+    commit: Option<&'a str>,
+    #[serde(rename = "dev.promptshelf/signer", skip_serializing_if = "Option::is_none")]
+    signer: Option<&'a str>,
+    #[serde(rename = "dev.promptshelf/approvedBy", skip_serializing_if = "Option::is_none")]
+    approved_by: Option<&'a [String]>,
+}
+
+impl<'a> WireProvenance<'a> {
+    /// Returns `None` for a prompt without provenance, and if clients do not see the provenance.
+    fn of(prompt: &Prompt, catalog: &'a Catalog) -> Option<WireProvenance<'a>> {
+        if let Some((part, own)) = catalog.part_of(prompt) {
+            let source = Some(&*part.source).filter(|source| !source.is_empty());
+            let known = WireProvenance::of(&own, &part.catalog).unwrap_or_default();
+            let via = part.server_id.iter().flat_map(|id| own.definition().via.iter().chain([id]));
+            let via = via.map(std::string::ToString::to_string).collect();
+            return Some(WireProvenance { source, is_foreign: part.is_foreign, via, ..known });
+        }
+        let shown = catalog.provenance().filter(|found| found.is_shown && found.covers(prompt))?;
+        let CatalogProvenance { provenance, .. } = shown;
+        let version = shown.prompt(prompt);
+        Some(WireProvenance {
+            version: version.map(PromptProvenance::version),
+            digest: version.map(PromptProvenance::digest),
+            source: provenance.source(),
+            channel: provenance.channel(),
+            revision: provenance.revision(),
+            revision_digest: provenance.revision_digest().and_then(|digest| digest.get(..12)),
+            commit: provenance.commit().map(CommitProvenance::id),
+            signer: provenance.commit().and_then(CommitProvenance::signer),
+            approved_by: version.map(PromptProvenance::approved_by),
+            ..WireProvenance::default()
+        })
+    }
+}
+
+// Documents for discovery before a connection: the server card (SEP-2127, a draft) and a catalog that names it.
+// Both are public: they hold the names and the description of the library, and nothing that depends on a caller.
+
+/// The schema of the draft of August 2026.
+const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
+
+const CARD: &str = "application/mcp-server-card+json";
+
+const MAX_TEXT: usize = 100;
+
+/// A document for discovery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DiscoveryDocument {
+    /// JSON.
+    pub body: String,
+    /// The media type.
+    pub media_type: &'static str,
+    /// A strong entity tag with its quotation marks (RFC 9110).
+    pub etag: String,
+}
+
+impl DiscoveryDocument {
+    fn new(document: &Value, media_type: &'static str) -> DiscoveryDocument {
+        let body = document.to_string();
+        let digest: String = Sha256::digest(&body).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        DiscoveryDocument { body, media_type, etag: format!("\"{digest}\"") }
+    }
+}
+
+impl Server {
+    /// Returns the server card of the endpoint at `url`.
+    ///
+    /// ```
+    /// # use promptshelf_core::{CatalogHandle, Definitions, check};
+    /// # let handle = CatalogHandle::new(check(Definitions::default(), None).catalog);
+    /// # let server = promptshelf_mcp::Server::new(promptshelf_service::Service::new(handle));
+    /// let card = server.server_card("https://prompts.example.com/mcp");
+    /// assert!(card.body.contains(r#""name":"com.example.prompts/promptshelf""#));
+    /// ```
+    #[must_use]
+    pub fn server_card(&self, url: &str) -> DiscoveryDocument {
+        let catalog = self.service().catalog();
+        let about = catalog.about();
+        let brief = Implementation::brief(about);
+        let description = about.description.as_deref().filter(|text| !text.trim().is_empty());
+        let versions: Vec<&str> = Revision::ALL.iter().rev().map(|revision| revision.as_str()).collect();
+        let mut card = json!({
+            "$schema": SCHEMA,
+            "name": name(about, url),
+            "version": brief.version,
+            "description": shortened(description.unwrap_or("Prompts for people and their models")),
+            "remotes": [{ "type": "streamable-http", "url": url, "supportedProtocolVersions": versions }],
+        });
+        if let Some(title) = about.title.as_deref().filter(|title| !title.is_empty()) {
+            card["title"] = json!(shortened(title));
+        }
+        if let Some(website) = &about.website_url {
+            card["websiteUrl"] = json!(website);
+        }
+        if let Some(icons) = icons(about.icons.iter(), Revision::V2026_07_28) {
+            card["icons"] = json!(icons);
+        }
+        DiscoveryDocument::new(&card, CARD)
+    }
+
+    /// Returns a catalog with the server card of the endpoint at `url`, for `/.well-known/ai-catalog.json`.
+    #[must_use]
+    pub fn ai_catalog(&self, url: &str) -> DiscoveryDocument {
+        let catalog = self.service().catalog();
+        let about = catalog.about();
+        let name = name(about, url);
+        let suffix = name.rsplit('/').next().unwrap_or(DEFAULT_NAME);
+        let document = json!({
+            "specVersion": "1.0",
+            "entries": [{
+                "identifier": format!("urn:air:{}:{suffix}", host(url)),
+                "displayName": about.title.as_deref().unwrap_or(suffix),
+                "type": CARD,
+                "url": format!("{}/server-card", url.trim_end_matches('/')),
+            }],
+        });
+        DiscoveryDocument::new(&document, "application/ai-catalog+json")
+    }
+}
+
+/// Returns the library's name with a namespace: its own if it has one, otherwise the host with its parts reversed.
+fn name(about: &About, url: &str) -> String {
+    let own = about.name.as_deref().unwrap_or(DEFAULT_NAME);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+    if let Some((namespace, rest)) = own.split_once('/')
+        && !namespace.is_empty()
+        && namespace.chars().all(is_plain)
+        && !rest.is_empty()
+        && rest.chars().all(|c| is_plain(c) || c == '_')
+    {
+        return own.to_owned();
+    }
+    let host = host(url);
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    let namespace: Vec<&str> = if is_address { vec![host] } else { host.rsplit('.').collect() };
+    let plain = |text: &str, more: char| -> String {
+        text.chars().map(|c| if is_plain(c) || c == more { c } else { '-' }).collect()
+    };
+    format!("{}/{}", plain(&namespace.join("."), '.'), plain(own, '_'))
+}
+
+/// Returns the host of a URL, without port and brackets.
+fn host(url: &str) -> &str {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or_default();
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.split(':').next().unwrap_or_default(),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(MAX_TEXT - 1) {
+        Some((end, last)) if end + last.len_utf8() < text.len() => format!("{}…", &text[..end]),
+        _ => text.to_owned(),
+    }
 }

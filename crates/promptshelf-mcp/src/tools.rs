@@ -6,10 +6,12 @@
 //!
 //! Elsewhere: search and access (`promptshelf-service`), and encoding (`to_wire`).
 
-mod arguments;
 mod schema;
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::Ordering},
+};
 
 use promptshelf_core::{Prompt, RawArgumentValue, RawArguments};
 use promptshelf_service::{MAX_FOUND, OpenPrompt, Rejection, View};
@@ -20,12 +22,13 @@ use crate::{
     Server,
     dispatch::{Context, Rendered},
     error_code::{WireError, echo},
-    request::Params,
+    request::{self, Params},
     to_wire,
     tool_mode::ToolMode,
 };
 
 const FIND: &str = "find_prompt";
+
 const USE: &str = "use_prompt";
 
 const FOUND: usize = 10;
@@ -106,7 +109,7 @@ impl Server {
     }
 
     fn find(&self, context: Context<'_>, given: &RawArguments<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
-        arguments::refuse_others(given, &["query", "limit"])?;
+        refuse_others(given, &["query", "limit"])?;
         let query = match given.get("query") {
             Some(RawArgumentValue::Text(query)) => query,
             None => "",
@@ -116,8 +119,8 @@ impl Server {
         };
         let limit = match given.get("limit") {
             None => FOUND,
-            Some(RawArgumentValue::Text(limit)) => arguments::count(limit, MAX_FOUND)?,
-            Some(RawArgumentValue::Other(limit)) => arguments::count(limit, MAX_FOUND)?,
+            Some(RawArgumentValue::Text(limit)) => count_arguments(limit, MAX_FOUND)?,
+            Some(RawArgumentValue::Other(limit)) => count_arguments(limit, MAX_FOUND)?,
         };
         let found = self
             .service()
@@ -136,7 +139,7 @@ impl Server {
         params: &Params<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
-        arguments::refuse_others(given, &["name", "arguments"])?;
+        refuse_others(given, &["name", "arguments"])?;
         let name = match given.get("name") {
             Some(RawArgumentValue::Text(name)) => name,
             Some(other) => {
@@ -148,7 +151,7 @@ impl Server {
             .service()
             .open_tool(context.caller, name)
             .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
-        let given = arguments::nested(given.get("arguments"))?;
+        let given = nested_arguments(given.get("arguments"))?;
         self.render_tool(context, open, &given, params, out).await
     }
 
@@ -161,8 +164,8 @@ impl Server {
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
         let names: Vec<&str> = open.prompt().arguments().iter().map(promptshelf_core::Argument::name).collect();
-        arguments::refuse_others(given, &names)?;
-        let given = arguments::as_text(given);
+        refuse_others(given, &names)?;
+        let given = as_text(given);
         match self.render(context, open, &given, params).await? {
             Rendered::Question(question) => out.extend_from_slice(&question),
             Rendered::Prompt(answer) => to_wire::tools::rendered(&answer, context.revision, out),
@@ -247,4 +250,52 @@ fn tool_name(prompt: &Prompt) -> String {
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
     let plain: String = plain.take(MAX_TOOL_NAME - digest.len() - 1).collect();
     format!("{plain}_{digest}")
+}
+
+/// Refuses names that a closed schema does not have.
+fn refuse_others(given: &RawArguments<'_>, known: &[&str]) -> Result<(), WireError> {
+    match given.names().find(|name| !known.contains(name)) {
+        None => Ok(()),
+        Some(other) if known.is_empty() => {
+            Err(WireError::for_model(format!("Unknown argument: `{}`; expected no arguments", echo(other))))
+        }
+        Some(other) => Err(WireError::for_model(format!(
+            "Unknown argument: `{}`; expected one of {}",
+            echo(other),
+            known.join(", ")
+        ))),
+    }
+}
+
+/// Reads a number from 1 to `most`.
+fn count_arguments(json: &str, most: usize) -> Result<usize, WireError> {
+    let number = json.trim().parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| WireError::for_model(format!("`limit` must be a whole number from 1 to {most}")))
+}
+
+/// Returns the values as texts. `null` means that an argument is left out.
+fn as_text<'a>(given: &'a RawArguments<'_>) -> RawArguments<'a> {
+    let text = |(name, value): (&'a str, &'a RawArgumentValue<'_>)| {
+        let value = match value {
+            RawArgumentValue::Text(text) => RawArgumentValue::Text(Cow::Borrowed(&**text)),
+            RawArgumentValue::Other(json) if json == "null" => return None,
+            // A string that is not Unicode stays invalid.
+            RawArgumentValue::Other(json) if json.starts_with('"') => RawArgumentValue::Other(Cow::Borrowed(&**json)),
+            RawArgumentValue::Other(json) => RawArgumentValue::Text(Cow::Borrowed(&**json)),
+        };
+        Some((Cow::Borrowed(name), value))
+    };
+    given.iter().filter_map(text).collect()
+}
+
+/// Reads an object inside of the arguments. Some models send it as a text with JSON.
+fn nested_arguments<'a>(value: Option<&'a RawArgumentValue<'_>>) -> Result<RawArguments<'a>, WireError> {
+    let json: &str = match value {
+        None => return Ok(RawArguments::new()),
+        Some(RawArgumentValue::Other(json)) if json == "null" => return Ok(RawArguments::new()),
+        Some(RawArgumentValue::Other(json)) => json,
+        Some(RawArgumentValue::Text(text)) => text,
+    };
+    let malformed = || WireError::for_model("`arguments` must be an object with the arguments of the prompt");
+    request::arguments_of(json).ok_or_else(malformed)
 }

@@ -11,7 +11,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 
-use super::events::Events;
+use super::Events;
 
 /// The body of a response.
 #[derive(Debug)]

@@ -24,11 +24,10 @@ use promptshelf_service::{
 };
 
 use super::{
-    Endpoint,
+    Endpoint, Events,
     body::{self, BodyError, HttpBody},
-    events::Events,
-    header, host_check, reply,
-    reply::{Denial, refusal},
+    header, host_check,
+    reply::{self, Denial, refusal},
     session,
 };
 use crate::{

@@ -7,10 +7,9 @@ use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
     header::{self, HeaderName},
 };
-
 use promptshelf_service::Caller;
 
-use super::{body::HttpBody, events::Events};
+use super::{Events, body::HttpBody};
 use crate::{
     dispatch::Answer,
     error_code::{Advice, WireError},
@@ -20,6 +19,7 @@ use crate::{
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
 static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A response extension: the scopes that a token needs for the request. Authentication turns it into a challenge.
