@@ -6,27 +6,28 @@
 //! Elsewhere: writing records to disk (`file`), counting further refusals (`refusals`), and removing secrets from
 //! messages (`secrets`).
 
-mod disk;
 mod file;
-mod options;
-mod refusals;
-mod secrets;
 mod writer;
 
 use std::{
+    borrow::Cow,
     cell::Cell,
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
 };
 
 use jiff::Timestamp;
-use promptshelf_core::{BoxFuture, Catalog, Prompt, RawArgumentValue, RawArguments, SourceText};
+use promptshelf_core::{
+    BoxFuture, Catalog, Problem, Prompt, RawArgumentValue, RawArguments, SourceText, invisible::stripped,
+};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use self::refusals::{Refusal, Refusals};
 use crate::{
     caller::Caller,
     limit::address_key,
@@ -37,8 +38,6 @@ use crate::{
 };
 
 pub use file::AuditFile;
-pub use options::{AuditFileOptions, OnLoss};
-pub(crate) use secrets::Secrets;
 
 /// Maximum length of a value, name or URI in a record, in bytes; the rest is cut off.
 const MAX_TEXT: usize = 1_024;
@@ -334,5 +333,332 @@ impl Drop for Record {
         let milliseconds = self.started.elapsed().as_micros() as f64 / 1_000.0;
         members.insert("milliseconds".into(), json!(milliseconds));
         self.log.recorder.record(Value::Object(members).to_string());
+    }
+}
+
+/// Path, size and number of audit files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditFileOptions {
+    /// The newest file. The names of older files end with `.1`, `.2` and so on.
+    pub path: PathBuf,
+    /// Size of a file at which the next one begins, in bytes. A file grows beyond it only if it cannot be rotated.
+    pub max_bytes: u64,
+    /// Number of older files.
+    pub keep: u32,
+    /// The age up to which older files stay, even if there are more than `keep`.
+    pub keep_for: Option<Duration>,
+    /// The consequence of records that cannot be written.
+    pub on_loss: OnLoss,
+}
+
+/// The consequence of records that cannot be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnLoss {
+    /// Requests are answered, and lost records are counted.
+    #[default]
+    Count,
+    /// A request is answered only after its record has been synchronised to disk, and refused otherwise.
+    Refuse,
+}
+
+impl AuditFileOptions {
+    /// Returns the default options: files of 64 MiB, eight older files, and losses are counted.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> AuditFileOptions {
+        AuditFileOptions { path: path.into(), max_bytes: 64 << 20, keep: 8, keep_for: None, on_loss: OnLoss::Count }
+    }
+}
+
+const HIDDEN: &str = "…";
+
+#[derive(Debug)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl Secrets {
+    pub(crate) fn of(prompt: &Prompt, arguments: &RawArguments<'_>) -> Secrets {
+        let sensitive = prompt.arguments().iter().filter(|argument| argument.is_sensitive());
+        let texts = sensitive.filter_map(|argument| match arguments.get(argument.name()) {
+            Some(RawArgumentValue::Text(text)) if !text.trim().is_empty() => Some(text.trim()),
+            _ => None,
+        });
+        // Prompts may receive values without their invisible characters.
+        let mut values: Vec<String> =
+            texts.flat_map(|text| [text.into(), stripped(text)]).map(Cow::into_owned).collect();
+        values.retain(|value| !value.trim().is_empty());
+        // One value may contain another one, so longer values are replaced first.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        Secrets(values)
+    }
+
+    /// Returns a text without the secrets.
+    pub(crate) fn hide(&self, text: String) -> String {
+        self.0.iter().fold(text, |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text })
+    }
+
+    /// Returns a rejection without the secrets.
+    pub(crate) fn hide_in(&self, rejection: Rejection) -> Rejection {
+        if self.0.is_empty() {
+            return rejection;
+        }
+        match rejection {
+            Rejection::InvalidArguments { prompt, problems } => {
+                let hidden = |problem: Problem| Problem { reason: self.hide(problem.reason), ..problem };
+                Rejection::InvalidArguments { prompt, problems: problems.into_iter().map(hidden).collect() }
+            }
+            Rejection::UnusableArguments { prompt, reason } => {
+                Rejection::UnusableArguments { prompt, reason: self.hide(reason) }
+            }
+            other => other,
+        }
+    }
+}
+
+trait Disk: fmt::Debug + Send {
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+    /// Creates an empty file, in place of an existing one.
+    fn create(&mut self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()>;
+    fn remove(&mut self, path: &Path) -> io::Result<()>;
+    /// Returns the numbers of rotated files, with the time of the last record of each.
+    fn rotated(&mut self, path: &Path) -> io::Result<BTreeMap<u32, SystemTime>>;
+}
+
+/// A file that is only appended to.
+trait AppendFile: fmt::Debug + Send {
+    fn length(&mut self) -> io::Result<u64>;
+    /// Returns whether the file is empty or its last line has an end.
+    fn ends_with_a_line(&mut self) -> io::Result<bool>;
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+    /// Waits until all bytes are on the disk.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+#[derive(Debug)]
+struct RealDisk;
+
+impl Disk for RealDisk {
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(RealFile { file: options().append(true).open(path)?, path: path.to_owned() }))
+    }
+
+    fn create(&mut self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        // Appending and truncating exclude each other, but a link in the way must not be followed.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = options().append(true).create_new(true).open(path)?;
+        Ok(Box::new(RealFile { file, path: path.to_owned() }))
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn rotated(&mut self, path: &Path) -> io::Result<BTreeMap<u32, SystemTime>> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let prefix = path.file_name().and_then(|name| name.to_str()).map(|name| format!("{name}."));
+        let mut rotated = BTreeMap::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(prefix.as_deref()?)).and_then(number);
+            if let Some(number) = number {
+                rotated.insert(number, entry.metadata()?.modified()?);
+            }
+        }
+        Ok(rotated)
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Parses the number of a rotated file: decimal, from 1, without leading zeros.
+fn number(suffix: &str) -> Option<u32> {
+    let number = suffix.parse::<u32>().ok().filter(|number| *number > 0)?;
+    (suffix == number.to_string()).then_some(number)
+}
+
+#[derive(Debug)]
+struct RealFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl AppendFile for RealFile {
+    fn length(&mut self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn ends_with_a_line(&mut self) -> io::Result<bool> {
+        if self.length()? == 0 {
+            return Ok(true);
+        }
+        // The file itself is open for writing only.
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(last == *b"\n")
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+// Repeated refusals of a caller, which are counted instead of recorded one by one: a caller that sends requests to be
+// refused would otherwise replace the records of everything else.
+
+/// The number of refusals of one kind that are recorded in full within an interval.
+const IN_FULL: u64 = 10;
+
+/// The time that one count covers.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+const SEARCH: Duration = Duration::from_secs(1);
+
+/// Maximum number of counts at once; beyond it all are recorded and start again.
+const MAX_COUNTS: usize = 1_024;
+
+/// The kind of a refusal: refusals that are equal are counted together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Refusal {
+    caller: String,
+    address: Option<String>,
+    method: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug)]
+struct Count {
+    begun: Instant,
+    /// The time of the first refusal that was only counted.
+    since: Timestamp,
+    refusals: u64,
+}
+
+#[derive(Debug, Default)]
+struct Refusals(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    counts: HashMap<Refusal, Count>,
+    /// Counts that made room for others, and wait to be recorded.
+    displaced: Vec<Value>,
+    searched: Option<Instant>,
+}
+
+impl Refusals {
+    /// Counts a refusal. Returns whether it is recorded in full.
+    fn admit(&self, refusal: &Refusal) -> bool {
+        let State { counts, displaced, .. } = &mut *self.state();
+        if counts.len() >= MAX_COUNTS && !counts.contains_key(refusal) {
+            displaced.extend(counts.drain().filter_map(|(refusal, count)| record(&refusal, &count)));
+        }
+        let new = || Count { begun: Instant::now(), since: Timestamp::now(), refusals: 0 };
+        let count = counts.entry(refusal.clone()).or_insert_with(new);
+        count.refusals += 1;
+        if count.refusals == IN_FULL + 1 {
+            count.since = Timestamp::now();
+        }
+        count.refusals <= IN_FULL
+    }
+
+    /// Removes the counts of intervals that have passed, or all of them, and returns their records.
+    fn take(&self, all: bool) -> Vec<Value> {
+        let State { counts, displaced, searched } = &mut *self.state();
+        let mut records = std::mem::take(displaced);
+        // Called for each refusal: a search of all counts each time would make refusals expensive.
+        if !all && searched.is_some_and(|searched| searched.elapsed() < SEARCH) {
+            return records;
+        }
+        *searched = Some(Instant::now());
+        let passed = counts.extract_if(|_, count| all || count.begun.elapsed() >= INTERVAL);
+        records.extend(passed.filter_map(|(refusal, count)| record(&refusal, &count)));
+        records
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the record of refusals that were not recorded in full.
+fn record(refusal: &Refusal, count: &Count) -> Option<Value> {
+    let further = count.refusals.checked_sub(IN_FULL).filter(|further| *further > 0)?;
+    let mut record = json!({
+        "time": format!("{:.3}", Timestamp::now()),
+        "since": format!("{:.3}", count.since),
+        "caller": refusal.caller,
+        "method": refusal.method,
+        "outcome": refusal.outcome,
+        "count": further,
+    });
+    if let Some(address) = &refusal.address {
+        record["address"] = address.as_str().into();
+    }
+    Some(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(caller: &str, outcome: &'static str) -> Refusal {
+        Refusal { caller: caller.to_owned(), address: Some("10.0.0.1".to_owned()), method: "get", outcome }
+    }
+
+    // req: S-79
+    #[test]
+    fn refusals_are_counted_per_caller_and_reason() {
+        let refusals = Refusals::default();
+        let in_full = (0..5_000).filter(|_| refusals.admit(&refusal("eve", "unknown-prompt"))).count();
+        assert_eq!(in_full as u64, IN_FULL);
+        assert!(
+            refusals.admit(&refusal("eve", "invalid-arguments")) && refusals.admit(&refusal("ada", "unknown-prompt"))
+        );
+        assert!(refusals.take(false).is_empty(), "the interval has not passed");
+        let records = refusals.take(true);
+        assert_eq!(records.len(), 1, "{records:?}");
+        assert_eq!(
+            (&records[0]["caller"], &records[0]["outcome"], &records[0]["count"]),
+            (&json!("eve"), &json!("unknown-prompt"), &json!(4_990))
+        );
+        assert!(refusals.take(true).is_empty() && refusals.admit(&refusal("eve", "unknown-prompt")));
+    }
+
+    // req: S-79
+    #[test]
+    fn many_callers_are_bounded_and_counted() {
+        let refusals = Refusals::default();
+        let mut in_full = 0;
+        for number in 0..20_000 {
+            let caller = refusal(&format!("caller {}", number % 1_500), "too-many-requests");
+            in_full += u64::from(refusals.admit(&caller));
+            assert!(refusals.state().counts.len() <= MAX_COUNTS);
+        }
+        let counted: u64 = refusals.take(true).iter().filter_map(|record| record["count"].as_u64()).sum();
+        assert_eq!(in_full + counted, 20_000);
     }
 }

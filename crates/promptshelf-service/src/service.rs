@@ -3,9 +3,6 @@
 //!
 //! Elsewhere: making results (`operations`), and operations of the web page (`overview`).
 
-mod limits;
-mod remote;
-
 use std::{
     net::IpAddr,
     sync::{
@@ -16,8 +13,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Answers, BoxFuture, Catalog, CatalogHandle, Change, Prompt, RawArguments, ResourceContents, Variables,
-    completion::Completions, cursor::ListKind,
+    Answers, BoxFuture, Catalog, CatalogHandle, Change, ContentBlock, Message, Prompt, RawArguments, RemoteInput,
+    RemoteQuestion, ResourceContents, Variables, completion::Completions, cursor::ListKind,
 };
 use tokio::sync::broadcast;
 use tracing::Instrument as _;
@@ -37,8 +34,6 @@ use crate::{
     usage::{CountedCall, FormReaction, ServiceUsage, Usage},
     view::View,
 };
-
-pub use remote::RemoteOutcome;
 
 const CHANGES_BUFFERED: usize = 16;
 
@@ -515,4 +510,109 @@ fn announce(sender: &broadcast::Sender<Change>, ticks: &AtomicU64, change: &Chan
     ticks.fetch_add(1, Ordering::Release);
     // Sending fails only when nothing listens.
     drop(sender.send(change.clone()));
+}
+
+impl Service {
+    /// Replaces the limits of every clone; `None` removes them.
+    pub fn set_limits(&self, limits: Option<&Limits>) {
+        self.meter.set(limits);
+    }
+
+    /// Returns, for each limit, how many requests it has refused so far.
+    #[must_use]
+    pub fn refused_by_limits(&self) -> Vec<(&'static str, u64)> {
+        self.meter.refused()
+    }
+
+    /// Admits a request by its address alone, before its caller and content are known.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::TooManyRequests`].
+    pub fn admit_address(&self, address: IpAddr) -> Result<(), Rejection> {
+        self.meter.admit_address(address)
+    }
+
+    /// Counts a request that is refused before an operation begins, such as one with malformed parameters, which can
+    /// take as much time as others. Nothing is counted if the request has been admitted already, or has no
+    /// [`SlotHolder`](crate::SlotHolder).
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::TooManyRequests`].
+    pub fn count_refused(&self, caller: &Caller) -> Result<(), Rejection> {
+        self.meter.count_refused(caller)
+    }
+
+    /// Returns whether limits are set.
+    #[must_use]
+    pub fn has_limits(&self) -> bool {
+        self.meter.is_on()
+    }
+}
+
+/// The outcome of rendering a prompt of another server.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RemoteOutcome {
+    /// The messages.
+    Rendered(Answer<RenderedPrompt>),
+    /// A question to the user, and the prompt to render it with the results.
+    InputRequired(Box<OpenPrompt>, RemoteQuestion),
+}
+
+/// Refuses messages with a URI of this server: a client would take them for content of its libraries.
+fn claims_own_uri(view: &View, prompt: &Prompt, messages: &[Message]) -> Option<Rejection> {
+    let is_own = |message: &Message| match &message.content {
+        ContentBlock::Resource(resource) => view.catalog().content(&resource.contents.uri).is_some(),
+        ContentBlock::Link(link) => view.catalog().content(&link.uri).is_some(),
+        _ => false,
+    };
+    messages.iter().any(is_own).then(|| Rejection::Unavailable {
+        prompt: prompt.name().to_string(),
+        reason: "its server sent a URI that belongs to this server, which is not passed on".to_owned(),
+    })
+}
+
+impl Service {
+    /// Renders an opened prompt of another server ([`Prompt::remote`](promptshelf_core::Prompt::remote)). `input` has
+    /// the ways in which the caller can be asked, and the user's results.
+    ///
+    /// # Errors
+    ///
+    /// A [`Rejection`] that the caller can act on.
+    pub async fn render_remote(
+        &self,
+        open: OpenPrompt,
+        arguments: &RawArguments<'_>,
+        input: RemoteInput,
+    ) -> Result<RemoteOutcome, Rejection> {
+        let OpenPrompt { view, prompt, alias, mut call } = open;
+        call.set_outcome("cancelled");
+        call.note_arguments(&prompt, arguments);
+        let secrets = Secrets::of(&prompt, arguments);
+        let started = self.observer().map(|_| Instant::now());
+        let of_source = view.of_source(&prompt);
+        let (own_view, own) = of_source.as_ref().map_or((&view, &prompt), |(view, own)| (view, own));
+        let rendering = operations::render_remote(own_view, own, prompt.name(), arguments, input, &secrets);
+        let rendered = rendering.instrument(operations::span(&view, &prompt, own_view, own)).await;
+        if let (Some(observer), Some(started)) = (self.observer(), started) {
+            observer.rendered(rendered.as_ref().err().map_or("ok", Rejection::code), started.elapsed());
+        }
+        let rendered = rendered.and_then(|rendered| match &rendered {
+            Ok(messages) => claims_own_uri(&view, &prompt, messages).map_or(Ok(rendered), Err),
+            Err(_) => Ok(rendered),
+        });
+        let messages = match rendered.map_err(|rejection| secrets.hide_in(rejection)) {
+            Ok(Err(question)) => {
+                call.set_outcome("asked");
+                return Ok(RemoteOutcome::InputRequired(Box::new(OpenPrompt { view, prompt, alias, call }), question));
+            }
+            Ok(Ok(messages)) => Ok(messages),
+            Err(rejection) => Err(rejection),
+        };
+        let messages =
+            call.end_with(messages, |messages| messages.iter().map(|message| message.content.size()).sum())?;
+        Ok(RemoteOutcome::Rendered(Answer::new(view, RenderedPrompt { prompt, alias, messages })))
+    }
 }

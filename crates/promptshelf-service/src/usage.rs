@@ -3,15 +3,13 @@
 //! Requests add to a table of bounded size; a task outside of this crate drains it. `clients` has the names of client
 //! programs. The figures themselves are in `promptshelf_core::usage`.
 
-mod clients;
-
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     hash::Hasher,
     net::IpAddr,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
         atomic::{AtomicU16, AtomicU64, Ordering},
     },
     time::Instant,
@@ -21,12 +19,10 @@ use promptshelf_core::{
     Argument, Catalog, CompletionSource, Prompt, PromptName, PromptProvenance, RawArgumentValue, RawArguments,
     usage::{FormCounts, UsageFigures, UsageKey},
 };
+use serde_json::Value;
 use siphasher::sip::SipHasher13;
 
-use self::clients::ClientNames;
 use crate::{audit::at_drop, caller::Caller};
-
-pub use clients::ClientTag;
 
 /// The most keys between two drains, about 600 bytes each.
 const MAX_KEYS: usize = 16_000;
@@ -90,7 +86,7 @@ fn add_calls(calls: &mut PromptCalls, figures: &BTreeMap<UsageKey, UsageFigures>
         let name = if key.outcome == UNKNOWN { "" } else { &key.prompt };
         let mut place = (name.to_owned(), key.outcome.clone());
         if calls.len() >= MAX_CALLS && !calls.contains_key(&place) {
-            clients::OTHER.clone_into(&mut place.0);
+            OTHER.clone_into(&mut place.0);
         }
         let (count, unknown) = calls.entry(place).or_default();
         *count += figures.count;
@@ -256,7 +252,7 @@ impl ServiceUsage {
         let mut key = UsageKey {
             channel: self.0.channel.clone(),
             // Other texts are no names that a prompt ever had.
-            prompt: PromptName::new(name).map_or_else(|_| clients::OTHER.to_owned(), |name| name.to_string()),
+            prompt: PromptName::new(name).map_or_else(|_| OTHER.to_owned(), |name| name.to_string()),
             version: 0,
             client: client.to_owned(),
             client_version: client_version.to_owned(),
@@ -268,7 +264,7 @@ impl ServiceUsage {
         let mut figures = usage.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
         if !figures.of.contains_key(&key) {
             if figures.unknown >= MAX_UNKNOWN {
-                key.prompt = clients::OTHER.to_owned();
+                key.prompt = OTHER.to_owned();
             }
             figures.unknown += 1;
         }
@@ -388,5 +384,145 @@ fn is_suggested(argument: &Argument, value: &str) -> bool {
         }
         Some(_) => false,
         None => argument.choices().iter().take(MAX_SUGGESTIONS).any(|choice| choice.value == value),
+    }
+}
+
+const MAX_CLIENTS: usize = 500;
+
+/// The longest declaration that is read, in bytes.
+const MAX_DECLARATION: usize = 1_024;
+
+const MAX_NAME: usize = 64;
+
+const OTHER: &str = "other";
+
+const PREVIEW: &str = "promptshelf-preview";
+
+/// A client program and the revision of the protocol that it speaks. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ClientTag {
+    name: Option<Arc<ClientName>>,
+    protocol: &'static str,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ClientName {
+    name: String,
+    version: String,
+}
+
+impl ClientTag {
+    fn parts(&self) -> (&str, &str, &str) {
+        let (name, version) = self.name.as_ref().map_or(("", ""), |name| (&name.name, &name.version));
+        (name, version, self.protocol)
+    }
+
+    /// Whether the requests are previews, which are not calls: the page renders a prompt while its form is filled in.
+    #[must_use]
+    pub fn is_preview(&self) -> bool {
+        self.name.as_ref().is_some_and(|name| name.name == PREVIEW)
+    }
+
+    /// Sets the revision of the protocol, and keeps the program.
+    #[must_use]
+    pub fn with_protocol(self, protocol: &'static str) -> ClientTag {
+        ClientTag { protocol, ..self }
+    }
+}
+
+#[derive(Debug)]
+struct ClientNames {
+    known: RwLock<HashMap<Box<str>, Arc<ClientName>>>,
+    other: Arc<ClientName>,
+}
+
+impl Default for ClientNames {
+    fn default() -> ClientNames {
+        let other = Arc::new(ClientName { name: OTHER.to_owned(), version: String::new() });
+        ClientNames { known: RwLock::default(), other }
+    }
+}
+
+impl ClientNames {
+    fn tag(&self, declared: &str, protocol: &'static str) -> ClientTag {
+        ClientTag { name: Some(self.name(declared)), protocol }
+    }
+
+    fn name(&self, declared: &str) -> Arc<ClientName> {
+        if declared.len() > MAX_DECLARATION {
+            return Arc::clone(&self.other);
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = known.get(declared) {
+            return Arc::clone(name);
+        }
+        if known.len() >= MAX_CLIENTS {
+            return Arc::clone(&self.other);
+        }
+        drop(known);
+        let name = Arc::new(ClientName::read(declared));
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(declared.into()).or_insert(name))
+    }
+
+    /// Makes room for other programs once the table is full.
+    fn forget_unused(&self) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_CLIENTS {
+            known.retain(|_, name| Arc::strong_count(name) > 1);
+        }
+    }
+}
+
+impl ClientName {
+    /// Reads the members `name` and `version` of an object, or the first product of a `User-Agent`.
+    fn read(declared: &str) -> ClientName {
+        let (name, version) = match serde_json::from_str(declared) {
+            Ok(Value::Object(members)) => {
+                let text = |key: &str| members.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+                (text("name"), text("version"))
+            }
+            _ => {
+                let product = declared.split_whitespace().next().unwrap_or_default();
+                let (name, version) = product.split_once('/').unwrap_or((product, ""));
+                (name.to_owned(), version.to_owned())
+            }
+        };
+        ClientName { name: clean(&name), version: clean(&version) }
+    }
+}
+
+fn clean(text: &str) -> String {
+    promptshelf_core::invisible::stripped(text).chars().filter(|c| !c.is_control()).take(MAX_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-185
+    #[test]
+    fn clients_are_bounded_and_their_names_clean() {
+        let names = ClientNames::default();
+        let of = |declared: &str| {
+            let tag = names.tag(declared, "2026-07-28");
+            (tag.parts().0.to_owned(), tag.parts().1.to_owned())
+        };
+        assert_eq!(
+            of(r#"{"name":"ed\u001b[1m\u202eitor","version":"1.2"}"#),
+            ("ed[1mitor".to_owned(), "1.2".to_owned())
+        );
+        assert_eq!(of("node/22.1 (linux) undici/7"), ("node".to_owned(), "22.1".to_owned()));
+        assert_eq!(of(r#"{"name":7}"#), (String::new(), String::new()));
+        assert_eq!(of(&"x".repeat(1_025)).0, OTHER);
+        assert_eq!(of(&format!("{{\"name\":\"{}\"}}", "y".repeat(900))).0.len(), MAX_NAME);
+        let first = names.tag("kept/1", "http");
+        for number in 0..10_000 {
+            of(&format!("client-{number}/1"));
+        }
+        assert_eq!(of("one-more/1").0, OTHER);
+        names.forget_unused();
+        assert_eq!(of("one-more/1").0, "one-more");
+        assert_eq!(names.tag("kept/1", "http"), first, "it is in use");
     }
 }

@@ -4,6 +4,9 @@
 //! lost records. By default requests never wait for the disk. With [`OnLoss::Refuse`] each answer waits for its record,
 //! and requests are refused while nothing can be written.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     io,
     sync::{
@@ -18,9 +21,7 @@ use promptshelf_core::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::{
-    Recorder,
-    disk::RealDisk,
-    options::{AuditFileOptions, OnLoss},
+    AuditFileOptions, OnLoss, RealDisk, Recorder,
     writer::{Command, QUEUE, Shared, Writer},
 };
 
@@ -129,6 +130,3 @@ impl Recorder for AuditFile {
         }))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,6 +2,9 @@
 //!
 //! A failure never removes a record that is on the disk, and each record that may be missing is counted.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     io,
     path::{Path, PathBuf},
@@ -16,10 +19,7 @@ use std::{
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{
-    disk::{AppendFile, Disk},
-    options::{AuditFileOptions, OnLoss},
-};
+use super::{AppendFile, AuditFileOptions, Disk, OnLoss};
 use crate::seldom::Seldom;
 
 pub(super) const QUEUE: usize = 8_192;
@@ -240,6 +240,3 @@ pub(super) fn with_suffix(path: &Path, suffix: impl std::fmt::Display) -> PathBu
     name.push(format!(".{suffix}"));
     name.into()
 }
-
-#[cfg(test)]
-mod tests;

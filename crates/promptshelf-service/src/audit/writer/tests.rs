@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{super::disk::RealDisk, *};
+use super::{super::RealDisk, *};
 
 #[derive(Debug)]
 struct Plan {
