@@ -4,21 +4,27 @@
 //! stored answer.
 
 mod folder;
-mod query;
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration, time::SystemTime};
+use std::{
+    borrow::Cow,
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
-use http::header;
+use http::{HeaderName, HeaderValue, Method, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::model as wire;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::folder::{Entry, Folder};
-pub use self::query::PromptQuery;
 use crate::{
-    api::{ApiClient, ApiResponse},
+    api::{ApiClient, ApiRequest, ApiResponse},
     content::Message,
     error::ClientError,
+    model::Arguments,
 };
 
 /// Prompts of a server, by its HTTP API for programs, with the last answers on disk.
@@ -240,4 +246,68 @@ fn parse(body: &[u8], query: &PromptQuery) -> Result<CachedPrompt, ClientError> 
     let messages = messages.into_iter().map(Message::from_wire).collect();
     let (confirmation, cache_error) = (Confirmation::Confirmed, None);
     Ok(CachedPrompt { name, channel, version, description, template, messages, raw, confirmation, cache_error })
+}
+
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// The prompt to read: its template, or its messages with [`rendered`](PromptQuery::rendered).
+///
+/// ```
+/// use promptshelf_client::PromptQuery;
+///
+/// let arguments = [("code".to_owned(), "SELECT".to_owned())].into();
+/// let query = PromptQuery::new("explain-code").channel("production").rendered(arguments);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptQuery {
+    name: String,
+    channel: Option<String>,
+    version: Option<u64>,
+    arguments: Option<Arguments>,
+}
+
+impl PromptQuery {
+    /// Selects the present version of a prompt in the server's default channel.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> PromptQuery {
+        PromptQuery { name: name.into(), channel: None, version: None, arguments: None }
+    }
+
+    /// Selects a channel. A server of a folder has none.
+    #[must_use]
+    pub fn channel(self, channel: impl Into<String>) -> PromptQuery {
+        PromptQuery { channel: Some(channel.into()), ..self }
+    }
+
+    /// Selects a version by its number. A server of a folder has none.
+    #[must_use]
+    pub fn version(self, version: u64) -> PromptQuery {
+        PromptQuery { version: Some(version), ..self }
+    }
+
+    /// Requests the messages that the prompt renders to with these arguments, instead of the template. The server refuses
+    /// values of sensitive arguments, because they are part of the URL.
+    #[must_use]
+    pub fn rendered(self, arguments: Arguments) -> PromptQuery {
+        PromptQuery { arguments: Some(arguments), ..self }
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn request(&self, etag: Option<&str>) -> ApiRequest {
+        let mut query: Vec<(Cow<'static, str>, String)> = Vec::new();
+        query.extend(self.channel.iter().map(|channel| ("channel".into(), channel.clone())));
+        query.extend(self.version.iter().map(|version| ("version".into(), version.to_string())));
+        if let Some(arguments) = &self.arguments {
+            query.push(("rendered".into(), "true".to_owned()));
+            let arguments = arguments.iter().map(|(name, value)| (format!("arguments.{name}").into(), value.clone()));
+            query.extend(arguments);
+        }
+        let condition = |etag: &str| Some((header::IF_NONE_MATCH, HeaderValue::try_from(etag).ok()?));
+        let headers: Vec<(HeaderName, HeaderValue)> = etag.and_then(condition).into_iter().collect();
+        let path = format!("api/v1/prompts/{}", utf8_percent_encode(&self.name, SEGMENT));
+        ApiRequest { method: Method::GET, path, query, headers, body: None }
+    }
 }

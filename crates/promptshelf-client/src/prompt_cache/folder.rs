@@ -12,7 +12,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::query::PromptQuery;
+use super::PromptQuery;
 
 /// The largest answer that is stored, in bytes.
 const MAX_BODY: usize = 16 << 20;

@@ -17,16 +17,15 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::{
-    config::{BrowserOpener, Grant, SignIn, SignInPage},
-    credentials::{EarlierSignIn, ServerCredentials},
-    discovery::AuthorizationServer,
-    redirect::Redirect,
+    AuthorizationServer, BrowserOpener, EarlierSignIn, Grant, Redirect, ServerCredentials, SignIn, SignInPage,
 };
 use crate::{challenge::Challenge, error::ClientError, http::http_client};
 
 /// The name under which the client registers; authorization servers show it to users.
 const CLIENT_NAME: &str = "promptshelf";
+
 const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// The time for discovery and the token of a program that signs in as itself.
 const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
