@@ -384,7 +384,7 @@ impl Sender {
     async fn send(&self, delivery: &Delivery) -> Result<(), Problem> {
         let body = match self.target.format {
             WebhookFormat::Json => delivery.body.clone(),
-            WebhookFormat::Slack => body_slack(&delivery.body),
+            WebhookFormat::Slack => slack_body(&delivery.body),
         };
         let mut request = self
             .client
@@ -799,7 +799,7 @@ const MAX_TEXT: usize = 500;
 
 const MAX_ITEMS: usize = 10;
 
-fn body_slack(event: &str) -> String {
+fn slack_body(event: &str) -> String {
     let event: Value = serde_json::from_str(event).unwrap_or_default();
     json!({ "text": sentence(&event) }).to_string()
 }
@@ -890,7 +890,7 @@ mod slack_tests {
     use super::*;
 
     fn text(event: &Value) -> String {
-        let body: Value = serde_json::from_str(&body_slack(&event.to_string())).expect("JSON");
+        let body: Value = serde_json::from_str(&slack_body(&event.to_string())).expect("JSON");
         body["text"].as_str().expect("a text").to_owned()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sqlx::{ColumnIndex, Row as _, postgres::PgRow, sqlite::SqliteRow};
 
-use super;
+use super::failure;
 use crate::{StoreError, model::Digest};
 
 /// A parameter of a statement. `None` is a typed NULL, which PostgreSQL needs.
