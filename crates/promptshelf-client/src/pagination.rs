@@ -220,8 +220,8 @@ fn left_out(name: Option<&str>, reason: &str) -> String {
 struct Walk<W> {
     /// The entries of the last page that were not returned yet.
     page: std::vec::IntoIter<W>,
-    /// The cursor of the next request; `None` after the last page.
-    next: Option<Option<String>>,
+    /// The cursor of the next request, or why there is none; `None` after the last page.
+    next: Option<Result<Option<String>, ClientError>>,
     cursors: HashSet<String>,
     pages: usize,
     entries: usize,
@@ -241,7 +241,7 @@ where
 {
     let start = Walk {
         page: Vec::new().into_iter(),
-        next: Some(None),
+        next: Some(Ok(None)),
         cursors: HashSet::new(),
         pages: 0,
         entries: 0,
@@ -253,7 +253,7 @@ where
                 return Ok(Some((read(entry)?, (walk, request))));
             }
             let Some(cursor) = walk.next.take() else { return Ok(None) };
-            let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let params = cursor?.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
             let (entries, next) = request(params).await?;
             walk.next_page(entries, next)?;
         }
@@ -269,23 +269,24 @@ impl<W> Walk<W> {
             return Err(ClientError::LimitExceeded(format!("the server's list has more than {limit} entries")));
         }
         self.page = entries.into_iter();
-        let Some(cursor) = next else { return Ok(()) };
-        if cursor.len() > MAX_CURSOR_BYTES {
-            let length = cursor.len();
-            return Err(ClientError::LimitExceeded(format!("the server's list has a cursor of {length} bytes")));
-        }
-        if !self.cursors.insert(cursor.clone()) {
-            let pages = self.pages;
-            return Err(ClientError::LimitExceeded(format!(
-                "the server's list is circular: page {pages} refers to an earlier page"
-            )));
-        }
-        let max_pages = (limit / MIN_ENTRIES_PER_PAGE).max(1);
-        if self.pages >= max_pages {
-            return Err(ClientError::LimitExceeded(format!("the server's list does not end after {max_pages} pages")));
-        }
-        self.next = Some(Some(cursor));
+        self.next = next.map(|cursor| self.follow(cursor).map(Some));
         Ok(())
+    }
+
+    /// Checks a cursor. What is wrong with it is told after the entries that came with it.
+    fn follow(&mut self, cursor: String) -> Result<String, ClientError> {
+        let (pages, max_pages) = (self.pages, (self.max_entries / MIN_ENTRIES_PER_PAGE).max(1));
+        let length = cursor.len();
+        let problem = if length > MAX_CURSOR_BYTES {
+            format!("has a cursor of {length} bytes")
+        } else if !self.cursors.insert(cursor.clone()) {
+            format!("is circular: page {pages} refers to an earlier page")
+        } else if pages >= max_pages {
+            format!("does not end after {max_pages} pages")
+        } else {
+            return Ok(cursor);
+        };
+        Err(ClientError::LimitExceeded(format!("the server's list {problem}")))
     }
 }
 
@@ -305,5 +306,27 @@ mod tests {
         let all: Result<Vec<usize>, ClientError> = pages(DEFAULT_MAX_ENTRIES, request, Ok).try_collect().await;
         assert!(all.is_err_and(|error| error.to_string().contains("does not end after 1000 pages")));
         assert_eq!(requested.into_inner(), 1000);
+    }
+
+    /// The entries of a page count although its cursor is of no use.
+    #[tokio::test]
+    async fn a_useless_cursor_costs_no_entry() {
+        for (next, problem) in [("again".to_owned(), "circular: page 2"), ("x".repeat(100_000), "of 100000 bytes")] {
+            let requested = std::sync::atomic::AtomicUsize::new(0);
+            let request = |_| {
+                let page = requested.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                std::future::ready(Ok((vec![page], Some(next.clone()))))
+            };
+            let mut entries = std::pin::pin!(pages(DEFAULT_MAX_ENTRIES, request, Ok));
+            let mut came = Vec::new();
+            let error = loop {
+                match entries.try_next().await {
+                    Ok(entry) => came.extend(entry),
+                    Err(error) => break error.to_string(),
+                }
+            };
+            assert!(error.contains(problem), "{error}");
+            assert_eq!(came.len(), requested.into_inner());
+        }
     }
 }

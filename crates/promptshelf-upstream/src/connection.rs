@@ -109,9 +109,10 @@ impl Connection {
             (Some(client), problem) if problem.is_none() || !listing.prompts.is_empty() && !listing.is_too_long => {
                 self.set_client(Some(client.clone()));
                 self.breaker.succeed();
-                let problem = problem.map(|problem| {
-                    format!("its list breaks off after {} prompts, which are served: {problem}", listing.prompts.len())
-                });
+                let came = listing.prompts.len();
+                let prompts = if came == 1 { "prompt, which is" } else { "prompts, which are" };
+                let problem =
+                    problem.map(|problem| format!("its list breaks off after {came} {prompts} served: {problem}"));
                 Ok(Received { client, listing, problem })
             }
             (_, problem) => {

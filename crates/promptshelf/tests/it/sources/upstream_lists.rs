@@ -135,6 +135,23 @@ fn list_that_breaks_off_loses_nothing_that_came() {
     eventually(|| names(&server), |names| *names == ["up-one", "up-two"]);
 }
 
+// req: S-266
+#[test]
+fn cursor_that_never_moves_costs_no_prompt() {
+    let fake = FakeServer::start(|method, params| {
+        (method == "prompts/list").then(|| {
+            let name = if params["cursor"].is_null() { "one" } else { "two" };
+            json!({ "prompts": [{ "name": name }], "nextCursor": "same" })
+        })
+    });
+    let place = Workplace::new(&[], &source(&fake.url));
+    let server = place.serve();
+    eventually(|| names(&server), |names| *names == ["up-one", "up-two"]);
+    let state = eventually(|| place.state("up"), |state| state["state"] == "behind");
+    let problem = state["problem"].as_str().unwrap_or_default();
+    assert!(problem.contains("after 2 prompts, which are served: the server's list is circular: page 2"), "{state}");
+}
+
 // req: S-267
 #[test]
 fn own_uris_and_unlisted_schemes_are_not_passed_on() {
