@@ -15,9 +15,12 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
-use promptshelf_core::Access;
+use promptshelf_core::{Access, Interrupt};
 use promptshelf_mcp::HttpService;
-use promptshelf_service::{Caller, Service};
+use promptshelf_service::{
+    Caller, Service,
+    pool::{self, Amount},
+};
 use promptshelf_store::{Actor, ChannelName, PolicyRoles, Reason, StoreError};
 use promptshelf_wire::{Document, Operation, PREFIX, Scope};
 use serde::{Serialize, de::DeserializeOwned};
@@ -27,6 +30,9 @@ use super::{
     etag::{self, Tag},
     problem::Problem,
 };
+
+/// The size of a body from which on it is read on a thread that answers no requests.
+const LARGE_BODY: usize = 128 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
@@ -146,13 +152,20 @@ impl<O: Operation, S> Deref for Call<O, S> {
 impl<O: Operation, S: Part> Call<O, S> {
     pub(super) async fn body(&self) -> Result<O::Body, Problem>
     where
-        O::Body: DeserializeOwned,
+        O::Body: DeserializeOwned + Send + 'static,
     {
         let request = self.body.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(Problem::internal)?;
         let (head, body) = request.into_parts();
         let bytes = self.state.site().endpoint.read_json(&head, body).await;
         let bytes = bytes.map_err(|denial| Problem::denied(&denial))?;
-        serde_json::from_slice(&bytes).map_err(|error| Problem::invalid(format!("The body is invalid: {error}")))
+        let is_large = bytes.len() > LARGE_BODY;
+        let read = move |_: &Interrupt| serde_json::from_slice(&bytes);
+        let body = if is_large {
+            pool::run(self.caller(), Amount::Small, read).await.map_err(|_| Problem::internal())?
+        } else {
+            read(&Interrupt::brief())
+        };
+        body.map_err(|error| Problem::invalid(format!("The body is invalid: {error}")))
     }
 
     /// The answer of the operation. That to a `GET` is a 304 if the caller has it.
