@@ -4,10 +4,11 @@ use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
     process::Stdio,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::AsyncReadExt,
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
@@ -75,7 +76,7 @@ impl Process {
     }
 
     pub(crate) fn stderr(&self) -> String {
-        let bytes: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let bytes: Vec<u8> = self.stderr.lock().iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 
@@ -98,7 +99,7 @@ impl Drop for Process {
 async fn read_stderr(mut stderr: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>, open: watch::Sender<bool>) {
     let mut buffer = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = tail.lock();
         tail.extend(&buffer[..read]);
         let surplus = tail.len().saturating_sub(MAX_STDERR_BYTES);
         tail.drain(..surplus);

@@ -14,7 +14,7 @@ use std::{
     net::Ipv4Addr,
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -24,6 +24,7 @@ use async_trait::async_trait;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, CredentialRefreshGuard,
     CredentialStore as SdkCredentialStore, OAuthClientConfig, StoredCredentials,
@@ -91,13 +92,13 @@ struct TokenMemory(Mutex<Option<String>>);
 
 impl TokenMemory {
     fn replace(&self, secret: Option<String>) -> Option<String> {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), secret)
+        std::mem::replace(&mut *self.0.lock(), secret)
     }
 }
 
 impl CredentialStore for TokenMemory {
     fn load(&self, _: &str) -> Result<Option<String>, CredentialError> {
-        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        Ok(self.0.lock().clone())
     }
 
     fn save(&self, _: &str, secret: &str) -> Result<(), CredentialError> {
@@ -332,7 +333,7 @@ impl ServerCredentials {
 
     fn set_client(&self, redirect: &str, secret: Option<&str>, scopes: BTreeSet<String>) {
         let client = RegisteredClient { redirect: redirect.to_owned(), secret: secret.map(str::to_owned), scopes };
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+        *self.client.lock() = client;
     }
 
     /// Sets whether the SDK receives the refresh token. By default it does not.
@@ -356,7 +357,7 @@ impl ServerCredentials {
         let text = self.blocking(CredentialStore::load).await?;
         let record: Option<Record> = text.and_then(|text| serde_json::from_str(&text).ok());
         if let Some(record) = &record {
-            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = record.client.clone();
+            *self.client.lock() = record.client.clone();
         }
         Ok(record)
     }
@@ -391,7 +392,7 @@ impl SdkCredentialStore for ServerCredentials {
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let client = self.client.lock().clone();
         let text = serde_json::to_string(&Record { credentials, client })
             .map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
         self.blocking(move |store, server| store.save(server, &text)).await

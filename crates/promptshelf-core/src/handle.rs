@@ -1,8 +1,9 @@
 //! A shared handle of the current catalog, with replacement and observers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, Change};
 
@@ -67,11 +68,11 @@ impl CatalogHandle {
     /// Calls `observer` after every change, one change after the other. The observer must be quick, and must not
     /// replace the catalog.
     pub fn observe(&self, observer: impl Fn(&Change) + Send + Sync + 'static) {
-        self.0.observers.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(observer));
+        self.0.observers.lock().push(Box::new(observer));
     }
 
     fn announce(&self, change: impl FnOnce(&Catalog) -> (Option<Catalog>, Change)) -> Change {
-        let observers = self.0.observers.lock().unwrap_or_else(PoisonError::into_inner);
+        let observers = self.0.observers.lock();
         let (catalog, change) = change(&self.current());
         if let Some(catalog) = catalog {
             self.0.current.store(Arc::new(catalog));

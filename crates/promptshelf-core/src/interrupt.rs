@@ -9,10 +9,12 @@ use std::{
     collections::{HashMap, HashSet},
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
+
+use parking_lot::Mutex;
 
 /// The work of patterns and conditions in one check, analysis or rendering. One unit is about a nanosecond.
 const WORK: u64 = 256 << 20;
@@ -209,16 +211,16 @@ pub(crate) fn compiled_once<T: Send + Sync + 'static>(
     bytes: impl FnOnce(&T) -> usize,
 ) -> Option<Arc<T>> {
     let Some(Interrupt(bounds)) = Interrupt::current() else { return Some(Arc::new(compile())) };
-    let is_counted = bounds.counted_patterns.lock().unwrap_or_else(PoisonError::into_inner).contains(text);
+    let is_counted = bounds.counted_patterns.lock().contains(text);
     if !is_counted && !take(&bounds.pattern_bytes, text.len() as u64) {
         return None;
     }
-    let known = bounds.compiled.0.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
+    let known = bounds.compiled.0.lock().get(text).cloned();
     let pattern = match known.and_then(|known| known.downcast().ok()) {
         Some(known) => known,
         None => {
             let made = Arc::new(compile());
-            let mut all = bounds.compiled.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = bounds.compiled.0.lock();
             all.insert(text.into(), Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
             made
         }
@@ -227,7 +229,7 @@ pub(crate) fn compiled_once<T: Send + Sync + 'static>(
         if !take(&bounds.pattern_bytes, bytes(&pattern) as u64) {
             return None;
         }
-        bounds.counted_patterns.lock().unwrap_or_else(PoisonError::into_inner).insert(text.into());
+        bounds.counted_patterns.lock().insert(text.into());
     }
     Some(pattern)
 }

@@ -8,11 +8,12 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use promptshelf_service::{Caller, ClientTag, Usage};
 
 use crate::{error_code::WireError, followed::Followed, multi_round::Elicitation, revision::Revision};
@@ -116,7 +117,7 @@ impl Conversation {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 #[cfg(test)]

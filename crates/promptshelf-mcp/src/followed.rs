@@ -4,9 +4,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use promptshelf_service::{Caller, Service, View};
 
 /// Maximum length of a followed URI, in bytes.
@@ -124,7 +125,7 @@ impl Registry {
 }
 
 fn lock(resources: &Mutex<Resources>) -> MutexGuard<'_, Resources> {
-    resources.lock().unwrap_or_else(PoisonError::into_inner)
+    resources.lock()
 }
 
 #[cfg(test)]

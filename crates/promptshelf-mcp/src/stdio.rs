@@ -15,7 +15,7 @@ use std::{
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
@@ -25,6 +25,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
 use lines::{Line, Lines};
+use parking_lot::{Mutex, MutexGuard};
 use promptshelf_core::BoxFuture;
 use promptshelf_service::Caller;
 use serde_json::{Value, value::RawValue};
@@ -156,7 +157,7 @@ struct InFlight(Mutex<HashMap<RequestId, CancellationToken>>);
 
 impl InFlight {
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Checks whether a request can begin: there is capacity, and its ID is not in use.
@@ -200,8 +201,8 @@ struct Elicitations {
 }
 
 impl Elicitations {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<ElicitationResult>>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<String, oneshot::Sender<ElicitationResult>>> {
+        self.pending.lock()
     }
 
     /// Completes the elicitation that `reply` responds to; an unknown ID is ignored.

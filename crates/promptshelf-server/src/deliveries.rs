@@ -577,9 +577,9 @@ mod addresses_tests {
             .iter()
             .map(|answer| answer.iter().map(|ip| SocketAddr::new(ip.parse().expect("an address"), 0)).collect())
             .collect();
-        let answers = std::sync::Mutex::new(answers.into_iter());
+        let answers = parking_lot::Mutex::new(answers.into_iter());
         let lookup: Lookup = Arc::new(move |_| {
-            let answer = answers.lock().expect("one test").next().expect("an answer");
+            let answer = answers.lock().next().expect("an answer");
             Box::pin(async move { Ok(answer) })
         });
         CheckedResolver { lookup, allows_private: false }

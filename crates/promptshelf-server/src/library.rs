@@ -1,7 +1,7 @@
 //! The library of prompts and its builder.
 
 #[cfg(any(feature = "web", feature = "testing"))]
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
@@ -225,7 +225,7 @@ impl Library {
     #[cfg(any(feature = "web", feature = "testing"))]
     #[must_use]
     pub fn findings(&self) -> Arc<[Diagnostic]> {
-        let mut reviewed = self.reviewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reviewed = self.reviewed.lock();
         let report = self.loader.reports().borrow().clone();
         if reviewed.load != report.loads {
             reviewed.findings = reviewed.reviewer.findings(&self.catalog(), &report.diagnostics).into();

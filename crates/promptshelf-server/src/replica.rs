@@ -3,10 +3,11 @@
 //! Readiness and metrics read it; the follower writes it. Following itself is deliberately elsewhere.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
+use parking_lot::Mutex;
 use promptshelf_core::Timestamp;
 
 /// The state of one replica, shared by its clones.
@@ -114,7 +115,7 @@ impl ReplicaMonitor {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.state.lock())
     }
 }
 

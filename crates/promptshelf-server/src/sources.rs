@@ -4,10 +4,11 @@ use std::{
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use promptshelf_client::Endpoint;
 use promptshelf_core::{AccessRule, BoxFuture};
 use promptshelf_git::{Credentials, GitOptions, GitSource};
@@ -181,8 +182,8 @@ fn needed<'s>(source: &ConfiguredSource, state: Option<&'s StateFolder>) -> Resu
     })
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
+    mutex.lock()
 }
 
 /// Returns the handle of a git source. Nothing is read.

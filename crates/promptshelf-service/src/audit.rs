@@ -17,11 +17,12 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use promptshelf_core::{
     BoxFuture, Catalog, Problem, Prompt, RawArgumentValue, RawArguments, SourceText, invisible::stripped,
 };
@@ -94,7 +95,7 @@ impl AuditLog {
         if source.text.is_empty() {
             return None;
         }
-        let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut digests = self.digests.lock();
         if let Some((known, digest)) = digests.get(prompt.name().as_str())
             && Arc::ptr_eq(known, source)
         {
@@ -600,7 +601,7 @@ impl Refusals {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

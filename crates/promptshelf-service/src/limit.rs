@@ -9,11 +9,12 @@ use std::{
     fmt,
     net::{IpAddr, Ipv6Addr},
     num::NonZeroU32,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 
 use crate::{
     caller::Caller,
@@ -205,7 +206,7 @@ struct Times {
 impl Limiter {
     /// Takes a token of a bucket, or returns the time until it has one.
     fn take(&self, key: &str, now: Instant) -> Result<(), Duration> {
-        let mut times = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = self.buckets.lock();
         times.requests = times.requests.wrapping_add(1);
         if times.requests.is_multiple_of(SWEEP) {
             times.full_at.retain(|_, full_at| *full_at > now);

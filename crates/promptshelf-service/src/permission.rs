@@ -1,7 +1,8 @@
 //! The contents that a caller may read while a prompt is rendered for it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use promptshelf_core::{Catalog, ContentName, ReadPermission, RenderContext};
 
 use crate::{caller::Caller, rejection::Rejection, view::View};
@@ -30,7 +31,7 @@ impl CallerPermission {
 
     /// Returns the rejection that ended a failed rendering, if a scope was missing.
     pub(crate) fn lacking(&self) -> Option<Rejection> {
-        self.lacking.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.lacking.lock().take()
     }
 }
 
@@ -39,7 +40,7 @@ impl ReadPermission for CallerPermission {
         match (self.view.permit_content(name), name) {
             (Ok(()), _) => true,
             (Err(lacking @ Rejection::InsufficientScope { .. }), ContentName::Path(_)) => {
-                *self.lacking.lock().unwrap_or_else(PoisonError::into_inner) = Some(lacking);
+                *self.lacking.lock() = Some(lacking);
                 false
             }
             (Err(_), _) => false,

@@ -9,7 +9,7 @@ use std::{
     future::poll_fn,
     pin::Pin,
     sync::{
-        Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError,
+        Arc, LazyLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::Poll,
@@ -17,6 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use promptshelf_core::Interrupt;
 use tokio::{
     runtime::Handle,
@@ -73,7 +74,7 @@ static CHANGED: Condvar = Condvar::new();
 static IS_CONTENDED: AtomicBool = AtomicBool::new(false);
 
 fn turns() -> MutexGuard<'static, Turns> {
-    TURNS.lock().unwrap_or_else(PoisonError::into_inner)
+    TURNS.lock()
 }
 
 /// Who computes and who waits. A place belongs to whoever has used least.
@@ -255,10 +256,10 @@ impl Worker {
     }
 
     /// Waits for a place, unless it has one. Returns whether the work has to stop.
-    fn wait(&self, turns: MutexGuard<'_, Turns>) -> bool {
+    fn wait(&self, mut turns: MutexGuard<'_, Turns>) -> bool {
         let is_waiting =
             |turns: &mut Turns| turns.job(self.id).is_some_and(|job| job.state == State::Waiting && !job.is_unwanted);
-        let turns = CHANGED.wait_while(turns, is_waiting).unwrap_or_else(PoisonError::into_inner);
+        CHANGED.wait_while(&mut turns, is_waiting);
         turns.job(self.id).is_some_and(|job| job.is_unwanted || job.is_late(Instant::now()))
     }
 

@@ -1,12 +1,11 @@
 //! Counts and logs refusals of one limit.
 
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 /// The requests that a limit has refused. The first one is logged at once, and further ones together at most once a
 /// minute, because a caller could fill the log.
@@ -35,7 +34,7 @@ impl Refusals {
     pub(crate) fn add(&self, key: &str) {
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let Some(limit) = self.limit else { return };
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock();
         if logged.last.is_some_and(|last| last.elapsed() < LOG_INTERVAL) {
             return;
         }

@@ -9,12 +9,13 @@ use std::{
     fmt,
     hash::Hasher as _,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU8, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use promptshelf_core::{Access, rollout::FailingCallers, usage::Latencies};
 use siphasher::sip::SipHasher13;
 
@@ -178,7 +179,7 @@ impl Rollout {
     /// Takes the counts of the stable group and of the candidate.
     #[must_use]
     pub fn take(&self) -> (GroupCalls, GroupCalls) {
-        let mut counters = self.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.0.counters.lock();
         if counters.usual_count >= CALLS_FOR_LATENCY {
             counters.slow = counters.usual.quantile(0.95).map(|usual| usual.max(NEVER_SLOW));
         }
@@ -234,7 +235,7 @@ impl Counters {
 
 impl RolloutCall {
     pub(crate) fn note_form(&self, reaction: FormReaction) {
-        let mut counters = self.rollout.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.rollout.0.counters.lock();
         if !counters.counts(self.hash, Counted::Form) {
             return;
         }
@@ -254,7 +255,7 @@ impl Drop for RolloutCall {
             return;
         }
         let latency = self.started.elapsed();
-        let mut counters = self.rollout.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.rollout.0.counters.lock();
         if !counters.counts(self.hash, Counted::Call) {
             return;
         }

@@ -1,9 +1,8 @@
 //! Events that a crowd can cause any number of times.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// The time between two lines of a log.
 const INTERVAL: Duration = Duration::from_mins(1);
@@ -22,7 +21,7 @@ impl Seldom {
     /// Returns whether the last event that was due is a minute ago.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         let is_due = last.is_none_or(|last| last.elapsed() >= INTERVAL);
         if is_due {
             *last = Some(Instant::now());

@@ -6,12 +6,13 @@ use std::{
     hash::{Hash, Hasher},
     num::NonZeroU32,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU32, Ordering},
     },
 };
 
 use crate::refusals::Refusals;
+use parking_lot::Mutex;
 
 /// Counts open items (requests, connections) for each key, up to a maximum. Clones share the counts.
 ///
@@ -75,7 +76,7 @@ impl Slots {
     /// Counts one more item for a key; `None` if the key is at its maximum.
     #[must_use]
     pub fn take(&self, key: String) -> Option<Slot> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let count = taken.get(&key).copied().unwrap_or_default();
         if count >= self.max.load(Ordering::Relaxed) {
             drop(taken);
@@ -89,7 +90,7 @@ impl Slots {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut taken = self.slots.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.slots.taken.lock();
         match taken.get_mut(&self.key) {
             Some(count) if *count > 1 => *count -= 1,
             _ => drop(taken.remove(&self.key)),

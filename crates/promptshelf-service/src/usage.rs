@@ -9,12 +9,13 @@ use std::{
     hash::Hasher,
     net::IpAddr,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        Arc, OnceLock,
         atomic::{AtomicU16, AtomicU64, Ordering},
     },
     time::Instant,
 };
 
+use parking_lot::{Mutex, RwLock};
 use promptshelf_core::{
     Argument, Catalog, CompletionSource, Prompt, PromptName, PromptProvenance, RawArgumentValue, RawArguments,
     usage::{FormCounts, UsageFigures, UsageKey},
@@ -194,7 +195,7 @@ impl Usage {
     /// Takes all figures out of the counters.
     #[must_use]
     pub fn drain(&self) -> BTreeMap<UsageKey, UsageFigures> {
-        let mut figures = self.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut figures = self.0.figures.lock();
         figures.unknown = 0;
         let drained = std::mem::take(&mut figures.of);
         add_calls(&mut figures.drained, &drained);
@@ -205,7 +206,7 @@ impl Usage {
     /// Returns all calls since the start, drained or not.
     #[must_use]
     pub fn calls(&self) -> PromptCalls {
-        let figures = self.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        let figures = self.0.figures.lock();
         let mut calls = figures.drained.clone();
         add_calls(&mut calls, &figures.of);
         calls
@@ -228,7 +229,7 @@ impl Usage {
 
     fn count(&self, call: &CountedCall) {
         let key = call.key();
-        let mut figures = self.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut figures = self.0.figures.lock();
         if figures.of.len() < MAX_KEYS || figures.of.contains_key(&key) {
             call.add_to(figures.of.entry(key).or_default());
         } else {
@@ -261,7 +262,7 @@ impl ServiceUsage {
             outcome: UNKNOWN.to_owned(),
         };
         let usage = &self.0.usage;
-        let mut figures = usage.0.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut figures = usage.0.figures.lock();
         if !figures.of.contains_key(&key) {
             if figures.unknown >= MAX_UNKNOWN {
                 key.prompt = OTHER.to_owned();
@@ -452,7 +453,7 @@ impl ClientNames {
         if declared.len() > MAX_DECLARATION {
             return Arc::clone(&self.other);
         }
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         if let Some(name) = known.get(declared) {
             return Arc::clone(name);
         }
@@ -461,13 +462,13 @@ impl ClientNames {
         }
         drop(known);
         let name = Arc::new(ClientName::read(declared));
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         Arc::clone(known.entry(declared.into()).or_insert(name))
     }
 
     /// Makes room for other programs once the table is full.
     fn forget_unused(&self) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if known.len() >= MAX_CLIENTS {
             known.retain(|_, name| Arc::strong_count(name) > 1);
         }

@@ -5,13 +5,11 @@ use std::{
     fmt, fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use cap_std::fs::{Dir, OpenOptions};
+use parking_lot::Mutex;
 
 use crate::{
     file_role::MANIFEST,
@@ -289,8 +287,8 @@ impl EditableFolder {
         place.put_new(place.name, &target)
     }
 
-    fn changing(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn changing(&self) -> parking_lot::MutexGuard<'_, ()> {
+        self.changing.lock()
     }
 
     fn root(&self) -> Result<ConfinedDir, EditError> {

@@ -1,12 +1,8 @@
 //! The source for files: a folder, or files in memory such as a revision of a channel.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use promptshelf_core::Provenance;
 
 use crate::{
@@ -205,13 +201,13 @@ impl Files {
     }
 
     fn update<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.state.lock())
     }
 }
 
 impl Source for Files {
     fn read(&self) -> Result<Snapshot, SourceError> {
-        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.last.lock();
         let changed = self.0.watched.take_changes();
         let State { is_lenient, tree, provenance, hides_provenance, number, unsaved, .. } =
             self.update(|state| state.clone());

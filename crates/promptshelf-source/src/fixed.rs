@@ -1,7 +1,8 @@
 //! A source of definitions made in code.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use promptshelf_core::{Code, Definitions, Diagnostic, Icon, Location, SourceText};
 
 use crate::{
@@ -65,7 +66,7 @@ impl Fixed {
     }
 
     fn lock(&self) -> MutexGuard<'_, (Definitions, u64)> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }
 

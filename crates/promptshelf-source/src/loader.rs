@@ -6,11 +6,12 @@ use std::{
     collections::HashSet,
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use promptshelf_core::{
     Catalog, CatalogHandle, CatalogPart, CatalogProvenance, Change, Checked, Definitions, Diagnostic, check, join,
 };
@@ -269,7 +270,7 @@ impl Drop for ReloadTask {
 
 impl Inner {
     fn load(&self) -> Result<Change, SourceError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.loads += 1;
         let loads = state.loads;
         let before = self.report.borrow().clone();

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     places::{self, join},
     tree::{ConfinedDir, MemoryDir, Tree},
 };
+use parking_lot::Mutex;
 
 /// Stands for the absolute path of a library in memory. No path on disk contains a NUL character.
 const IN_MEMORY: &str = "\0library";
@@ -60,7 +61,7 @@ impl RootGrants {
     }
 
     pub(crate) fn set(&self, folders: Vec<PathBuf>) {
-        *self.granted.lock().unwrap_or_else(PoisonError::into_inner) = folders;
+        *self.granted.lock() = folders;
     }
 
     /// Returns the folder of the library; `None` for a library in memory.
@@ -134,7 +135,7 @@ impl RootGrants {
 
     /// Returns the path of a root that may be opened. Symbolic links are resolved before the decision.
     fn locate(&self, root: &Path) -> Result<PathBuf, RootError> {
-        let mut allowed = self.granted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut allowed = self.granted.lock().clone();
         let path = match &self.library {
             LibraryTree::Folder(library) => {
                 allowed.insert(0, library.clone());

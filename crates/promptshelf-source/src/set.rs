@@ -8,12 +8,13 @@ mod member;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use promptshelf_core::{AccessRule, CatalogPart, Definitions, Timestamp};
 use tokio::{runtime::Handle, sync::watch, task::JoinSet, time::timeout};
 
@@ -223,8 +224,8 @@ impl Drop for Inner {
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
+    mutex.lock()
 }
 
 /// The state of a source.

@@ -2,9 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
+use parking_lot::Mutex;
 use promptshelf_core::{CatalogPart, Definitions, Provenance};
 use tokio::sync::Notify;
 
@@ -213,7 +214,7 @@ pub(crate) struct Watchers(Arc<Mutex<Vec<Weak<ReloadSignal>>>>);
 impl Watchers {
     pub(crate) fn add(&self, signal: ReloadSignal) -> WatchGuard {
         let signal = Arc::new(signal);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&signal));
+        self.0.lock().push(Arc::downgrade(&signal));
         WatchGuard::new(signal)
     }
 
@@ -227,7 +228,7 @@ impl Watchers {
     }
 
     fn retain(&self, act: impl Fn(&ReloadSignal)) -> bool {
-        let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut signals = self.0.lock();
         signals.retain(|signal| signal.upgrade().inspect(|signal| act(signal)).is_some());
         signals.is_empty()
     }

@@ -11,7 +11,7 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
@@ -19,6 +19,7 @@ use std::{
 };
 
 use cap_std::fs::Metadata;
+use parking_lot::Mutex;
 
 use self::native::NativeWatcher;
 use crate::{
@@ -107,7 +108,7 @@ impl WatchedTrees {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.lock())
     }
 }
 
@@ -166,7 +167,7 @@ struct StopOnDrop(Mutex<Sender<Message>>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        let sender = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let sender = self.0.get_mut();
         sender.send(Message::Stop).ok();
     }
 }

@@ -13,10 +13,11 @@ use std::{
     fmt::Write as _,
     fs::{File, TryLockError},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use migrate::after;
+use parking_lot::Mutex;
 use pool::private_file;
 use sqlx::error::DatabaseError;
 use transaction::Connection;
@@ -175,7 +176,7 @@ impl OpenFile {
     }
 
     pub(crate) fn is_replaced(&self) -> Result<bool, StoreError> {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.ids.lock();
         let present = id(&self.path);
         if ids.file.is_none() {
             // The store was being created.
@@ -194,7 +195,7 @@ impl OpenFile {
 
     /// Removes the log of the replaced file, unless it is already that of the new one. The connections are closed.
     pub(crate) fn remove_log(&self) {
-        let ids = *self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let ids = *self.ids.lock();
         let log = self.companion("-wal");
         if ids.log.is_some() && id(&log) == ids.log {
             // Another process may have removed them.

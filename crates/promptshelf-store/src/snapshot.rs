@@ -1,11 +1,9 @@
 //! The newest revision of a channel in memory: publishers check the whole tree, and read only the changes since the
 //! last time.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::Mutex;
 use promptshelf_source::{MemoryFile, MemoryTree};
 
 use crate::{
@@ -94,17 +92,17 @@ impl Snapshots {
 
     /// Forgets all revisions: something is not as they have it.
     pub(crate) fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.lock().clear();
     }
 
     fn take(&self, channel: i64) -> Option<Arc<Snapshot>> {
-        let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshots = self.0.lock();
         let index = snapshots.iter().position(|snapshot| snapshot.channel == channel)?;
         snapshots.remove(index)
     }
 
     pub(crate) fn put(&self, snapshot: Arc<Snapshot>) {
-        let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshots = self.0.lock();
         snapshots.retain(|other| other.channel != snapshot.channel);
         snapshots.push_front(snapshot);
         snapshots.truncate(CHANNELS);

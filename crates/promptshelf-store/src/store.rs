@@ -1,10 +1,6 @@
 //! A store: opening it, and what all operations share.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use crate::{
     StoreError,
@@ -12,6 +8,7 @@ use crate::{
     database::{Database, Migrated, Mode, NEWEST, migrate, version},
     snapshot::Snapshots,
 };
+use parking_lot::Mutex;
 
 /// A store of channels. Cheap to clone; clones share the connections.
 ///
@@ -164,7 +161,7 @@ impl Store {
     }
 
     pub(crate) fn turn(&self, channel: &ChannelName) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.0.turns.lock();
         // Names that are not in use any more leave the table, so that it does not grow.
         turns.retain(|name, turn| name == channel || Arc::strong_count(turn) > 1);
         Arc::clone(turns.entry(channel.clone()).or_default())

@@ -4,12 +4,13 @@ use std::{
     collections::{BTreeMap, VecDeque},
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::Instant,
 };
 
 use crate::PATIENCE;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The answer to a request.
 #[derive(Clone, Debug)]
@@ -117,7 +118,7 @@ impl Receiver {
         while state.received.len() < count {
             let left = PATIENCE.saturating_sub(begun.elapsed());
             assert!(!left.is_zero(), "{} of {count} requests: {:?}", state.received.len(), state.received);
-            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.shared.changed.wait_for(&mut state, left);
         }
         state.received.clone()
     }
@@ -136,7 +137,7 @@ impl Drop for Receiver {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Reads one request and answers it. A client that gives up ends the thread.

@@ -1,9 +1,8 @@
 //! A circuit breaker: calls fail at once while a server is known not to answer.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 const MAX_FAILURES: u32 = 3;
 
@@ -50,7 +49,7 @@ impl Breaker {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.lock())
     }
 }
 

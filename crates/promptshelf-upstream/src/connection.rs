@@ -1,10 +1,11 @@
 //! The connection to another server, and the calls over it.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use promptshelf_client::{
     Arguments, Client, ClientError, CompletionTarget, ConnectOptions, Endpoint, PromptListing, ResourceInfo,
 };
@@ -76,12 +77,12 @@ impl Connection {
     }
 
     pub(crate) fn client(&self) -> Option<Client> {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = self.client.lock();
         client.clone().filter(|client| !client.is_closed())
     }
 
     fn set_client(&self, client: Option<Client>) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+        *self.client.lock() = client;
     }
 
     /// Lists the prompts, over a new connection where needed. If the list breaks off, the pages that came count.

@@ -2,9 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use promptshelf_client::ResourceInfo;
 use promptshelf_core::{ContentBlock, Message, RemoteOrigin};
 
@@ -88,7 +89,7 @@ impl KnownResources {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Known) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.lock())
     }
 }
 

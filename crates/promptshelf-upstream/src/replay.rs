@@ -7,12 +7,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
+use parking_lot::Mutex;
 use promptshelf_client::{Elicitation, ElicitationHandler, ElicitationMode, ElicitationResponse, FormValues};
 use promptshelf_core::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -52,7 +50,7 @@ pub(crate) struct Playing<'a>(&'a Replay);
 
 impl Drop for Playing<'_> {
     fn drop(&mut self) {
-        *self.0.active.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.active.lock() = None;
     }
 }
 
@@ -60,7 +58,7 @@ impl Replay {
     pub(crate) fn begin(&self, answers: &[Answered]) -> (Playing<'_>, oneshot::Receiver<Interruption>) {
         let (interrupt, interrupted) = oneshot::channel();
         let active = Active { answers: answers.iter().cloned().collect(), interrupt: Some(interrupt) };
-        *self.active.lock().unwrap_or_else(PoisonError::into_inner) = Some(active);
+        *self.active.lock() = Some(active);
         (Playing(self), interrupted)
     }
 
@@ -70,7 +68,7 @@ impl Replay {
     }
 
     fn answer(&self, elicitation: Elicitation) -> ElicitationResponse {
-        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut active = self.active.lock();
         let Some(active) = active.as_mut() else {
             self.declined.fetch_add(1, Ordering::AcqRel);
             return ElicitationResponse::Decline;

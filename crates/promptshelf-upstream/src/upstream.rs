@@ -4,10 +4,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use parking_lot::Mutex;
 use promptshelf_client::{Changes, Client, Endpoint, PromptInfo, PromptListing};
 use promptshelf_core::{
     BoxFuture, CompletionSource, Definitions, PromptDefinition, PromptName, RemoteAnswer, RemoteInput, RemotePrompt,
@@ -386,7 +387,7 @@ impl Upstream {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.state.lock())
     }
 }
 

@@ -5,12 +5,10 @@
 //! nothing, and an unknown id is served, because it may come from another replica. Only ids that a client has ended
 //! are remembered, because they must be answered with 404 (2025-11-25, *Transports / Session Management*).
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::VecDeque;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header::HeaderName};
+use parking_lot::Mutex;
 
 use crate::{error_code::WireError, random_id};
 
@@ -37,7 +35,7 @@ pub(super) struct EndedSessions {
 impl EndedSessions {
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), WireError> {
         let Some(id) = id(headers) else { return Ok(()) };
-        match self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(&id) {
+        match self.ids.lock().contains(&id) {
             false => Ok(()),
             true => Err(WireError {
                 status: StatusCode::NOT_FOUND.as_u16(),
@@ -49,7 +47,7 @@ impl EndedSessions {
     /// Ends the session of a request. An id that this server cannot have issued is ignored.
     pub(super) fn end(&self, headers: &HeaderMap) {
         let Some(id) = id(headers) else { return };
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.ids.lock();
         if ids.contains(&id) {
             return;
         }
@@ -83,7 +81,7 @@ mod tests {
             ended.end(&numbered(number));
             ended.end(&numbered(number));
         }
-        assert_eq!(ended.ids.lock().expect("no panic").len(), MAX_ENDED);
+        assert_eq!(ended.ids.lock().len(), MAX_ENDED);
         assert!(ended.check(&numbered(MAX_ENDED - 1)).is_ok());
         assert!(ended.check(&numbered(MAX_ENDED)).is_err());
         for foreign in ["", "1", "+0000000000000000000000000000001", &"A".repeat(32), &"0".repeat(33)] {

@@ -8,11 +8,11 @@ use std::{
     future::poll_fn,
     io::{self, IoSlice},
     mem,
-    sync::{Mutex, MutexGuard, PoisonError},
     task::Poll,
 };
 
 use bytes::{Buf, Bytes};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt as _, BufWriter},
     sync::Notify,
@@ -96,7 +96,7 @@ impl Buf for Lines {
 
 impl WriteQueue {
     fn lock(&self) -> MutexGuard<'_, Queued> {
-        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queued.lock()
     }
 
     /// Queues a line, without its line feed. Once the output has failed, lines are discarded.

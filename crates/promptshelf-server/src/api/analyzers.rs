@@ -1,10 +1,8 @@
 //! Analyzers of channels that are being edited: each edit asks again, and reading a large library takes seconds.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::VecDeque;
 
+use parking_lot::Mutex;
 use promptshelf_author::Analyzer;
 use promptshelf_core::is_interrupted;
 use promptshelf_source::MemoryTree;
@@ -64,7 +62,7 @@ impl EditedChannels {
     }
 
     fn take(&self, channel: &ChannelName) -> Option<EditedChannel> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let place = all.iter().rposition(|known| known.channel == *channel)?;
         all.remove(place)
     }
@@ -74,7 +72,7 @@ impl EditedChannels {
         if is_interrupted() {
             return;
         }
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.push_back(edited);
         while all.len() > ANALYZERS || all.iter().map(|known| known.tree.len()).sum::<usize>() > FILES {
             all.pop_front();

@@ -1,12 +1,7 @@
 //! A call of an operation: what every operation has in common. [`Operations`] mounts handlers; before one runs, path and
 //! query are read, scopes, limits and the channel are checked, and its record in the audit begins.
 
-use std::{
-    collections::HashMap,
-    ops::Deref,
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashMap, ops::Deref, sync::Arc, time::Instant};
 
 use axum::{
     Router,
@@ -15,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
+use parking_lot::Mutex;
 use promptshelf_core::{Access, Interrupt};
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{
@@ -154,7 +150,7 @@ impl<O: Operation, S: Part> Call<O, S> {
     where
         O::Body: DeserializeOwned + Send + 'static,
     {
-        let request = self.body.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(Problem::internal)?;
+        let request = self.body.lock().take().ok_or_else(Problem::internal)?;
         let (head, body) = request.into_parts();
         let bytes = self.state.site().endpoint.read_json(&head, body).await;
         let bytes = bytes.map_err(|denial| Problem::denied(&denial))?;
@@ -331,15 +327,15 @@ fn begin<O: Operation>(site: &Site, caller: &Caller) -> Result<Arc<Record>, Prob
 
 impl Record {
     fn change(&self, change: impl FnOnce(&mut promptshelf_service::Operation)) {
-        if let Some(record) = &mut *self.record.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(record) = &mut *self.record.lock() {
             change(record);
         }
     }
 
     fn end(&self, outcome: &'static str) {
-        let record = self.record.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let record = self.record.lock().take();
         record.into_iter().for_each(|record| record.end(outcome));
-        let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let measured = self.measured.lock().take();
         measured.into_iter().for_each(|measured| measured.end(outcome));
     }
 }

@@ -4,11 +4,7 @@
 //! A change names the content that it replaces, in `If-Match`; a refusal carries the present content, so that the editor
 //! can compare all three.
 
-use std::{
-    fmt,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use axum::{
     Router,
@@ -17,6 +13,7 @@ use axum::{
     response::IntoResponse,
     routing::any,
 };
+use parking_lot::Mutex;
 use promptshelf_author::Analyzer;
 use promptshelf_core::{Prompt, is_interrupted};
 use promptshelf_source::{EditError, EditableFolder, ListedFile, MemoryFile, MemoryTree};
@@ -74,19 +71,19 @@ impl FolderApi {
     /// Grants folders outside of the library to previews, instead of those granted before.
     pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
         let analyzers = FolderAnalyzers { idle: Vec::new(), granted_roots: folders.into_iter().collect() };
-        *self.analyzers.lock().unwrap_or_else(PoisonError::into_inner) = analyzers;
+        *self.analyzers.lock() = analyzers;
     }
 
     fn analyze<T>(&self, work: impl FnOnce(&mut Analyzer) -> T) -> T {
         let (idle, granted_roots) = {
-            let mut analyzers = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut analyzers = self.analyzers.lock();
             (analyzers.idle.pop(), analyzers.granted_roots.clone())
         };
         let mut analyzer = idle.unwrap_or_else(|| Analyzer::of_folder(self.folder.path(), granted_roots.clone()));
         let result = work(&mut analyzer);
         // One whose work was stopped has read the folder in part. Work may make way for others here: not with the lock.
         let is_whole = !is_interrupted();
-        let mut analyzers = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut analyzers = self.analyzers.lock();
         if is_whole && analyzers.granted_roots == granted_roots && analyzers.idle.len() < ANALYZERS {
             analyzers.idle.push(analyzer);
         }

@@ -3,9 +3,10 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use promptshelf_service::Caller;
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{ChannelName, CheckReport, Checker, Digest, Head, PromptFile};
@@ -50,7 +51,7 @@ pub(super) struct OpenedTrees(Mutex<VecDeque<(Key, Arc<OpenedTree>)>>);
 
 impl OpenedTrees {
     fn get(&self, key: &Key) -> Option<Arc<OpenedTree>> {
-        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.0.lock();
         let place = trees.iter().position(|(known, _)| known == key)?;
         let found = trees.remove(place)?;
         let tree = Arc::clone(&found.1);
@@ -59,7 +60,7 @@ impl OpenedTrees {
     }
 
     fn put(&self, key: Key, tree: &Arc<OpenedTree>) {
-        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.0.lock();
         trees.retain(|(known, _)| *known != key);
         trees.push_back((key, Arc::clone(tree)));
         let files =

@@ -6,10 +6,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use promptshelf_source::SourceSet;
 use promptshelf_store::ChangeHints;
 use tokio::{sync::Notify, time::sleep};
@@ -113,7 +114,7 @@ impl SourceSignals {
     }
 
     fn with_waiting<T>(&self, act: impl FnOnce(&mut BTreeSet<String>) -> T) -> T {
-        act(&mut self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.waiting.lock())
     }
 }
 

@@ -41,13 +41,13 @@ struct AuthState {
 /// Bounds the lines of the log about refused sign-ins: ten a minute. The next line has the number of those left out.
 #[cfg(feature = "sign-in")]
 #[derive(Default)]
-struct RefusalLog(std::sync::Mutex<(Option<std::time::Instant>, u32, u64)>);
+struct RefusalLog(parking_lot::Mutex<(Option<std::time::Instant>, u32, u64)>);
 
 #[cfg(feature = "sign-in")]
 impl RefusalLog {
     /// Returns the number of refusals without a line before this one, or `None` if this one gets no line either.
     fn admit(&self) -> Option<u64> {
-        let mut state = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.0.lock();
         let (begun, lines, left_out) = &mut *state;
         if begun.is_none_or(|begun| begun.elapsed() >= Duration::from_secs(60)) {
             (*begun, *lines) = (Some(std::time::Instant::now()), 0);

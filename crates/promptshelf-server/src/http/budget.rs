@@ -20,7 +20,7 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
@@ -33,6 +33,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http_body::{Frame, SizeHint};
+use parking_lot::{Mutex, MutexGuard};
 use promptshelf_service::{Seldom, SlotHolder, address_key};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -378,7 +379,7 @@ impl Budget {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 /// Bytes that can be reserved, up to a maximum. Clones share the pool.

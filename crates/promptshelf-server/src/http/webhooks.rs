@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     fmt,
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -19,6 +19,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::post,
 };
+use parking_lot::Mutex;
 use promptshelf_git::{MAX_WEBHOOK_BYTES, WebhookError, verify_webhook};
 use promptshelf_service::Service;
 
@@ -62,7 +63,7 @@ impl Webhook {
 
     fn admit(&self) -> bool {
         let now = Instant::now();
-        let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut admitted = self.admitted.lock();
         match &mut *admitted {
             Some((begun, count)) if now.duration_since(*begun) < WINDOW => {
                 *count += 1;

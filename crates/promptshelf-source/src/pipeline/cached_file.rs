@@ -6,13 +6,14 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     string::FromUtf8Error,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     thread,
     time::SystemTime,
 };
 
+use parking_lot::Mutex;
 use promptshelf_core::{
     Code, Diagnostic, Interrupt, LibraryFile, Location, MimeType, Requirements, ResourceBody, Severity, SourceText,
     is_interrupted,
@@ -94,7 +95,7 @@ impl SharedBodies {
             return media_type::body(mime_type, bytes.into_vec());
         }
         let key = (shared.as_ptr().addr(), shared.len(), media_type::is_text(mime_type));
-        let mut bodies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bodies = self.0.lock();
         bodies.entry(key).or_insert_with(|| media_type::body(mime_type, shared.to_vec())).clone()
     }
 }

@@ -2,11 +2,12 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::Arc,
     thread,
     time::{Duration, SystemTime},
 };
 
+use parking_lot::Mutex;
 use promptshelf_core::{
     Access, AccessRule, BoxFuture, CatalogPart, Code, Definitions, Diagnostic, Origin, PromptName, SourceText,
     Timestamp,

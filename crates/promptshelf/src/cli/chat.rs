@@ -15,11 +15,12 @@ use std::{
     env, fs,
     io::{self, Write},
     path::PathBuf,
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::future::join_all;
+use parking_lot::RwLock;
 use promptshelf_client::{Arguments, Client, ClientError, ElicitationHandler, PromptInfo, PromptResult};
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -330,7 +331,7 @@ impl PromptList {
     }
 
     fn all(&self) -> Arc<Vec<ChatPrompt>> {
-        Arc::clone(&self.prompts.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.prompts.read())
     }
 
     fn find(&self, command: &str) -> Option<ChatPrompt> {
@@ -339,7 +340,7 @@ impl PromptList {
 
     async fn refresh(&self, server: &Server) -> Result<ListChange, ClientError> {
         let listed = server.client.all_prompts().await?;
-        let mut current = self.prompts.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.prompts.write();
         let before: BTreeMap<&str, &PromptInfo> = current
             .iter()
             .filter(|prompt| prompt.server.name == server.name)

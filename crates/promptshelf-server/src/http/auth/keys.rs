@@ -8,7 +8,7 @@ use std::{
     fmt,
     str::FromStr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -18,6 +18,7 @@ use jsonwebtoken::{
     Algorithm, AlgorithmFamily, DecodingKey,
     jwk::{Jwk, PublicKeyUse},
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -184,7 +185,7 @@ impl Keys {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// Fetches the keys, unless newer ones than `known` are there or the last attempt was less than `cool_down` ago.

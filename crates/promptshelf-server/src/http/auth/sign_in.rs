@@ -2,11 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use parking_lot::Mutex;
 use promptshelf_mcp::http::Denial;
 use promptshelf_service::{BlockedNames, Caller, Identity, Revocation};
 
@@ -69,7 +70,7 @@ struct RefusedSignIns(Mutex<BTreeMap<&'static str, u64>>);
 
 impl RefusedSignIns {
     fn count(&self, code: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
+        *self.0.lock().entry(code).or_default() += 1;
     }
 }
 
@@ -119,7 +120,7 @@ impl SignIn {
     /// Returns how many requests were refused, by reason.
     #[must_use]
     pub fn refused(&self) -> Vec<(&'static str, u64)> {
-        let counts = self.0.refused.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.0.refused.0.lock();
         counts.iter().map(|(code, count)| (*code, *count)).collect()
     }
 

@@ -1,11 +1,8 @@
 //! Every file operation of writing and rotation fails in turn.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, fs, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{super::RealDisk, *};

@@ -2,10 +2,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use promptshelf_client::{Arguments, CompletionTarget, PromptArgument};
 use tokio::runtime::Handle;
 
@@ -54,7 +55,7 @@ impl Suggestions {
         }
         let strings = (prompt.server.name.clone(), prompt.info.name.clone(), argument.to_owned(), typed.to_owned());
         let key: Key = (strings.0, strings.1, strings.2, strings.3, known.clone());
-        if let Some(values) = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(values) = self.cache.lock().get(&key) {
             return values.clone();
         }
         let (sender, receiver) = mpsc::channel();
@@ -67,7 +68,7 @@ impl Suggestions {
             // A line can hold only values that are safe to print.
             let values: Vec<String> = completion.values.into_iter().filter(|value| visible(value) == *value).collect();
             sender.send(values.clone()).ok();
-            let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cache = cache.lock();
             if cache.len() >= MAX_CACHED {
                 cache.clear();
             }
@@ -78,7 +79,7 @@ impl Suggestions {
 
     /// Removes the cached values of a server, for instance because its prompts have changed.
     pub(super) fn clear(&self, server: &str) {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).retain(|(name, ..), _| name != server);
+        self.cache.lock().retain(|(name, ..), _| name != server);
     }
 }
 

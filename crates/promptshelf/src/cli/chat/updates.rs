@@ -1,7 +1,8 @@
 //! Notices in a chat about changed lists of prompts.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustyline::ExternalPrinter;
 use tokio::{runtime::Handle, task::JoinHandle};
 
@@ -40,9 +41,7 @@ pub(super) fn follow(
                     continue;
                 }
                 let notice = format!("{}\n", notice(&server.name, &change));
-                if let Ok(mut printer) = printer.lock()
-                    && let Some(printer) = printer.as_mut()
-                {
+                if let Some(printer) = printer.lock().as_mut() {
                     printer.print(notice).ok();
                 }
             }

@@ -3,13 +3,9 @@
 //! Text of a server, a store or a repository is written only after the user has agreed to it, once for each content. Text
 //! of the user's own folder is written with a warning.
 
-use std::{
-    collections::HashMap,
-    io::Write,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, io::Write, path::Path};
 
+use parking_lot::Mutex;
 use promptshelf_author::ActivePart;
 use promptshelf_git::GitAddress;
 
@@ -60,7 +56,7 @@ impl<'a> Consent<'a> {
         }
         let key = digest(&format!("{}\0{name}\0{content}", self.origin));
         if self.allowed.iter().any(|allowed| allowed == name) {
-            let mut applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut applied = self.applied.lock();
             if applied.entry(name.to_owned()).or_insert_with(|| key.clone()) == &key {
                 return Decision::Write;
             }
