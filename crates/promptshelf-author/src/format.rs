@@ -102,12 +102,11 @@ fn list(body: &str, keys: &Keys) -> Option<String> {
             // Blank lines and comments before an item belong to that item, not to the previous one.
             let own = content_lines(item);
             let lead_of_next = item.split_off(own);
-            match item.is_empty() {
-                true => {
-                    lead.push_str(&lead_of_next);
-                    item.push_str(line);
-                }
-                false => items.push((lead_of_next, line.to_owned())),
+            if item.is_empty() {
+                lead.push_str(&lead_of_next);
+                item.push_str(line);
+            } else {
+                items.push((lead_of_next, line.to_owned()))
             }
         } else if indentation > column || line.trim().is_empty() || is_comment(line) {
             item.push_str(line);

@@ -116,9 +116,10 @@ mod tests {
     fn as_json(path: &str, text: &str) -> (Value, bool) {
         let source = SourceText::new(path, text);
         let mut notes = Notes::new(&source);
-        let node = match path.ends_with(".toml") {
-            true => Some(parse_toml(&mut notes)),
-            false => front_matter(text).and_then(|(keys, _)| parse_yaml(keys, &mut notes)),
+        let node = if path.ends_with(".toml") {
+            Some(parse_toml(&mut notes))
+        } else {
+            front_matter(text).and_then(|(keys, _)| parse_yaml(keys, &mut notes))
         };
         (node.map_or(json!({}), |node| node.to_json()), notes.diagnostics.is_empty())
     }

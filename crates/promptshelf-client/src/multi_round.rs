@@ -212,20 +212,20 @@ fn prompt_params(name: &str, arguments: &Arguments) -> GetPromptRequestParams {
 
 fn within_limit(result: PromptResult) -> Result<PromptResult, ClientError> {
     let count = result.messages.len();
-    match count <= MAX_MESSAGES {
-        true => Ok(result),
-        false => {
-            Err(ClientError::LimitExceeded(format!("the prompt has {count} messages; the limit is {MAX_MESSAGES}")))
-        }
+    if count <= MAX_MESSAGES {
+        Ok(result)
+    } else {
+        Err(ClientError::LimitExceeded(format!("the prompt has {count} messages; the limit is {MAX_MESSAGES}")))
     }
 }
 
 fn check_count(count: usize) -> Result<(), ClientError> {
-    match count <= MAX_ELICITATIONS {
-        true => Ok(()),
-        false => Err(ClientError::LimitExceeded(format!(
+    if count <= MAX_ELICITATIONS {
+        Ok(())
+    } else {
+        Err(ClientError::LimitExceeded(format!(
             "the server requires {count} inputs at once; the limit is {MAX_ELICITATIONS}"
-        ))),
+        )))
     }
 }
 

@@ -326,7 +326,7 @@ mod tests {
                 }
             };
             assert!(error.contains(problem), "{error}");
-            assert_eq!(came.len(), requested.into_inner());
+            assert_eq!(came.len(), requested.load(std::sync::atomic::Ordering::Relaxed));
         }
     }
 }

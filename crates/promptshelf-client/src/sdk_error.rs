@@ -90,9 +90,10 @@ fn transport_error(error: DynamicTransportError, process: &Process) -> ClientErr
                 None => (true, process.with_stderr(&chain(cause))),
             };
             let source = Some(error.error);
-            match is_endpoint {
-                true => ClientError::Unreachable { reason, source },
-                false => ClientError::NotAnEndpoint { reason, source },
+            if is_endpoint {
+                ClientError::Unreachable { reason, source }
+            } else {
+                ClientError::NotAnEndpoint { reason, source }
             }
         }
     }

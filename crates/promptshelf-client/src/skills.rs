@@ -76,10 +76,7 @@ impl Client {
     pub async fn all_skills(&self) -> Result<Vec<SkillInfo>, ClientError> {
         use futures_util::TryStreamExt;
 
-        match self.has_skills() {
-            true => self.skills().try_collect().await,
-            false => Ok(Vec::new()),
-        }
+        if self.has_skills() { self.skills().try_collect().await } else { Ok(Vec::new()) }
     }
 
     /// Reads a file of a skill. Unlike [`read`](Client::read), this never returns a cached content, which could be older

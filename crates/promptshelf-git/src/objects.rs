@@ -288,11 +288,12 @@ async fn read_chunk(repository: &Repository, chunk: &[(&str, u64)], files: &mut 
         };
         rest = after;
         let is_pointer = *size <= MAX_LFS && content.starts_with(LFS);
-        let file = match is_pointer {
-            true => MemoryFile::faulty(FileFault::Unreadable(
+        let file = if is_pointer {
+            MemoryFile::faulty(FileFault::Unreadable(
                 "it is a pointer of Git LFS, and its content is not fetched".into(),
-            )),
-            false => MemoryFile::new(content),
+            ))
+        } else {
+            MemoryFile::new(content)
         };
         files.insert((*id).into(), file);
     }

@@ -426,9 +426,10 @@ impl GitSource {
     ) -> Result<(), GitError> {
         let (repository, options) = (&self.0.repository, &self.0.options);
         let conditions = self.conditions(commit)?;
-        let commit = match repository.has(&format!("{commit}^{{tree}}")).await {
-            true => commit.to_owned(),
-            false => repository.fetch(lock, commit, name).await?,
+        let commit = if repository.has(&format!("{commit}^{{tree}}")).await {
+            commit.to_owned()
+        } else {
+            repository.fetch(lock, commit, name).await?
         };
         // Of a commit in the history of another one, only the commit itself was fetched.
         if !repository.has(&format!("{commit}^{{tree}}")).await {

@@ -356,9 +356,10 @@ impl Server {
 
     async fn complete(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
         let request = params.completion()?;
-        let known = match context.revision.has_completion_context() {
-            true => params.completion_context()?,
-            false => promptshelf_core::Variables::new(),
+        let known = if context.revision.has_completion_context() {
+            params.completion_context()?
+        } else {
+            promptshelf_core::Variables::new()
         };
         let own_name;
         let reference = match &request.target {

@@ -52,10 +52,7 @@ impl Elicitation {
 
     /// Returns the modes that a revision has: before 2025-11-25 there were only forms.
     pub(crate) fn in_revision(self, revision: Revision) -> Elicitation {
-        match revision.has_elicitation_modes() {
-            true => self,
-            false => Elicitation { form: self.form || self.url, url: false },
-        }
+        if revision.has_elicitation_modes() { self } else { Elicitation { form: self.form || self.url, url: false } }
     }
 
     pub(crate) fn can_ask(self, form: &Form<'_>) -> bool {

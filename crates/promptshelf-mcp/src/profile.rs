@@ -67,9 +67,10 @@ impl Profile {
     /// Changes the messages of this prompt; the prompt names what fills blanks.
     pub(crate) fn messages_of(&self, prompt: &Prompt, messages: Vec<Message>) -> Vec<Message> {
         let messages = self.messages(messages);
-        match self.fill_blanks {
-            true => fill_messages(messages, prompt.title().unwrap_or(prompt.name().as_str())),
-            false => messages,
+        if self.fill_blanks {
+            fill_messages(messages, prompt.title().unwrap_or(prompt.name().as_str()))
+        } else {
+            messages
         }
     }
 
@@ -106,10 +107,7 @@ impl Profile {
     }
 
     pub(crate) fn arguments<'a>(&self, prompt: &Prompt, given: &RawArguments<'a>) -> RawArguments<'a> {
-        match self.one_argument {
-            true => split_one_argument(prompt, given),
-            false => given.clone(),
-        }
+        if self.one_argument { split_one_argument(prompt, given) } else { given.clone() }
     }
 }
 

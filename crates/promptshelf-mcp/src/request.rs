@@ -79,9 +79,10 @@ impl<'a> Params<'a> {
 
     /// Checks the shape of `params` itself.
     pub(crate) fn check(&self) -> Result<(), WireError> {
-        match self.is_malformed {
-            true => Err(WireError::invalid_params("`params` must be an object with unique member names")),
-            false => Ok(()),
+        if self.is_malformed {
+            Err(WireError::invalid_params("`params` must be an object with unique member names"))
+        } else {
+            Ok(())
         }
     }
 

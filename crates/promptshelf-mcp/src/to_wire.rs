@@ -228,10 +228,8 @@ struct WireResource<'a> {
 
 impl<'a> WireResource<'a> {
     fn new(resource: &'a Resource, catalog: &'a Catalog, revision: Revision) -> WireResource<'a> {
-        let (uri, uri_template) = match resource.is_template() {
-            true => (None, Some(resource.uri())),
-            false => (Some(resource.uri()), None),
-        };
+        let (uri, uri_template) =
+            if resource.is_template() { (None, Some(resource.uri())) } else { (Some(resource.uri()), None) };
         let titled = revision.has_titles();
         WireResource {
             uri,

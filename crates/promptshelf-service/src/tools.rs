@@ -122,9 +122,8 @@ impl Service {
     ///
     /// Those of `open`. A prompt that did not opt in is unknown.
     pub fn open_tool(&self, caller: &Caller, name: &str) -> Result<OpenPrompt, Rejection> {
-        self.open_checked(caller, name, |prompt| match prompt.definition().tool {
-            true => Ok(Some("tool")),
-            false => Err(Rejection::UnknownPrompt { name: echo(name) }),
+        self.open_checked(caller, name, |prompt| {
+            if prompt.definition().tool { Ok(Some("tool")) } else { Err(Rejection::UnknownPrompt { name: echo(name) }) }
         })
     }
 }

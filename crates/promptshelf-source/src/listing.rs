@@ -36,10 +36,7 @@ pub fn prompt_files(library: &Path) -> Result<Vec<String>, SourceError> {
 /// Returns whether a library reads the file at a path below it as a prompt, by the path alone.
 #[must_use]
 pub fn is_prompt_path(library: &Path, path: &str) -> bool {
-    let home = match library.join(MANIFEST).exists() {
-        true => "",
-        false => foreign_folders::home(library),
-    };
+    let home = if library.join(MANIFEST).exists() { "" } else { foreign_folders::home(library) };
     let whole = if home.is_empty() { path.to_owned() } else { format!("{home}/{path}") };
     is_library_file(path) && is_prompt(&whole)
 }

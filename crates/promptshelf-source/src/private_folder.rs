@@ -27,9 +27,10 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
 /// [`io::ErrorKind::PermissionDenied`] if others can, and if the folder does not exist.
 pub fn check_private_folder(folder: &Path) -> io::Result<()> {
     let found = fs::metadata(folder)?;
-    match is_shared(&found) {
-        true => Err(io::Error::new(io::ErrorKind::PermissionDenied, Shared(folder.to_owned()).to_string())),
-        false => Ok(()),
+    if is_shared(&found) {
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, Shared(folder.to_owned()).to_string()))
+    } else {
+        Ok(())
     }
 }
 

@@ -136,9 +136,10 @@ impl Store {
     pub async fn redeliver(&self, id: u64) -> Result<(), StoreError> {
         let mut transaction = self.database().begin(Mode::Write).await?;
         let result = webhook::requeue(&mut transaction, id).await;
-        match transaction.finish(result).await? {
-            true => Ok(()),
-            false => Err(StoreError::not_found(format!("the dead letter {id}"))),
+        if transaction.finish(result).await? {
+            Ok(())
+        } else {
+            Err(StoreError::not_found(format!("the dead letter {id}")))
         }
     }
 

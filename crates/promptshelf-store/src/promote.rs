@@ -73,12 +73,13 @@ impl Store {
             [] => whole(&source, &target),
             prompts => chosen(&source, &target, prompts, &checker).await?,
         };
-        let changes = match all {
-            true => wanted,
-            false => history.merge(wanted, prompts.is_empty()).map_err(|paths| {
+        let changes = if *all {
+            wanted
+        } else {
+            history.merge(wanted, prompts.is_empty()).map_err(|paths| {
                 let revision = target.head.as_ref().map_or(0, |head| head.revision);
                 StoreError::Conflict { paths, revision }
-            })?,
+            })?
         };
         if changes.is_empty() {
             let reason = format!("nothing to promote: `{from}` has changed nothing since its last promotion to `{to}`");

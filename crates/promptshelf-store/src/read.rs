@@ -248,9 +248,10 @@ pub(crate) async fn head_at(
     epoch: Epoch,
     revision: u64,
 ) -> Result<Head, StoreError> {
-    let digest = match revision == channel.revision {
-        true => channel.digest,
-        false => chain::at(transaction, channel.id, revision).await?.0,
+    let digest = if revision == channel.revision {
+        channel.digest
+    } else {
+        chain::at(transaction, channel.id, revision).await?.0
     };
     Ok(Head { epoch, revision, digest })
 }

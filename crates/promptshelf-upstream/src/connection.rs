@@ -183,9 +183,10 @@ impl Connection {
             }
             Err(error @ ClientError::ErrorResponse { .. }) => {
                 self.breaker.succeed();
-                match error.is_invalid_params() {
-                    true => Err(RenderError::Rejected(reason(&error))),
-                    false => Err(unavailable(&format!("answered with an error: {}", reason(&error)))),
+                if error.is_invalid_params() {
+                    Err(RenderError::Rejected(reason(&error)))
+                } else {
+                    Err(unavailable(&format!("answered with an error: {}", reason(&error))))
                 }
             }
             Err(error) => {

@@ -123,9 +123,10 @@ fn annotations(annotations: client::Annotations) -> Annotations {
 /// Checks that a URI is absolute, visible and harmless for the client that follows it.
 pub(crate) fn check_uri(uri: &str, listed: &Schemes) -> Result<(), Refused> {
     let scheme = usable_scheme(uri)?;
-    match matches!(scheme.as_str(), "https" | "http") || listed.contains(&scheme) {
-        true => Ok(()),
-        false => Err(Refused(format!("a URI with the scheme `{scheme}:`, which no resource in its list has"))),
+    if matches!(scheme.as_str(), "https" | "http") || listed.contains(&scheme) {
+        Ok(())
+    } else {
+        Err(Refused(format!("a URI with the scheme `{scheme}:`, which no resource in its list has")))
     }
 }
 

@@ -30,9 +30,10 @@ pub(crate) fn remote_form(source: &str, key: String, elicitation: &Elicitation) 
         }
         ElicitationMode::Url { url } => {
             check_uri(url, &Schemes::new())?;
-            match url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
-                true => Ok(RemoteForm { key, message, url: Some(url.clone()), fields: Vec::new() }),
-                false => Err(Refused("a web page that is not at https:".to_owned())),
+            if url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
+                Ok(RemoteForm { key, message, url: Some(url.clone()), fields: Vec::new() })
+            } else {
+                Err(Refused("a web page that is not at https:".to_owned()))
             }
         }
         _ => Err(Refused("a request for input of an unknown kind".to_owned())),
@@ -77,9 +78,12 @@ fn field(field: &FormField) -> Result<ArgumentDefinition, Refused> {
 }
 
 fn choices(choices: &[Choice]) -> Result<Vec<core::Choice>, Refused> {
-    let choice = |choice: &Choice| match visible(&choice.value) == choice.value {
-        true => Ok(core::Choice { value: choice.value.clone(), title: choice.title.as_deref().map(visible) }),
-        false => Err(Refused("a form with an invalid choice".to_owned())),
+    let choice = |choice: &Choice| {
+        if visible(&choice.value) == choice.value {
+            Ok(core::Choice { value: choice.value.clone(), title: choice.title.as_deref().map(visible) })
+        } else {
+            Err(Refused("a form with an invalid choice".to_owned()))
+        }
     };
     choices.iter().map(choice).collect()
 }

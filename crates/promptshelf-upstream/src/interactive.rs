@@ -158,9 +158,10 @@ impl Connection {
         let form = |(key, elicitation): &(String, Elicitation)| remote_form(self.name(), key.clone(), elicitation);
         let forms = requests.iter().map(form).collect::<Result<Vec<_>, _>>();
         let state = serde_json::to_string(progress).unwrap_or_default();
-        Reply::Asked(match state.len() <= MAX_STATE_BYTES {
-            true => forms.map(|forms| RemoteQuestion { forms, state }),
-            false => Err(Refused(format!("a question whose state is larger than {MAX_STATE_BYTES} bytes"))),
+        Reply::Asked(if state.len() <= MAX_STATE_BYTES {
+            forms.map(|forms| RemoteQuestion { forms, state })
+        } else {
+            Err(Refused(format!("a question whose state is larger than {MAX_STATE_BYTES} bytes")))
         })
     }
 }

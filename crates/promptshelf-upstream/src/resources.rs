@@ -69,9 +69,10 @@ fn body(result: ReadResult, uri: &str) -> Result<ReadBody, ReadError> {
         ResourceBody::Text(text) => Body::Text(stripped(&text).into()),
         ResourceBody::Blob(bytes) => Body::Blob(Blob::new(bytes)),
     };
-    match body.len() <= MAX_RESOURCE_BYTES {
-        true => Ok(ReadBody { body, mime_type, modified: None }),
-        false => Err(ReadError::TooLarge { limit: MAX_RESOURCE_BYTES as u64 }),
+    if body.len() <= MAX_RESOURCE_BYTES {
+        Ok(ReadBody { body, mime_type, modified: None })
+    } else {
+        Err(ReadError::TooLarge { limit: MAX_RESOURCE_BYTES as u64 })
     }
 }
 

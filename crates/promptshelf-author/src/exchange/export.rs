@@ -145,9 +145,10 @@ pub fn export(prompt: &Prompt, format: ExportFormat, rendered: Option<Vec<BodyPi
     }
     let body = work.body(&outline.pieces);
     work.lose_details(prompt, is_rendered);
-    let incomplete = match prompt.definition().steps.is_empty() || is_rendered {
-        true => Vec::new(),
-        false => vec![format!("it asks questions in steps, and {} cannot ask", format.thing())],
+    let incomplete = if prompt.definition().steps.is_empty() || is_rendered {
+        Vec::new()
+    } else {
+        vec![format!("it asks questions in steps, and {} cannot ask", format.thing())]
     };
     let name = prompt.name().as_str();
     let description = prompt.description().or(prompt.title()).unwrap_or(name);
@@ -335,9 +336,10 @@ impl Work<'_> {
                 }
                 BodyPiece::Attach { path, .. } => {
                     self.lose("files become references, and must exist in the project", format!("`{path}`"));
-                    out.text.push_str(match out.text.is_empty() || out.text.ends_with(char::is_whitespace) {
-                        true => "",
-                        false => "\n",
+                    out.text.push_str(if out.text.is_empty() || out.text.ends_with(char::is_whitespace) {
+                        ""
+                    } else {
+                        "\n"
                     });
                     out.place(&match self.format {
                         ExportFormat::Claude | ExportFormat::Opencode | ExportFormat::Cursor => format!("@{path}"),
@@ -404,9 +406,10 @@ impl Work<'_> {
             (Input::Asked, _) => {
                 let about = argument.description().or(argument.title()).unwrap_or_default();
                 let about: String = about.chars().filter(|c| !matches!(c, '{' | '}' | '\n' | '\r')).collect();
-                match about.is_empty() {
-                    true => out.place(&format!("${{input:{name}}}")),
-                    false => out.place(&format!("${{input:{name}:{about}}}")),
+                if about.is_empty() {
+                    out.place(&format!("${{input:{name}}}"))
+                } else {
+                    out.place(&format!("${{input:{name}:{about}}}"))
                 }
             }
             (Input::Words, ExportFormat::Gemini) => {
@@ -601,10 +604,7 @@ fn in_brackets(name: &str) -> String {
 }
 
 fn hint(argument: &Argument) -> String {
-    match argument.required() {
-        true => format!("<{}>", argument.name()),
-        false => format!("[{}]", argument.name()),
-    }
+    if argument.required() { format!("<{}>", argument.name()) } else { format!("[{}]", argument.name()) }
 }
 
 #[cfg(test)]

@@ -329,10 +329,7 @@ impl Argument {
 
     /// Describes the argument for a caller who sends it instead of answering a form.
     pub(crate) fn described(&self) -> Problem {
-        match self.is_indispensable() {
-            true => self.missing(),
-            false => self.problem(described("is optional", self)),
-        }
+        if self.is_indispensable() { self.missing() } else { self.problem(described("is optional", self)) }
     }
 
     /// Parses a value as this argument's type; `None` if it is invalid.

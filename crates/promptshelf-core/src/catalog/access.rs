@@ -223,9 +223,10 @@ impl AccessTable {
     }
 
     pub(super) fn path(&self, path: &str, resources: &Resources, files: &LibraryFiles) -> AccessSet {
-        match self.restricts_contents() {
-            true => self.of_names(&self.names(resources, files).of_file(&files.links.place(path))),
-            false => AccessSet::new(),
+        if self.restricts_contents() {
+            self.of_names(&self.names(resources, files).of_file(&files.links.place(path)))
+        } else {
+            AccessSet::new()
         }
     }
 

@@ -71,13 +71,14 @@ pub fn join(own: Checked, mut parts: Vec<CatalogPart>) -> Checked {
         place.and_then(|place| catalog.access_sets().get(place)).cloned().unwrap_or_default()
     };
     let is_restricted = parts.iter().any(|part| part.catalog.is_restricted());
-    let table = match is_restricted {
-        true => AccessTable::joined(
+    let table = if is_restricted {
+        AccessTable::joined(
             prompts.iter().map(|(part, at, _)| access(*part, ListKind::Prompts, *at)),
             fixed.iter().map(|(part, at, _)| access(*part, ListKind::Resources, *at)),
             templates.iter().map(|(part, at, _)| access(*part, ListKind::ResourceTemplates, *at)),
-        ),
-        false => AccessTable::default(),
+        )
+    } else {
+        AccessTable::default()
     };
     let listed = |items: Vec<(usize, usize, Arc<Resource>)>| items.into_iter().map(|(_, _, item)| item).collect();
     let prompts: Vec<Arc<Prompt>> = prompts.into_iter().map(|(_, _, prompt)| prompt).collect();

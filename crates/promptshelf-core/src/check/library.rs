@@ -208,12 +208,11 @@ fn without_duplicates(
         selected.ambiguous.insert(name.to_owned());
     }
     selected.hidden = left_out.iter().map(|index| Arc::clone(&prompts[*index])).collect();
-    selected.prompts = match left_out.is_empty() {
-        true => prompts,
-        false => {
-            let served = prompts.into_iter().enumerate().filter(|(index, _)| !left_out.contains(index));
-            served.map(|(_, prompt)| prompt).collect()
-        }
+    selected.prompts = if left_out.is_empty() {
+        prompts
+    } else {
+        let served = prompts.into_iter().enumerate().filter(|(index, _)| !left_out.contains(index));
+        served.map(|(_, prompt)| prompt).collect()
     };
     selected
 }

@@ -234,9 +234,10 @@ fn as_json(state: &mut State<'_, '_>, value: &Value, is_pretty: bool) -> Result<
     let value = if value.is_undefined() { &null } else { value };
     visit(state, value)?;
     let mut into = Metered { into: &mut text, left: left(state), written: 0 };
-    let written = match is_pretty {
-        true => serde_json::to_writer_pretty(&mut into, value),
-        false => serde_json::to_writer(&mut into, value),
+    let written = if is_pretty {
+        serde_json::to_writer_pretty(&mut into, value)
+    } else {
+        serde_json::to_writer(&mut into, value)
     };
     // Each character is looked at before it is written.
     let bytes = into.written.saturating_mul(CHARACTER as usize);

@@ -35,12 +35,13 @@ pub(super) struct EndedSessions {
 impl EndedSessions {
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), WireError> {
         let Some(id) = id(headers) else { return Ok(()) };
-        match self.ids.lock().contains(&id) {
-            false => Ok(()),
-            true => Err(WireError {
+        if self.ids.lock().contains(&id) {
+            Err(WireError {
                 status: StatusCode::NOT_FOUND.as_u16(),
                 ..WireError::invalid_request("This session has ended; start another one with initialize")
-            }),
+            })
+        } else {
+            Ok(())
         }
     }
 

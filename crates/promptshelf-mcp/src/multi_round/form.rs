@@ -95,17 +95,14 @@ fn kind(field: &Argument, revision: Revision) -> Value {
         return json!({ "type": "array", "items": options(choices, "anyOf") });
     }
     if !choices.is_empty() && field.kind() != ArgumentType::List {
-        return match revision.has_elicitation_modes() {
-            true => {
-                let mut options = options(choices, "oneOf");
-                options["type"] = json!("string");
-                options
-            }
-            false => {
-                let values: Vec<&str> = choices.iter().map(|choice| &*choice.value).collect();
-                let names: Vec<&str> = choices.iter().map(|c| c.title.as_deref().unwrap_or(&c.value)).collect();
-                json!({ "type": "string", "enum": values, "enumNames": names })
-            }
+        return if revision.has_elicitation_modes() {
+            let mut options = options(choices, "oneOf");
+            options["type"] = json!("string");
+            options
+        } else {
+            let values: Vec<&str> = choices.iter().map(|choice| &*choice.value).collect();
+            let names: Vec<&str> = choices.iter().map(|c| c.title.as_deref().unwrap_or(&c.value)).collect();
+            json!({ "type": "string", "enum": values, "enumNames": names })
         };
     }
     match field.kind() {

@@ -169,9 +169,10 @@ impl<O: Operation, S: Part> Call<O, S> {
     where
         O::Answer: Serialize,
     {
-        match O::SPEC.method == axum::http::Method::GET {
-            true => etag::json(&self.headers, answer),
-            false => self.changed(StatusCode::OK, answer, answer),
+        if O::SPEC.method == axum::http::Method::GET {
+            etag::json(&self.headers, answer)
+        } else {
+            self.changed(StatusCode::OK, answer, answer)
         }
     }
 

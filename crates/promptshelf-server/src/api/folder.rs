@@ -199,9 +199,12 @@ async fn write_in_folder(call: Call<op::WriteInFolder, FolderState>) -> Answer {
     let bytes = decoded(body.content, "The content")?;
     let digest = Digest::of(&bytes);
     let path = path.clone();
-    let write = move |folder: &EditableFolder| match is_new {
-        true => folder.create(&path, &bytes),
-        false => folder.replace(&path, &bytes, |now| is_one_of(&expected, now)),
+    let write = move |folder: &EditableFolder| {
+        if is_new {
+            folder.create(&path, &bytes)
+        } else {
+            folder.replace(&path, &bytes, |now| is_one_of(&expected, now))
+        }
     };
     call.with_files(write).await?;
     call.reload().await;
@@ -261,9 +264,10 @@ fn renamed(
         };
         let Some(edited) = renaming.edited(&path, &text) else { continue };
         let is_permitted = is_administrator || !is_for_administrators(folder, &path, Access::Change);
-        match is_permitted && folder.replace(&path, edited.as_bytes(), |now| now == text.as_bytes()).is_ok() {
-            true => changed.push(path),
-            false => left.push(path),
+        if is_permitted && folder.replace(&path, edited.as_bytes(), |now| now == text.as_bytes()).is_ok() {
+            changed.push(path)
+        } else {
+            left.push(path)
         }
     }
     Ok(RenamedFile { changed, left })

@@ -59,9 +59,10 @@ fn of_proposal(call: &Context, proposal: &Proposal, policy: &Policy) -> Proposal
         reasons if publish.allowed => Permission::refused_for(reasons.to_vec(), Vec::new()),
         _ => publish,
     };
-    let comment = match comments::may_review(call, &roles.review) {
-        true => Permission::allowed(),
-        false => call.permission(&[Scope::Read, Scope::Propose], &roles.propose, "comment as its authors"),
+    let comment = if comments::may_review(call, &roles.review) {
+        Permission::allowed()
+    } else {
+        call.permission(&[Scope::Read, Scope::Propose], &roles.propose, "comment as its authors")
     };
     ProposalPermissions {
         comment: if_open(comment),

@@ -66,10 +66,8 @@ impl StoreHandle {
             present.discard().await;
             *store = None;
         }
-        let opened = match self.0.migrates {
-            true => Store::open(&self.0.url).await?,
-            false => Store::open_unmigrated(&self.0.url).await?,
-        };
+        let opened =
+            if self.0.migrates { Store::open(&self.0.url).await? } else { Store::open_unmigrated(&self.0.url).await? };
         if let Some(before) = opened.migrated_from() {
             let (url, now) = (&self.0.url, Store::newest_schema());
             tracing::info!("the schema of the store {url} was version {before}, and is version {now} now");

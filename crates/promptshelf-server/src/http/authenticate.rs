@@ -80,9 +80,10 @@ impl Authentication {
             authentication.answer(request, |request| next.run(request)).await
         }
         // axum refuses a layer around nothing; without the features that have such routes there are none.
-        match routes.has_routes() {
-            true => routes.route_layer(middleware::from_fn_with_state(self.clone(), pass)),
-            false => routes,
+        if routes.has_routes() {
+            routes.route_layer(middleware::from_fn_with_state(self.clone(), pass))
+        } else {
+            routes
         }
     }
 

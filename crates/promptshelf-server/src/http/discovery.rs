@@ -66,10 +66,7 @@ async fn respond(State(document): State<Arc<Document>>, request: Request) -> Res
     };
     let made = (document.make)(&document.server, &url);
     let is_known = names(&head.headers, &made.etag);
-    let mut response = match is_known {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => made.body.into_response(),
-    };
+    let mut response = if is_known { StatusCode::NOT_MODIFIED.into_response() } else { made.body.into_response() };
     let headers = response.headers_mut();
     if !is_known {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(made.media_type));

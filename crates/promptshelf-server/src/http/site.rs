@@ -86,9 +86,10 @@ impl Site {
     #[cfg(feature = "web")]
     pub(super) fn restricted(&self, routes: Router, options: &Options) -> Router {
         async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
-            match is_admitted(request.extensions(), &access) {
-                true => next.run(request).await,
-                false => not_found().await.into_response(),
+            if is_admitted(request.extensions(), &access) {
+                next.run(request).await
+            } else {
+                not_found().await.into_response()
             }
         }
         match self.access(options) {
@@ -171,9 +172,10 @@ pub(super) fn message_service(
         async move {
             let (authentication, access, endpoint) = &*shared;
             let answering = authentication.answer(request, async |request| {
-                match access.as_ref().is_none_or(|access| is_admitted(request.extensions(), access)) {
-                    true => endpoint.answer(request).await.map(Body::new),
-                    false => not_found().await.into_response(),
+                if access.as_ref().is_none_or(|access| is_admitted(request.extensions(), access)) {
+                    endpoint.answer(request).await.map(Body::new)
+                } else {
+                    not_found().await.into_response()
                 }
             });
             Ok(answering.await)

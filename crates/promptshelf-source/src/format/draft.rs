@@ -87,10 +87,8 @@ impl BrokenDraft {
 
 impl Parsed {
     pub(super) fn of(draft: Draft, mut notes: Notes<'_>) -> Parsed {
-        let (draft, broken) = match notes.has_errors() {
-            true => (None, BrokenDraft::of(draft, &notes)),
-            false => (Some(draft), None),
-        };
+        let (draft, broken) =
+            if notes.has_errors() { (None, BrokenDraft::of(draft, &notes)) } else { (Some(draft), None) };
         notes.diagnostics.sort_by_key(|found| found.location.span().start);
         if notes.diagnostics.len() > MAX_MISTAKES {
             let more = notes.diagnostics.split_off(MAX_MISTAKES);

@@ -123,9 +123,10 @@ pub(super) fn without_ending<'p>(path: &'p str, ending: &str) -> &'p str {
 pub(super) fn with_small_ending(path: &str) -> Cow<'_, str> {
     let name = path.rfind('/').map_or(0, |slash| slash + 1);
     let endings = path[name..].find('.').map_or(path.len(), |dot| name + dot);
-    match path[endings..].bytes().any(|byte| byte.is_ascii_uppercase()) {
-        true => Cow::Owned(path[..endings].to_owned() + &path[endings..].to_ascii_lowercase()),
-        false => Cow::Borrowed(path),
+    if path[endings..].bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(path[..endings].to_owned() + &path[endings..].to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(path)
     }
 }
 

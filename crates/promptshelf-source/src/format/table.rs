@@ -129,11 +129,13 @@ impl<'n, 'p> Table<'n, 'p> {
                 let yes_or_no = node.text().filter(|text| {
                     ["yes", "no", "on", "off", "y", "n", "true", "false"].contains(&&*text.to_ascii_lowercase())
                 });
-                let help =
-                    yes_or_no.map(|text| match text.to_ascii_lowercase().starts_with(['y', 't']) || text == "on" {
-                        true => "write `true`, without quotes".to_owned(),
-                        false => "write `false`, without quotes".to_owned(),
-                    });
+                let help = yes_or_no.map(|text| {
+                    if text.to_ascii_lowercase().starts_with(['y', 't']) || text == "on" {
+                        "write `true`, without quotes".to_owned()
+                    } else {
+                        "write `false`, without quotes".to_owned()
+                    }
+                });
                 notes.error(Code::WrongType, &node.span, message).help = help;
                 None
             }

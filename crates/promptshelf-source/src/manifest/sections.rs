@@ -217,9 +217,10 @@ fn mime_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MimeTy
 
 fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let number = f64::deserialize(deserializer)?;
-    match (0.0..=1.0).contains(&number) {
-        true => Ok(Some(number)),
-        false => Err(D::Error::custom(format_args!("expected a number from 0 to 1, got {number}"))),
+    if (0.0..=1.0).contains(&number) {
+        Ok(Some(number))
+    } else {
+        Err(D::Error::custom(format_args!("expected a number from 0 to 1, got {number}")))
     }
 }
 

@@ -224,10 +224,8 @@ impl FileContent {
             }
             Err(error) => {
                 let (source, diagnostic) = not_utf8(path, &error);
-                let requirements = match Format::is_native(place) {
-                    true => requirements(&source),
-                    false => Requirements::Known(None),
-                };
+                let requirements =
+                    if Format::is_native(place) { requirements(&source) } else { Requirements::Known(None) };
                 let kind = ContentKind::UnreadablePrompt(Box::new(requirements));
                 FileContent { kind, diagnostics: vec![diagnostic], len, number: next_number() }
             }
@@ -241,10 +239,8 @@ impl FileContent {
         if let Some(found) = media_type::contradiction(&mime_type, &bytes) {
             let message =
                 format!("the file name implies {}, but the content is {}", mime_type.as_str(), found.as_str());
-            let code = match media_type::is_unusable(&mime_type, &found) {
-                true => Code::InvalidMedia,
-                false => Code::ContentMismatch,
-            };
+            let code =
+                if media_type::is_unusable(&mime_type, &found) { Code::InvalidMedia } else { Code::ContentMismatch };
             diagnostics.push(at(path, code, false, message).help("rename the file, or save it in the other format"));
             mime_type = found;
         }

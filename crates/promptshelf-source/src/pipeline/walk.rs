@@ -133,10 +133,7 @@ fn add_unsaved(files: &mut Vec<FoundFile>, unsaved: &BTreeMap<String, MemoryFile
 
 pub(super) fn at(path: &str, code: Code, is_error: bool, message: impl Into<String>) -> Diagnostic {
     let location = Location::file(&SourceText::new(path, ""));
-    match is_error {
-        true => Diagnostic::error(code, location, message),
-        false => Diagnostic::warning(code, location, message),
-    }
+    if is_error { Diagnostic::error(code, location, message) } else { Diagnostic::warning(code, location, message) }
 }
 
 /// Returns the diagnostic for a file that was not read: an error for a prompt, and a warning for other files, which
@@ -270,9 +267,10 @@ impl Walker<'_> {
             EntryKind::File { .. } if self.found.files.len() >= self.options.files => self.full = true,
             EntryKind::File { linked } => {
                 self.link(&path, linked);
-                let state = match self.options.states && !linked {
-                    true => entry.metadata().ok().map(|metadata| FileState::of(&metadata)),
-                    false => None,
+                let state = if self.options.states && !linked {
+                    entry.metadata().ok().map(|metadata| FileState::of(&metadata))
+                } else {
+                    None
                 };
                 self.found.files.push(FoundFile { path, state, is_unchanged: false });
             }

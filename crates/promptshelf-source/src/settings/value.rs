@@ -78,9 +78,10 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX>
             }
 
             fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-                match (MIN..=MAX).contains(&number) {
-                    true => Ok(Bounded(number)),
-                    false => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
+                if (MIN..=MAX).contains(&number) {
+                    Ok(Bounded(number))
+                } else {
+                    Err(E::invalid_value(Unexpected::Unsigned(number), &self))
                 }
             }
 

@@ -940,18 +940,20 @@ pub(crate) enum PluginTarget {
 fn entry_name(text: &str) -> Result<String, String> {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_safe);
-    match is_name && text.len() <= MAX_ENTRY_CHARS {
-        true => Ok(text.to_owned()),
-        false => Err(format!("expected at most {MAX_ENTRY_CHARS} letters, digits, `-` and `_`, such as team-prompts")),
+    if is_name && text.len() <= MAX_ENTRY_CHARS {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("expected at most {MAX_ENTRY_CHARS} letters, digits, `-` and `_`, such as team-prompts"))
     }
 }
 
 fn variable(text: &str) -> Result<String, String> {
     let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    match is_name {
-        true => Ok(text.to_owned()),
-        false => Err("expected the name of a variable, such as PROMPTSHELF_TOKEN, not a token".to_owned()),
+    if is_name {
+        Ok(text.to_owned())
+    } else {
+        Err("expected the name of a variable, such as PROMPTSHELF_TOKEN, not a token".to_owned())
     }
 }
 

@@ -364,10 +364,7 @@ impl Records {
         if !record.exact || record.after != digest(now) {
             return None;
         }
-        match record.existed {
-            false => Some(None),
-            true => fs::read(self.backup(&record.file, &record.name)).ok().map(Some),
-        }
+        if record.existed { fs::read(self.backup(&record.file, &record.name)).ok().map(Some) } else { Some(None) }
     }
 }
 

@@ -129,9 +129,10 @@ impl Connection {
                 return sample;
             }
         }
-        let suggested = match self.client.has_completions() {
-            true => self.client.complete(CompletionTarget::Prompt(prompt), argument, "", &Arguments::new()).await.ok(),
-            false => None,
+        let suggested = if self.client.has_completions() {
+            self.client.complete(CompletionTarget::Prompt(prompt), argument, "", &Arguments::new()).await.ok()
+        } else {
+            None
         };
         let first = suggested.and_then(|suggested| suggested.values.into_iter().next());
         first.unwrap_or_else(|| placeholder(argument))

@@ -92,10 +92,7 @@ pub(crate) fn accepts(prompt: &Prompt, argument: &str, value: &str) -> bool {
 /// Marks a command line as a template if the values of some arguments are only placeholders.
 pub(crate) fn template<'a>(line: String, placeholders: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = placeholders.map(|name| format!("`{name}`")).collect();
-    match names.is_empty() {
-        true => line,
-        false => format!("{line}\nwith values of yours for {}", names.join(", ")),
-    }
+    if names.is_empty() { line } else { format!("{line}\nwith values of yours for {}", names.join(", ")) }
 }
 
 /// Returns the failure for a prompt that is not served because of an error in its file.

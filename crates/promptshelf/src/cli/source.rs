@@ -46,9 +46,10 @@ impl Source {
             return folder();
         }
         let servers = ConfiguredServer::all();
-        match servers.iter().any(|server| server.name == text) {
-            true => Source::configured(text),
-            false => Err(unknown(text, &servers)),
+        if servers.iter().any(|server| server.name == text) {
+            Source::configured(text)
+        } else {
+            Err(unknown(text, &servers))
         }
     }
 

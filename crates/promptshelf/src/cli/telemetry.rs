@@ -75,9 +75,10 @@ impl<'w> MakeWriter<'w> for Stderr {
 
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.visible {
-            true => io::stderr().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()).ok(),
-            false => io::stderr().write_all(bytes).ok(),
+        if self.visible {
+            io::stderr().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()).ok()
+        } else {
+            io::stderr().write_all(bytes).ok()
         };
         Ok(bytes.len())
     }

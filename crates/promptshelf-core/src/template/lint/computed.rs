@@ -31,8 +31,5 @@ pub(super) fn names(expression: &Expr<'_>) -> Vec<Vec<NamePart>> {
         }
         _ => vec![vec![NamePart::Any]],
     };
-    match names.len() <= MOST && names.iter().all(|name| name.len() <= MOST) {
-        true => names,
-        false => vec![vec![NamePart::Any]],
-    }
+    if names.len() <= MOST && names.iter().all(|name| name.len() <= MOST) { names } else { vec![vec![NamePart::Any]] }
 }

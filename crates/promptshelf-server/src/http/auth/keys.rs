@@ -41,10 +41,7 @@ impl FromStr for KeySet {
 
     fn from_str(text: &str) -> Result<KeySet, String> {
         let document = serde_json::from_str(text).map_err(|error| format!("invalid JSON: {error}"))?;
-        match read(&document).is_empty() {
-            false => Ok(KeySet(document)),
-            true => Err(NO_KEYS.to_owned()),
-        }
+        if read(&document).is_empty() { Err(NO_KEYS.to_owned()) } else { Ok(KeySet(document)) }
     }
 }
 

@@ -191,9 +191,10 @@ impl SignIn {
         let (identity, revocation) = match self.identify(token).await {
             Ok(identified) => identified,
             Err(TokenError { code, reason, is_unavailable }) => {
-                let denial = match is_unavailable {
-                    true => Denial { retry_after: Some(5), ..Denial::new(StatusCode::SERVICE_UNAVAILABLE, reason) },
-                    false => self.deny(StatusCode::UNAUTHORIZED, Some("invalid_token"), reason),
+                let denial = if is_unavailable {
+                    Denial { retry_after: Some(5), ..Denial::new(StatusCode::SERVICE_UNAVAILABLE, reason) }
+                } else {
+                    self.deny(StatusCode::UNAUTHORIZED, Some("invalid_token"), reason)
                 };
                 let claim = self.0.options.issuer.as_ref().map_or("sub", |issuer| issuer.user_claim.as_str());
                 let claimed = Some(token).filter(|token| token.len() <= MAX_TOKEN_BYTES);

@@ -647,10 +647,7 @@ fn print_unified<W: Write>(output: &mut Output<W>, text: &str) -> Result<(), Fai
 pub(crate) async fn run_policy(arguments: &PolicyArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, arguments.channel.as_ref())?.acting(&arguments.actor)?;
     let work = async |store: &Connection| shown(store, arguments, &place).await;
-    let shown = match arguments.change.is_empty() {
-        true => place.using(work).await?,
-        false => place.changing(work).await?,
-    };
+    let shown = if arguments.change.is_empty() { place.using(work).await? } else { place.changing(work).await? };
     let channels = match shown {
         Shown::Channels(channels) => channels,
         Shown::Proposed(proposal) => return print_proposed(*proposal, &place, arguments.json),

@@ -53,10 +53,8 @@ pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
         }
         if let Some(files) = client.native_files() {
             let source = output.dimmed(&format!("{}, {}", files.source, files.read));
-            let skills = match files.skills == files.folder {
-                true => String::new(),
-                false => format!(", skills in {}", files.skills),
-            };
+            let skills =
+                if files.skills == files.folder { String::new() } else { format!(", skills in {}", files.skills) };
             writeln!(output.out, "  sync: {}{skills}\n    {source}", files.folder)?;
         }
     }

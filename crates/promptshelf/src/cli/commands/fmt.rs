@@ -21,11 +21,12 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
     let paths = if arguments.paths.is_empty() { &default[..] } else { &arguments.paths };
     let mut files = Vec::new();
     for path in paths {
-        match path.is_dir() {
-            true => files.extend(
+        if path.is_dir() {
+            files.extend(
                 prompt_files(path).map_err(promptshelf_server::OpenError::Source)?.iter().map(|file| join(path, file)),
-            ),
-            false => files.push(path.clone()),
+            )
+        } else {
+            files.push(path.clone())
         }
     }
     let mut output = Output::stdout();

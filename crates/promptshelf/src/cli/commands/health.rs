@@ -30,9 +30,10 @@ pub(crate) async fn run(arguments: &HealthArguments) -> Result<(), Failure> {
         .http1_only();
     // A proxy cannot reach this machine's loopback interface.
     let client = if promptshelf_client::is_loopback_url(base) { client.no_proxy() } else { client };
-    let failed = |error: &reqwest::Error| match error.is_timeout() {
-        true => Failure::new(Exit::TimedOut, format!("{base} did not answer within {} seconds", PATIENCE.as_secs())),
-        false => {
+    let failed = |error: &reqwest::Error| {
+        if error.is_timeout() {
+            Failure::new(Exit::TimedOut, format!("{base} did not answer within {} seconds", PATIENCE.as_secs()))
+        } else {
             let mut cause: &dyn std::error::Error = error;
             while let Some(deeper) = cause.source() {
                 cause = deeper;

@@ -60,9 +60,10 @@ fn skills(path: &Path, files: &[PathBuf]) -> Vec<SkillFolder> {
         let folder = file.parent().filter(|_| file.ends_with(SKILL_FILE))?;
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let mut inside = Vec::new();
-        match path.is_file() {
-            true => walk(folder, 0, &mut inside).ok()?,
-            false => inside.extend(files.iter().filter(|file| file.starts_with(folder)).cloned()),
+        if path.is_file() {
+            walk(folder, 0, &mut inside).ok()?
+        } else {
+            inside.extend(files.iter().filter(|file| file.starts_with(folder)).cloned())
         }
         inside.sort();
         (inside.len() > 1).then(|| SkillFolder { folder: folder.to_owned(), files: inside })

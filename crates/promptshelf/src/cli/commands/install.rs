@@ -140,9 +140,10 @@ fn each(
         let Some(file) = configuration_file(configuration, arguments.scope, places) else {
             let failure = Failure::new(Exit::Usage, format!("{} has no configuration file of a project", client.name))
                 .help("`--scope user` changes the user's file");
-            match is_all {
-                true => report.add(client, configuration, Outcome::skipped(failure.message)),
-                false => return Err(failure),
+            if is_all {
+                report.add(client, configuration, Outcome::skipped(failure.message))
+            } else {
+                return Err(failure);
             }
             continue;
         };

@@ -68,10 +68,11 @@ fn check_name(name: &str) -> Result<(), Failure> {
         && has_valid_parts
         && !name.eq_ignore_ascii_case("readme")
         && !name.ends_with("/readme");
-    match is_valid {
-        true => Ok(()),
-        false => Err(Failure::new(Exit::Usage, format!("`{name}` is not a portable prompt name"))
-            .help("use lower-case letters, digits, `-` and single `_`; `/` creates folders")),
+    if is_valid {
+        Ok(())
+    } else {
+        Err(Failure::new(Exit::Usage, format!("`{name}` is not a portable prompt name"))
+            .help("use lower-case letters, digits, `-` and single `_`; `/` creates folders"))
     }
 }
 

@@ -357,10 +357,7 @@ async fn follow_connection(
                 known = Some(all);
             }
             tokio::select! {
-                is_open = changes.next() => match is_open {
-                    true => known = None,
-                    false => return Ok(()),
-                },
+                is_open = changes.next() => if is_open { known = None } else { return Ok(()) },
                 () = replaced(connection, served) => known = None,
                 () = sleep(POLL) => break,
             }
@@ -550,9 +547,8 @@ pub(in crate::commands) fn grouped(losses: &[(String, Loss)]) -> Vec<String> {
         subjects.extend(loss.subject.as_deref().filter(|subject| !subjects.contains(subject)));
     }
     let line = |(kind, prompts): (&str, BTreeMap<&str, Vec<&str>>)| {
-        let prompts = prompts.into_iter().map(|(prompt, subjects)| match subjects.is_empty() {
-            true => prompt.to_owned(),
-            false => format!("{prompt} ({})", subjects.join(", ")),
+        let prompts = prompts.into_iter().map(|(prompt, subjects)| {
+            if subjects.is_empty() { prompt.to_owned() } else { format!("{prompt} ({})", subjects.join(", ")) }
         });
         format!("{kind}: {}", prompts.collect::<Vec<_>>().join("; "))
     };

@@ -123,10 +123,8 @@ pub(crate) async fn check_channel(text: &StoreText) -> Result<ChannelAddress, Fa
 /// Opens a store, and brings its schema up to date only if it is to be changed.
 async fn open(address: &ChannelAddress, changes: bool) -> Result<Store, Failure> {
     let url = &address.store;
-    let opened = match changes {
-        true => waiting(url, Store::open(url)).await,
-        false => waiting(url, Store::open_unmigrated(url)).await,
-    };
+    let opened =
+        if changes { waiting(url, Store::open(url)).await } else { waiting(url, Store::open_unmigrated(url)).await };
     let store = opened.map_err(|error| Failure::unopened(error, address))?;
     if let Some(before) = store.migrated_from() {
         note(&[format!("the schema of {url} was version {before}, and is version {} now", Store::newest_schema())]);

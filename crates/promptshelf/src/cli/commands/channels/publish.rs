@@ -86,9 +86,10 @@ async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(
     } else {
         Vec::new()
     };
-    let effects = match arguments.change.dry_run {
-        true => CountedEffects::default(),
-        false => CountedEffects::of(store, &published.proposal).await,
+    let effects = if arguments.change.dry_run {
+        CountedEffects::default()
+    } else {
+        CountedEffects::of(store, &published.proposal).await
     };
     print(work, place, &published, (&warned, &effects))
 }
@@ -170,10 +171,8 @@ async fn is_in_history(
     let Some(head) = head.filter(|head| head.epoch == base.epoch && head.revision >= base.revision) else {
         return Ok(false);
     };
-    let present = match head.revision == base.revision {
-        true => head.digest,
-        false => digest_of(store, channel, base.revision).await?,
-    };
+    let present =
+        if head.revision == base.revision { head.digest } else { digest_of(store, channel, base.revision).await? };
     // Markers and revisions of earlier releases have no digest.
     Ok(present.zip(base.digest).is_none_or(|(present, base)| present == base))
 }

@@ -219,23 +219,20 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
     let reject = async |store: &Connection| {
         let proposal = seen(store, arguments.number, arguments.digest.as_deref(), &place).await?;
-        let outcome = match arguments.withdraw {
-            true => {
-                let operation = op::WithdrawProposal { id: proposal.id };
-                let (_, tag) = store.tagged(&op::GetProposal { id: proposal.id }).await?;
-                let withdrawn = store.delete(&operation, Some(tag)).await;
-                withdrawn.map(|proposal| Published {
-                    proposal,
-                    prompts: Vec::new(),
-                    findings: Vec::new(),
-                    kept: Vec::new(),
-                })
-            }
-            false => {
-                let (digest, note) = (proposal.digest, arguments.message.clone());
-                let review = NewReview { verdict: Verdict::Reject, digest, note, confirmed: Vec::new() };
-                store.send(&op::ReviewProposal { id: proposal.id }, &review).await
-            }
+        let outcome = if arguments.withdraw {
+            let operation = op::WithdrawProposal { id: proposal.id };
+            let (_, tag) = store.tagged(&op::GetProposal { id: proposal.id }).await?;
+            let withdrawn = store.delete(&operation, Some(tag)).await;
+            withdrawn.map(|proposal| Published {
+                proposal,
+                prompts: Vec::new(),
+                findings: Vec::new(),
+                kept: Vec::new(),
+            })
+        } else {
+            let (digest, note) = (proposal.digest, arguments.message.clone());
+            let review = NewReview { verdict: Verdict::Reject, digest, note, confirmed: Vec::new() };
+            store.send(&op::ReviewProposal { id: proposal.id }, &review).await
         };
         outcome.map_err(|error| reviewing(error, arguments.number, &place))
     };
@@ -254,12 +251,11 @@ async fn seen(store: &Connection, number: u64, digest: Option<&str>, place: &Pla
         let message = format!("expected at least {SHORT} hexadecimal digits of a digest, got \"{digest}\"");
         return Err(Failure::new(Exit::Usage, message));
     }
-    match proposal.digest.to_string().starts_with(&digest.to_ascii_lowercase()) {
-        true => Ok(proposal),
-        false => {
-            let message = format!("the changes of proposal {number} are not those with the digest {digest} any more");
-            Err(Failure::new(Exit::Conflict, message).help(look(number, place)))
-        }
+    if proposal.digest.to_string().starts_with(&digest.to_ascii_lowercase()) {
+        Ok(proposal)
+    } else {
+        let message = format!("the changes of proposal {number} are not those with the digest {digest} any more");
+        Err(Failure::new(Exit::Conflict, message).help(look(number, place)))
     }
 }
 

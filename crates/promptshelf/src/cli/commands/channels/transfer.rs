@@ -209,9 +209,8 @@ impl Connection {
         if is_uploaded {
             self.upload(&channel, &changes).await?;
         }
-        let content = |bytes: &Bytes| match is_uploaded {
-            true => NewContent::Digest(Digest::of(bytes)),
-            false => FileContent::small(bytes).into(),
+        let content = |bytes: &Bytes| {
+            if is_uploaded { NewContent::Digest(Digest::of(bytes)) } else { FileContent::small(bytes).into() }
         };
         let change = |Change { path, before, after }: Change| {
             let content = after.as_ref().map(content);

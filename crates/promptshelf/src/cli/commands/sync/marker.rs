@@ -123,10 +123,7 @@ impl Origin {
         let has_name = || written.rsplit(['/', '\\']).next().map(str::to_owned) == self.name;
         let is_earlier_place = written == self.text || written == self.earlier || (is_path(written) && has_name());
         let is_gone = || written.starts_with("./") && self.name.is_some() && !self.to.join(written).exists();
-        match (is_earlier && is_earlier_place) || is_gone() {
-            true => Owner::Moved,
-            false => Owner::Other,
-        }
+        if (is_earlier && is_earlier_place) || is_gone() { Owner::Moved } else { Owner::Other }
     }
 }
 

@@ -187,10 +187,7 @@ impl<'f> SkillFolder<'f> {
         let temporary = self.shown(&format!("{TEMPORARY}file"));
         write_file(dir, &temporary, bytes).map_err(|error| self.failure(path, &error))?;
         let is_replaced = is_free()?;
-        let done = match is_replaced {
-            true => dir.rename(&temporary, dir, &target),
-            false => dir.remove_file(&temporary),
-        };
+        let done = if is_replaced { dir.rename(&temporary, dir, &target) } else { dir.remove_file(&temporary) };
         done.map_err(|error| self.failure(path, &error))?;
         Ok(is_replaced)
     }

@@ -116,16 +116,15 @@ impl Job<'_> {
             }
         };
         let Some(plan) = plan(&folder, &record, skill, report)? else {
-            return match record.origin != origin.as_str() && !self.arguments.dry_run {
-                true => {
-                    report.take_over();
-                    folder.write_record(&Record {
-                        origin: origin.as_str().to_owned(),
-                        name: Some(skill.name.clone()),
-                        ..record
-                    })
-                }
-                false => Ok(()),
+            return if record.origin != origin.as_str() && !self.arguments.dry_run {
+                report.take_over();
+                folder.write_record(&Record {
+                    origin: origin.as_str().to_owned(),
+                    name: Some(skill.name.clone()),
+                    ..record
+                })
+            } else {
+                Ok(())
             };
         };
         let shown = |path: &str| folder.shown(path);
@@ -207,10 +206,7 @@ fn plan<'s>(
             FileState::File(found) if recorded.contains(&found) => plan.write.push(file),
             _ => {
                 is_edited = true;
-                let reason = match recorded.is_empty() {
-                    true => "it was not written by `sync`",
-                    false => "it was edited",
-                };
+                let reason = if recorded.is_empty() { "it was not written by `sync`" } else { "it was edited" };
                 report.keep(&folder.shown(&file.path), format!("{reason}; the whole skill stays as it is"));
             }
         }
@@ -270,11 +266,12 @@ async fn content(connection: &Connection, file: &SkillFile) -> Result<Vec<u8>, U
         Some(ResourceBody::Blob(bytes)) => bytes,
         None => return Err(Unread::Lost(format!("the server sent no content for its file {}", file.path))),
     };
-    match bytes.len() as u64 == file.size && digest_of(&bytes) == file.digest {
-        true => Ok(bytes),
-        false => Err(Unread::Lost(format!(
+    if bytes.len() as u64 == file.size && digest_of(&bytes) == file.digest {
+        Ok(bytes)
+    } else {
+        Err(Unread::Lost(format!(
             "the content of its file {} does not have the digest and size of the list",
             file.path
-        ))),
+        )))
     }
 }
