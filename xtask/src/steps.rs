@@ -43,7 +43,9 @@ pub(crate) const TEST: &[Step] = &[
         "every requirement and every threat has a test that names it",
         conformance::check_requirements,
     ),
-    step("clippy", "there are no lints", |it| cargo(it, "clippy --workspace --all-targets -- -D warnings").run()),
+    step("clippy", "there are no lints", |it| {
+        cargo(it, "clippy --workspace --all-targets --test * -- -D warnings").run()
+    }),
     step("test", "unit, integration and doc tests pass", test),
     step("embed", "the library compiles without the command line, with few features", embed),
     step("doc", "the documentation builds without warnings", doc),
@@ -167,7 +169,8 @@ fn test(repository: &Repository) -> Result<()> {
         install_debian(repository, "nginx", "nginx")?;
         install_debian(repository, "pgbouncer", "pgbouncer")?;
     }
-    cargo(repository, "test --workspace --no-fail-fast").run_tests()
+    cargo(repository, "test --workspace --lib --bins --examples --test * --no-fail-fast").run_tests()?;
+    cargo(repository, "test --workspace --doc --no-fail-fast").run_tests()
 }
 
 fn doc(repository: &Repository) -> Result<()> {
