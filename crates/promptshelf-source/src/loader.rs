@@ -342,12 +342,13 @@ fn load(snapshots: Vec<Snapshot>, previous: Option<&Catalog>) -> Checked {
     }
     // The definitions of the server itself are the last part of a joined catalog.
     let own = previous.map(|previous| previous.parts().last().map_or(previous, |own| &own.catalog));
-    let checked = check(merged.unwrap_or_default(), own);
-    let Checked { catalog, diagnostics } = match parts {
-        Some(parts) => join(checked, parts),
-        None => checked,
-    };
-    Checked { catalog: catalog.with_generation(generation).with_provenance(provenance), diagnostics }
+    let Checked { catalog, diagnostics } = check(merged.unwrap_or_default(), own);
+    let own = Checked { catalog: catalog.with_provenance(provenance), diagnostics };
+    match parts {
+        // The revision of a channel says nothing about the other sources: loads are counted.
+        Some(parts) => join(own, parts),
+        None => Checked { catalog: own.catalog.with_generation(generation), ..own },
+    }
 }
 
 /// The most findings of one load that are logged. The line of each takes time in proportion to its file.

@@ -69,6 +69,8 @@ struct Inner {
     shared: Arc<Shared>,
     runtime: Handle,
     relay: OnceLock<Relay>,
+    /// Whether the members belong to another set, which ends them.
+    is_part: bool,
 }
 
 pub(super) struct Shared {
@@ -107,7 +109,15 @@ impl SourceSet {
         let (shared, runtime) = (Arc::new(shared), Handle::current());
         let members: Vec<_> =
             members.into_iter().map(|options| Member::start(options, rules, &shared, &runtime)).collect();
-        SourceSet(Arc::new(Inner { members, shared, runtime, relay: OnceLock::new() }))
+        SourceSet(Arc::new(Inner { members, shared, runtime, relay: OnceLock::new(), is_part: false }))
+    }
+
+    /// Returns the other members of the set, for another library. They are still those of this set, which has to be kept.
+    #[must_use]
+    pub fn without(&self, name: &str) -> SourceSet {
+        let members = self.0.members.iter().filter(|member| member.name() != name).cloned().collect();
+        let (shared, runtime) = (Arc::clone(&self.0.shared), self.0.runtime.clone());
+        SourceSet(Arc::new(Inner { members, shared, runtime, relay: OnceLock::new(), is_part: true }))
     }
 
     /// Replaces the rules that bind all members, and loads them again. A member that cannot be loaded in a few seconds is
@@ -220,7 +230,9 @@ impl Drop for Unfollow {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.members.iter().for_each(|member| member.close());
+        if !self.is_part {
+            self.members.iter().for_each(|member| member.close());
+        }
     }
 }
 

@@ -8,9 +8,12 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_core::{Access, AccessRule, BoxFuture, Definitions, Origin, PromptDefinition, SourceText};
+use promptshelf_core::{
+    Access, AccessRule, BoxFuture, Catalog, Definitions, Origin, Prompt, PromptDefinition, PromptProvenance, Provenance,
+    SourceText,
+};
 use promptshelf_source::{
-    Fixed, Loader, MemberOptions, OpenSource, OpenedSource, ReloadSignal, Snapshot, Source, SourceError, SourceSet,
+    Files, Fixed, Loader, MemberOptions, MemoryTree, OpenSource, OpenedSource, ReloadSignal, Snapshot, Source, SourceError, SourceSet,
     SourceState, WatchGuard,
 };
 
@@ -202,4 +205,40 @@ async fn source_with_too_many_prompts_keeps_its_last_good_ones() {
     .expect("in time");
     assert_eq!((status.state, status.prompts), (SourceState::Behind, 1));
     assert!(status.problem.is_some_and(|problem| problem.contains("2 prompts")));
+}
+
+/// A channel at a revision, with a prompt that attaches a file.
+fn channel() -> Files {
+    let mut provenance = Provenance::new("production", 7);
+    provenance.extend([("hello", PromptProvenance::new(3, [0; 32], ["ada"]))]);
+    let source = Files::tree(MemoryTree::default());
+    let files = [("hello.md", "Read {{ attach(\"note.txt\") }}.\n"), ("note.txt", "A note.\n")];
+    source.replace_revision(files.into_iter().collect(), provenance);
+    source
+}
+
+#[tokio::test]
+async fn library_keeps_its_names_uris_and_provenance_when_sources_are_added() {
+    let alone = Loader::open(vec![Box::new(channel())]).expect("a channel").handle().current();
+    let set = SourceSet::open([member("team", || Ok(OpenedSource::new(Fixed::new(hello()))))], &[]);
+    set.settled(PATIENCE).await;
+    let loader = Loader::open(vec![Box::new(channel()), Box::new(set.clone())]).expect("both");
+    let joined = loader.handle().current();
+    let names: Vec<_> = joined.prompts().iter().map(|prompt| prompt.name().to_string()).collect();
+    assert_eq!(names, ["hello", "team-hello"]);
+    let hello = joined.find("hello").expect("a prompt");
+    let (part, own) = joined.part_of(&hello).expect("a joined catalog");
+    let found = part.catalog.provenance().expect("a channel");
+    assert_eq!(found.prompt(&own).map(PromptProvenance::version), Some(3));
+    assert_eq!((found.provenance.channel(), found.provenance.revision()), (Some("production"), Some(7)));
+    let uris = |catalog: &Catalog, prompt: &Prompt| catalog.parts_of(prompt).0;
+    assert_eq!(uris(&part.catalog, &own), uris(&alone, &alone.find("hello").expect("a prompt")));
+    assert_eq!((alone.generation(), joined.generation()), (7, 0), "the revision does not name the other sources");
+
+    // A library next to it can have the others alone, and does not end them.
+    let others = Loader::open(vec![Box::new(set.without("team"))]).expect("none");
+    assert!(others.handle().current().find("team-hello").is_none());
+    drop(others);
+    assert!(set.refresh("team"));
+    loaded(&loader, |loader| loader.handle().current().find("team-hello").is_some()).await;
 }
