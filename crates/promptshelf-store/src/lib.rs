@@ -26,6 +26,7 @@ mod gate;
 mod hints;
 mod input;
 mod model;
+mod once;
 mod outbox;
 mod policy;
 mod policy_change;
@@ -68,6 +69,7 @@ pub use model::{
     ProposalQuery, ProposalSource, ProposalState, ProposedPolicy, Publish, Published, Review, Revision, RevisionKind,
     Served, Verdict,
 };
+pub use once::{ANSWER_KEPT, Claim, KeptAnswer, KeyedRequest};
 pub use outbox::DeliveryLock;
 pub use policy::loosened;
 pub use reason::Reason;

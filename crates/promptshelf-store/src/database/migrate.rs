@@ -30,6 +30,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0010_rollout_applied.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0011_identity_policies_tokens.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0012_operation.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0013_once.sql") },
 ];
 
 const CHAIN: u64 = 11;

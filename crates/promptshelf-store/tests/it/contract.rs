@@ -5,6 +5,7 @@ pub(crate) mod evaluating;
 pub(crate) mod history;
 pub(crate) mod publishing;
 pub(crate) mod reading;
+pub(crate) mod repeating;
 pub(crate) mod reviewing;
 pub(crate) mod rollouts;
 pub(crate) mod source_signals;
@@ -36,6 +37,8 @@ macro_rules! all {
             tokens::created_tokens_are_valid_until_they_are_revoked,
             tokens::tokens_with_unusable_names_are_refused,
             source_signals::requests_for_sources_are_counted_once_each,
+            repeating::repeated_request_gets_the_first_answer,
+            repeating::answers_of_a_caller_are_bounded,
             reviewing::approvals_of_the_policy_publish,
             reviewing::revision_has_the_policy_that_it_met,
             reviewing::rejected_and_withdrawn_proposals_are_closed,
