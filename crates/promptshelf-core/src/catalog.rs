@@ -711,6 +711,17 @@ impl Catalog {
         Some((self.parts.get(part)?, Arc::clone(own)))
     }
 
+    /// Returns the name of a prompt in its channel, which has no prefix of a source. For a prompt of something else it is the
+    /// served name.
+    #[must_use]
+    pub fn name_in_channel<'p>(&self, prompt: &'p Prompt) -> &'p str {
+        let own = prompt.served().filter(|(part, _)| {
+            let found = self.parts.get(*part).and_then(|part| part.catalog.provenance());
+            found.is_some_and(|found| found.provenance.channel().is_some())
+        });
+        own.map_or(prompt.name(), |(_, own)| own.name()).as_str()
+    }
+
     /// Returns the name of the source of a prompt by its served name, also of one that is no longer served: names are the
     /// prefix of their source and their own name. `None` if the catalog is not joined, and without a fitting prefix.
     #[must_use]

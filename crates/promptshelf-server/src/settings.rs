@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_core::{AccessRule, Diagnostic, SourceText};
+use promptshelf_core::{Access, AccessRule, Diagnostic, SourceText};
 use promptshelf_git::GitAddress;
 use promptshelf_mcp::{StateKey, ToolMode};
 use promptshelf_service::{AuditFileOptions, Limits};
@@ -303,7 +303,7 @@ impl Settings {
             warnings.extend(file.ignored("source", "the command line names a library", help));
         }
         if !library.has_store() {
-            let help = "serve the store with both channels, such as `promptshelf serve sqlite:team.db`";
+            let help = "serve the store with both channels, such as `promptshelf serve sqlite:team.db`, or add it as a source";
             warnings.extend(file.ignored("rollout", "the server serves no store", help));
         }
         let (sign_in, has_store_tokens) = sign_in(&mut written, &mut file, library.has_store())?;
@@ -530,6 +530,10 @@ pub struct ServedChannels {
     pub default: ChannelAddress,
     /// The channels next to it.
     pub others: Vec<ChannelName>,
+    /// The name of the source that the default channel is, if it is one of them.
+    pub source: Option<String>,
+    /// The sources that are served together with each channel.
+    pub sources: Arc<[ConfiguredSource]>,
 }
 
 impl Default for ServedLibrary {
@@ -539,7 +543,8 @@ impl Default for ServedLibrary {
 }
 
 impl ServedLibrary {
-    /// Takes LIBRARY, else `PROMPTSHELF_STORE`, else the configured sources, else the current folder.
+    /// Takes LIBRARY, else `PROMPTSHELF_STORE`, else the configured sources, else the current folder. The first channel
+    /// among the sources is the default one.
     fn resolve(
         arguments: &Arguments,
         written: &ServerSettings,
@@ -550,18 +555,27 @@ impl ServedLibrary {
         let store = if arguments.library.is_none() { variable(STORE_VARIABLE) } else { None };
         let folder = arguments.library.as_deref().unwrap_or(Path::new("."));
         let word = store.as_deref().or_else(|| folder.to_str()).unwrap_or_default();
-        if store.is_some() || StoreUrl::is_meant(word) {
+        let invalid = |error: promptshelf_store::StoreError| Failure::new(Exit::Usage, error.to_string());
+        let is_omitted = arguments.library.is_none();
+        let channel = if store.is_some() || StoreUrl::is_meant(word) {
+            Some((None, word.parse::<ChannelAddress>().map_err(invalid)?))
+        } else {
+            sources.iter().filter(|_| is_omitted).find_map(|source| match &source.place {
+                SourcePlace::Store(address) => Some((Some(source.name.clone()), (**address).clone())),
+                _ => None,
+            })
+        };
+        if let Some((source, default)) = channel {
             let names: Vec<String> = match (arguments.channels.as_slice(), variable("PROMPTSHELF_CHANNELS")) {
                 ([], None) => written.channels.keys().cloned().collect(),
                 ([], Some(names)) => names.split(',').map(|name| name.trim().to_owned()).collect(),
                 (names, _) => names.to_vec(),
             };
-            return ServedChannels::resolve(word, &names);
+            return ServedChannels::resolve(default, &names, source, sources);
         }
-        let is_omitted = arguments.library.is_none();
         if is_omitted && !sources.is_empty() {
             if !arguments.channels.is_empty() {
-                return Err(Failure::new(Exit::Usage, "--channel needs a store, and [[source]] is served"));
+                return Err(Failure::new(Exit::Usage, "--channel needs a store, and [[source]] has none"));
             }
             return Ok(ServedLibrary::Sources(sources.into()));
         }
@@ -595,8 +609,16 @@ impl ServedLibrary {
     pub fn sources(&self) -> &[ConfiguredSource] {
         match self {
             ServedLibrary::Sources(sources) => sources,
+            ServedLibrary::Channels(channels) => &channels.sources,
             _ => &[],
         }
+    }
+
+    /// Returns the requirements of the source that the default channel is.
+    pub(crate) fn source_access(&self) -> Option<Access> {
+        let channels = self.channels()?;
+        let source = channels.source.as_ref()?;
+        channels.sources.iter().find(|configured| configured.name == *source)?.access.clone()
     }
 
     pub(crate) fn channels(&self) -> Option<&ServedChannels> {
@@ -608,9 +630,13 @@ impl ServedLibrary {
 }
 
 impl ServedChannels {
-    fn resolve(word: &str, names: &[String]) -> Result<ServedLibrary, Failure> {
+    fn resolve(
+        default: ChannelAddress,
+        names: &[String],
+        source: Option<String>,
+        sources: Vec<ConfiguredSource>,
+    ) -> Result<ServedLibrary, Failure> {
         let invalid = |error: promptshelf_store::StoreError| Failure::new(Exit::Usage, error.to_string());
-        let default: ChannelAddress = word.parse().map_err(invalid)?;
         if default.revision.is_some() {
             return Err(Failure::new(
                 Exit::Usage,
@@ -620,7 +646,7 @@ impl ServedChannels {
         }
         let names: Result<BTreeSet<ChannelName>, _> = names.iter().map(|name| name.parse()).collect();
         let others = names.map_err(invalid)?.into_iter().filter(|name| *name != default.channel).collect();
-        Ok(ServedLibrary::Channels(Box::new(ServedChannels { default, others })))
+        Ok(ServedLibrary::Channels(Box::new(ServedChannels { default, others, source, sources: sources.into() })))
     }
 }
 
@@ -630,13 +656,18 @@ impl fmt::Display for ServedLibrary {
             ServedLibrary::Folder(folder) => folder.display().fmt(f),
             ServedLibrary::Git(address) => address.fmt(f),
             // The URL of a store is shown without its password.
-            ServedLibrary::Channels(channels) => write!(f, "{}#{}", channels.default.store, channels.default.channel),
-            ServedLibrary::Sources(sources) => {
-                let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-                write!(f, "the sources {}", names.join(", "))
+            ServedLibrary::Channels(channels) if channels.source.is_none() => {
+                write!(f, "{}#{}", channels.default.store, channels.default.channel)?;
+                if channels.sources.is_empty() { Ok(()) } else { write!(f, " and {}", named(&channels.sources)) }
             }
+            _ => named(self.sources()).fmt(f),
         }
     }
+}
+
+fn named(sources: &[ConfiguredSource]) -> String {
+    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+    format!("the sources {}", names.join(", "))
 }
 
 /// The result of a check of `server.toml`.

@@ -1,6 +1,7 @@
 //! The sources of `[[source]]`: opening them, and the folder of state that a server shares with `promptshelf source`.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -36,6 +37,8 @@ pub struct OpenSources {
     pub set: SourceSet,
     /// The webhooks that request a poll of git repositories.
     pub webhooks: Webhooks,
+    /// The states of channels among them, by the names of their sources.
+    pub monitors: BTreeMap<String, ReplicaMonitor>,
     grants: Arc<Grants>,
 }
 
@@ -52,6 +55,8 @@ pub struct SharedSettings {
     pub rules: Vec<AccessRule>,
     /// Whether a server has the sources, and not a command that reads them once.
     pub is_server: bool,
+    /// The store of the served channels. Sources in it share its connections, and replicas pass on requests through it.
+    pub store: Option<StoreHandle>,
 }
 
 impl OpenSources {
@@ -73,16 +78,19 @@ impl OpenSources {
             false => None,
         };
         let mut members = Vec::with_capacity(configured.len());
-        let mut signals = None;
-        let mut webhooks = Vec::new();
+        let mut signals = shared.store.clone();
+        let (mut webhooks, mut monitors) = (Vec::new(), BTreeMap::new());
         for source in configured {
             let opener: Box<dyn OpenSource> = match &source.place {
                 SourcePlace::Folder(folder) => Box::new(FolderOpener::new(folder, &grants)),
                 SourcePlace::Store(address) => {
                     let open = if shared.is_server { StoreHandle::new } else { StoreHandle::reading };
-                    let store = open(address.store.clone());
-                    signals.get_or_insert_with(|| SourceSignals::new(store.clone()));
-                    Box::new(StoreOpener::new(store, address.channel.clone(), shared.cache.clone(), &grants))
+                    let known = shared.store.clone().filter(|store| *store.url() == address.store);
+                    let store = known.unwrap_or_else(|| open(address.store.clone()));
+                    signals.get_or_insert_with(|| store.clone());
+                    let opener = StoreOpener::new(store, address.channel.clone(), shared.cache.clone(), &grants);
+                    monitors.insert(source.name.clone(), opener.options.monitor.clone());
+                    Box::new(opener)
                 }
                 SourcePlace::Git(place) => {
                     let git = git_source(source, state)?;
@@ -104,14 +112,14 @@ impl OpenSources {
         let set = SourceSet::open(members, &shared.rules);
         // Webhooks and requests reach one replica; the store of the first such source has the others.
         if let Some(signals) = signals.filter(|_| shared.is_server) {
-            tokio::spawn(signals.run(set.clone()));
+            tokio::spawn(SourceSignals::new(signals).run(set.clone()));
         }
         let webhook = |(name, secret): (String, String)| {
             let (set, source) = (set.clone(), name.clone());
             (name, Webhook::new(secret, move || _ = set.refresh(&source)))
         };
         let webhooks = Webhooks::new(webhooks.into_iter().map(webhook).collect::<Vec<_>>());
-        Ok(OpenSources { set, webhooks, grants })
+        Ok(OpenSources { set, webhooks, monitors, grants })
     }
 
     /// Replaces the folders that libraries may read besides their own files. Takes effect at the next load.
@@ -307,16 +315,15 @@ impl OpenSource for FolderOpener {
 }
 
 struct StoreOpener {
-    store: StoreHandle,
-    channel: ChannelName,
-    cache: Option<PathBuf>,
+    options: FollowOptions,
     grants: Arc<Grants>,
-    monitor: Mutex<Option<ReplicaMonitor>>,
 }
 
 impl StoreOpener {
     fn new(store: StoreHandle, channel: ChannelName, cache: Option<PathBuf>, grants: &Arc<Grants>) -> StoreOpener {
-        StoreOpener { store, channel, cache, grants: Arc::clone(grants), monitor: Mutex::default() }
+        let mut options = FollowOptions::new(store, channel);
+        options.cache = cache;
+        StoreOpener { options, grants: Arc::clone(grants) }
     }
 }
 
@@ -327,21 +334,18 @@ impl OpenSource for StoreOpener {
 
     fn open(&self) -> BoxFuture<'_, Result<OpenedSource, SourceError>> {
         Box::pin(async {
-            let mut options = FollowOptions::new(self.store.clone(), self.channel.clone());
-            options.cache.clone_from(&self.cache);
-            let started = Follower::start(options).await;
-            let follower = started.map_err(|error| SourceError::new(error.to_string()).with_source(error))?;
+            let follower = Follower::start(self.options.clone()).await.map_err(|error| {
+                self.options.monitor.set_degraded();
+                SourceError::new(error.to_string()).with_source(error)
+            })?;
             let source = follower.source().clone();
             self.grants.add(&source);
-            *lock(&self.monitor) = Some(follower.monitor().clone());
             Ok(OpenedSource::new(source).following(Box::new(move |loader| Box::pin(follower.run(loader)))))
         })
     }
 
     fn health(&self) -> Health {
-        let Some(status) = lock(&self.monitor).as_ref().map(ReplicaMonitor::status) else {
-            return Health::default();
-        };
+        let status = self.options.monitor.status();
         let problem =
             status.degraded_since.map(|_| "its newest revision cannot be read; see the server's log".to_owned());
         Health { revision: status.revision, problem, behind_since: status.degraded_since, ..Health::default() }

@@ -359,6 +359,7 @@ fn live_options(settings: &Settings, bound: SocketAddr, api: Option<Api>) -> htt
     let unpublished_bytes = settings.live.unpublished_bytes.unwrap_or(Api::UNPUBLISHED_BYTES);
     options.api = api.map(|api| api.unpublished_bytes(unpublished_bytes));
     options.mcp.allowed_hosts = hosts(&settings.live, bound);
+    options.source_access = settings.fixed.library.source_access().map(Arc::new);
     options
 }
 

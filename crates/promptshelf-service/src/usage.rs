@@ -282,14 +282,22 @@ impl ServiceUsage {
         prompt: &Arc<Prompt>,
         catalog: &Catalog,
     ) -> CountedCall {
-        let version = catalog.provenance().and_then(|found| found.prompt(prompt)).map_or(0, PromptProvenance::version);
+        // A prompt of a channel is counted under its name there, as reviews and the history name it.
+        let name = catalog.name_in_channel(prompt);
+        let version = |found: Option<&CatalogProvenance>, prompt: &Prompt| {
+            found.and_then(|found| found.prompt(prompt)).map_or(0, PromptProvenance::version)
+        };
+        let version = match catalog.part_of(prompt) {
+            Some((part, own)) => version(part.catalog.provenance(), &own),
+            None => version(catalog.provenance(), prompt),
+        };
         CountedCall {
             service: Arc::clone(&self.0),
             started: Instant::now(),
             caller: self.0.usage.hash(caller),
             client: caller.client().clone(),
             prompt: Arc::clone(prompt),
-            name: prompt.name().to_string(),
+            name: name.to_string(),
             version,
             left_out: Vec::new(),
             taken: Vec::new(),

@@ -141,10 +141,11 @@ pub struct RevisionEvent<'a> {
     /// The time of its commit. Absent if the store cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// The prompts that it added, changed and removed, as far as the caller may see them. Absent if revisions between
+    /// The prompts that it added, changed and removed, by the names under which they are served, as far as the caller may
+    /// see them. Absent if revisions between
     /// the last event and this one were skipped: anything may have changed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompts: Option<Vec<&'a PromptChange>>,
+    pub prompts: Option<Vec<PromptChange>>,
 }
 
 /// The sources, as `promptshelf source list --json` prints them.

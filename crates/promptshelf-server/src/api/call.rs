@@ -45,12 +45,14 @@ pub(crate) struct Site {
     pub(crate) endpoint: HttpService,
     pub(crate) trust: Trust,
     pub(crate) channel_access: Arc<HashMap<String, Arc<Access>>>,
+    pub(crate) source_access: Option<Arc<Access>>,
 }
 
 impl Site {
     /// Whether a channel exists for a caller. The channel need not be served at present.
     pub(super) fn shows(&self, caller: &Caller, channel: &str) -> bool {
-        self.channel_access.get(channel).is_none_or(|access| caller.meets(access))
+        let access = self.channel_access.get(channel).or(self.source_access.as_ref());
+        access.is_none_or(|access| caller.meets(access))
     }
 
     /// Whether a caller has a scope, which need not be one of the API.

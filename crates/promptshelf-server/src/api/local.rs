@@ -111,6 +111,7 @@ impl LocalApi {
             endpoint: library.server().http(options.mcp.clone()),
             trust: Trust::Operator,
             channel_access: Arc::default(),
+            source_access: None,
         };
         let served = ProgramState::new(&library, vec![(None, library.clone())], &options, site.clone());
         let state = ApiState { api: api(handle), site, usage: Some(usage) };

@@ -52,13 +52,16 @@ pub struct FollowOptions {
     pub channel: ChannelName,
     /// The folder of the copy on disk, with which a restart can serve while the store is away. None by default.
     pub cache: Option<PathBuf>,
+    /// The state of the replica, from before the start. A new one by default.
+    pub monitor: ReplicaMonitor,
 }
 
 impl FollowOptions {
     /// Creates options without a copy on disk.
     #[must_use]
     pub fn new(store: StoreHandle, channel: ChannelName) -> FollowOptions {
-        FollowOptions { store, channel, cache: None }
+        let monitor = ReplicaMonitor::new(channel.as_str());
+        FollowOptions { store, channel, cache: None, monitor }
     }
 }
 
@@ -155,7 +158,7 @@ impl Follower {
     ///
     /// [`FollowError`] if neither can be read.
     pub async fn start(options: FollowOptions) -> Result<Follower, FollowError> {
-        let FollowOptions { store, channel, cache } = options;
+        let FollowOptions { store, channel, cache, monitor } = options;
         let cache = cache.map(|folder| DiskCache::new(&folder, store.url(), &channel));
         let cached = read_cache(cache.clone()).await;
         let limit = if cached.is_some() { CONNECT_TIMEOUT } else { READ_TIMEOUT };
@@ -171,7 +174,6 @@ impl Follower {
                 _ => return Err(error),
             },
         };
-        let monitor = ReplicaMonitor::new(channel.as_str());
         let source = Files::tree(MemoryTree::default());
         let mut follower = Follower {
             store,

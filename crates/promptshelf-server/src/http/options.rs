@@ -51,6 +51,9 @@ pub struct Options {
     /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
     /// default.
     pub channel_access: HashMap<String, Arc<Access>>,
+    /// The requirements of all other channels of the store, for the API: those of the source that the default channel is.
+    /// None by default.
+    pub source_access: Option<Arc<Access>>,
     /// Delivery profiles by name: the default library is also served at `/profiles/NAME/mcp`, and each channel at
     /// `/channels/CHANNEL/profiles/NAME/mcp`, with results that the profile changes. None by default.
     pub profiles: BTreeMap<String, Profile>,
@@ -92,6 +95,7 @@ impl Default for Options {
             #[cfg(feature = "channels")]
             sources: None,
             channel_access: HashMap::new(),
+            source_access: None,
             profiles: BTreeMap::new(),
             discovery: Discovery::default(),
             proxies: Proxies::default(),

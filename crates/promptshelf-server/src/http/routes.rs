@@ -84,6 +84,7 @@ fn programs(site: &Site, options: &Options) -> api::ProgramState {
         endpoint: site.endpoint.clone(),
         trust,
         channel_access: std::sync::Arc::new(options.channel_access.clone()),
+        source_access: options.source_access.clone(),
     };
     api::ProgramState::new(&site.library, site.libraries(), options, shared)
 }

@@ -214,9 +214,7 @@ impl Server {
         let has_provenance_changed = live.hides_provenance != before.hides_provenance;
         if has_rules_changed {
             self.rules.replace(rules_source(&live.access));
-            if let Some(sources) = self.served.open_sources() {
-                sources.set.replace_rules(&live.access).await;
-            }
+            self.served.replace_rules(&live.access).await;
         }
         if has_grants_changed {
             self.served.grant_roots(&live.granted_roots);

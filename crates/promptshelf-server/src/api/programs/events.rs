@@ -53,7 +53,7 @@ pub(super) async fn follow_channel(call: Call<op::FollowChannel, ProgramState>) 
     let slot = served.library.service().subscribe(call.caller())?;
     let reports = served.library.loader().reports();
     let feed = Feed {
-        sees_all: call.has(Scope::Read),
+        sees_all: call.has(Scope::Read) && call.sees(channel),
         channel: channel.to_string(),
         state: call.state.clone(),
         caller: call.caller().clone(),
@@ -127,7 +127,9 @@ impl Feed {
     fn event(&self, served: &ServedChannel, revision: &Revision) -> Bytes {
         let view = served.library.service().view(&self.caller);
         // The rules of a removed prompt are not known any more.
-        let is_visible = |change: &&PromptChange| {
+        let prefix = served.prefix();
+        let change = |change: &PromptChange| PromptChange { name: format!("{prefix}{}", change.name), ..change.clone() };
+        let is_visible = |change: &PromptChange| {
             self.sees_all || (change.change != PromptChangeKind::Removed && view.find(&change.name).is_ok())
         };
         let event = RevisionEvent {
@@ -135,7 +137,7 @@ impl Feed {
             revision: revision.number,
             kind: Some(revision.kind),
             at: Some(revision.at),
-            prompts: Some(revision.prompts.iter().filter(is_visible).collect()),
+            prompts: Some(revision.prompts.iter().map(change).filter(is_visible).collect()),
         };
         write(&RevisionId::of(revision), &event)
     }

@@ -15,6 +15,7 @@ use super::{
         problem::Problem,
         request::{ApiPath, ApiQuery},
     },
+    model::facts_of,
     mustache::{Converted, convert, is_chat},
     prompts::cache_control,
     state::{ProgramState, ServedChannel},
@@ -128,7 +129,7 @@ pub(super) async fn prompt(
     ApiQuery(query): ApiQuery<PromptQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let library = match (query.version, query.label.as_deref()) {
+    let (library, own) = match (query.version, query.label.as_deref()) {
         (Some(_), Some(_)) => {
             return Err(Problem::invalid("Expected `version` or `label`, got both"));
         }
@@ -145,10 +146,10 @@ pub(super) async fn prompt(
                 }
                 None => state.channel(&caller, None)?,
             };
-            channel.library.clone()
+            (channel.library.clone(), name.clone())
         }
     };
-    let described = library.service().describe(&caller, &name)?;
+    let described = library.service().describe(&caller, &own)?;
     let (prompt, view) = (described.value(), described.view());
     let (kind, text) = match convert(prompt) {
         Ok(Converted::Text(text)) => ("text", json!(text)),
@@ -184,14 +185,14 @@ async fn with_version(
     caller: &Caller,
     name: &str,
     wanted: u64,
-) -> Result<crate::library::Library, Problem> {
+) -> Result<(crate::library::Library, String), Problem> {
     let default = state.channel(caller, None)?;
     let serving = state.channels(caller).find(|channel| {
         let view = channel.library.service().view(caller);
         view.find(name).is_ok_and(|prompt| version(&view, &prompt) == wanted)
     });
     if let Some(channel) = serving {
-        return Ok(channel.library.clone());
+        return Ok((channel.library.clone(), name.to_owned()));
     }
     let unknown = Problem::not_found(&format!("Version {wanted} of the prompt {name}"));
     if default.name.is_none() {
@@ -199,7 +200,7 @@ async fn with_version(
     }
     for channel in state.channels(caller) {
         match state.at_version(channel, caller, name, Some(wanted)).await {
-            Ok(library) => return Ok(library),
+            Ok(found) => return Ok(found),
             Err(problem) if problem.name() == unknown.name() || problem.name() == "unknown-prompt" => {}
             Err(problem) => return Err(problem),
         }
@@ -209,10 +210,7 @@ async fn with_version(
 
 /// The version of a prompt in its store, or 1.
 fn version(view: &View, prompt: &Prompt) -> u64 {
-    view.catalog()
-        .provenance()
-        .and_then(|found| found.prompt(prompt))
-        .map_or(1, promptshelf_core::PromptProvenance::version)
+    facts_of(prompt, view).version.unwrap_or(1)
 }
 
 fn labels_of(channel: &ServedChannel) -> Vec<&str> {

@@ -1,8 +1,8 @@
 //! Prompts: a list, and one with its template or its messages.
 
-use promptshelf_core::{RawArguments, cursor::ListKind};
+use promptshelf_core::{Prompt, RawArguments, cursor::ListKind};
 use promptshelf_service::{CacheScope, Caller, View};
-use promptshelf_wire::{PREFIX, PromptPage, PromptText, op};
+use promptshelf_wire::{PREFIX, PromptFacts, PromptPage, PromptText, op};
 
 use super::{
     super::{
@@ -35,17 +35,17 @@ pub(super) async fn get_prompt(call: Call<op::GetPrompt, ProgramState>) -> Answe
     let query = PromptQuery::read(call.query.0.clone())?;
     let (state, caller) = (&call.state, call.caller());
     let channel = state.channel(caller, query.channel.as_deref())?;
-    let library = state.at_version(channel, caller, name, query.version).await?;
+    let (library, own) = state.at_version(channel, caller, name, query.version).await?;
     let service = library.service();
     if !query.is_rendered {
-        let described = service.describe(caller, name)?;
+        let described = service.describe(caller, &own)?;
         let prompt = described.value();
-        let facts = facts_of(prompt, described.view());
+        let facts = PromptFacts { name: served(name, &own, prompt), ..facts_of(prompt, described.view()) };
         let body = PromptText { facts, template: template(prompt), messages: None };
         return etag::cached_json(&call.headers, &body, &cache_control(described.view()));
     }
     // Hidden prompts are refused below.
-    if let Ok(prompt) = service.view(caller).find(name)
+    if let Ok(prompt) = service.view(caller).find(&own)
         && let Some(sensitive) = prompt
             .arguments()
             .iter()
@@ -56,7 +56,7 @@ pub(super) async fn get_prompt(call: Call<op::GetPrompt, ProgramState>) -> Answe
             sensitive.name()
         )));
     }
-    let (body, view) = rendered(&library, caller, name, &RawArguments::from(&query.arguments)).await?;
+    let (body, view) = rendered(&library, caller, (name, &own), &RawArguments::from(&query.arguments)).await?;
     etag::cached_json(&call.headers, &body, &cache_control(&view))
 }
 
@@ -64,24 +64,31 @@ pub(super) async fn render_prompt(call: Call<op::RenderPrompt, ProgramState>) ->
     let body = call.body().await?;
     let (state, caller, name) = (&call.state, call.caller(), &call.path.name);
     let channel = state.channel(caller, body.channel.as_deref())?;
-    let library = state.at_version(channel, caller, name, body.version).await?;
-    let (answer, _) = rendered(&library, caller, name, &body.arguments.into_iter().collect()).await?;
+    let (library, own) = state.at_version(channel, caller, name, body.version).await?;
+    let (answer, _) = rendered(&library, caller, (name, &own), &body.arguments.into_iter().collect()).await?;
     call.answer(&answer)
 }
 
 async fn rendered(
     library: &Library,
     caller: &Caller,
-    name: &str,
+    (name, own): (&str, &str),
     arguments: &RawArguments<'_>,
 ) -> Result<(PromptText, View), Problem> {
     let service = library.service();
-    let open = service.open(caller, name)?.refuse_unknown(arguments)?;
+    let open = service.open(caller, own)?.refuse_unknown(arguments)?;
     let rendered = service.render(open, arguments).await?;
     let prompt = rendered.value();
     let facts = facts_of(&prompt.prompt, rendered.view());
+    let facts = PromptFacts { name: served(name, own, &prompt.prompt), ..facts };
     let messages = Some(promptshelf_mcp::messages_json(&prompt.messages));
     Ok((PromptText { facts, template: None, messages }, rendered.view().clone()))
+}
+
+/// Returns the name of a prompt in an answer. An earlier version has its name in the channel, where it was asked for by the
+/// name under which the server has the prompt.
+fn served(asked: &str, own: &str, prompt: &Prompt) -> String {
+    if asked == own { prompt.name().to_string() } else { asked.to_owned() }
 }
 
 /// A cache asks for each answer again, and may use the known one while it waits, for as long as the library permits

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use promptshelf_core::Access;
+use promptshelf_core::{Access, Catalog, CatalogPart};
 use promptshelf_service::Caller;
 use promptshelf_source::SourceSet;
 
@@ -53,9 +53,26 @@ impl ServedChannel {
 
     /// The revision that is served; `None` for a library that is not a channel.
     pub(super) fn revision(&self) -> Option<RevisionId> {
-        let catalog = self.library.catalog();
+        let (catalog, _) = self.part()?;
         let provenance = &catalog.provenance()?.provenance;
         Some(RevisionId::new(provenance.revision()?, provenance.revision_digest()))
+    }
+
+    /// The text before the names of the channel's prompts: other sources may be served together with it.
+    pub(super) fn prefix(&self) -> Arc<str> {
+        self.part().map_or_else(|| "".into(), |(_, prefix)| prefix)
+    }
+
+    /// The catalog of the channel alone, and the text before its names.
+    fn part(&self) -> Option<(Arc<Catalog>, Arc<str>)> {
+        let catalog = self.library.catalog();
+        let is_own = |part: &&CatalogPart| {
+            part.catalog.provenance().is_some_and(|found| found.provenance.channel() == self.name.as_deref())
+        };
+        match catalog.parts() {
+            [] => Some((catalog, "".into())),
+            parts => parts.iter().find(is_own).map(|part| (Arc::clone(&part.catalog), Arc::clone(&part.prefix))),
+        }
     }
 }
 
@@ -120,15 +137,16 @@ impl ProgramState {
         found.filter(|channel| channel.is_open_to(caller)).ok_or_else(|| not_served(name.unwrap_or_default()))
     }
 
-    /// Returns the library with a version of a prompt: the present one, unless another version is named.
+    /// Returns the library with a version of a prompt, and its name there: the present one, unless another version is named.
     pub(super) async fn at_version(
         &self,
         channel: &ServedChannel,
         caller: &Caller,
         name: &str,
         version: Option<u64>,
-    ) -> Result<Library, Problem> {
-        let Some(version) = version else { return Ok(channel.library.clone()) };
+    ) -> Result<(Library, String), Problem> {
+        let present = || Ok((channel.library.clone(), name.to_owned()));
+        let Some(version) = version else { return present() };
         let Some(channel_name) = &channel.name else {
             return Err(Problem::invalid(
                 "This server serves a folder, which has no versions: leave `version` out, or serve a store",
@@ -137,17 +155,21 @@ impl ProgramState {
         // The present rules hold for every version.
         let view = channel.library.service().view(caller);
         let prompt = view.find(name)?;
-        let present = view.catalog().provenance().and_then(|found| found.prompt(&prompt));
-        if present.is_some_and(|present| present.version() == version) {
-            return Ok(channel.library.clone());
-        }
-        let Some(versions) = &self.inner.versions else {
-            return Err(versions::unknown(channel_name, name, version));
+        let (rules, own) = match view.catalog().part_of(&prompt) {
+            Some((part, own)) => (Arc::clone(&part.catalog), own),
+            None => (channel.library.catalog(), prompt),
         };
-        let library = versions.library(caller, &channel.library, channel_name, name, version).await?;
-        let unknown = |_| versions::unknown(channel_name, name, version);
-        library.service().view(caller).find_earlier(name).map_err(unknown)?;
-        Ok(library)
+        let found = rules.provenance();
+        if found.and_then(|found| found.prompt(&own)).is_some_and(|served| served.version() == version) {
+            return present();
+        }
+        let is_of_channel = found.is_some_and(|found| found.provenance.channel() == Some(channel_name));
+        let unknown = || versions::unknown(channel_name, name, version);
+        let versions = self.inner.versions.as_ref().filter(|_| is_of_channel).ok_or_else(unknown)?;
+        let own = own.name().as_str();
+        let library = versions.library(caller, (&channel.library, rules), channel_name, own, version).await?;
+        library.service().view(caller).find_earlier(own).map_err(|_| unknown())?;
+        Ok((library, own.to_owned()))
     }
 }
 

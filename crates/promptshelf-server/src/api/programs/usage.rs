@@ -21,7 +21,8 @@ pub(super) async fn get_usage(call: Call<op::GetUsage, ProgramState>) -> Answer 
     let (state, caller) = (&call.state, call.caller());
     let log = state.usage().ok_or_else(not_counted)?;
     let since = since(call.query.since.as_deref().unwrap_or("30d"))?;
-    let selection = UsageQuery { since: Some(since), prompt: call.query.prompt.clone() };
+    let prompt = call.query.prompt.as_ref().map(|name| counted(state, name));
+    let selection = UsageQuery { since: Some(since), prompt };
     let mut figures = log.figures(&selection).await?;
     figures.retain(|key, _| call.state.site.shows(caller, &key.channel));
     let report = report_of(whole_hour(since), &figures, call.query.detail.unwrap_or_default(), log.min_callers());
@@ -36,7 +37,8 @@ pub(super) async fn get_usage_overview(call: Call<op::GetUsageOverview, ProgramS
     let since = parsed(call.query.since.as_deref().unwrap_or("30d"))
         .and_then(|age| begin_of_days(age, Timestamp::now()))
         .ok_or_else(invalid_age)?;
-    let selection = UsageQuery { since: Some(since), prompt: call.query.prompt.clone() };
+    let prompt = call.query.prompt.as_ref().map(|name| counted(state, name));
+    let selection = UsageQuery { since: Some(since), prompt };
     let mut days = log.daily(&selection).await?;
     days.values_mut().for_each(|figures| figures.retain(|key, _| call.state.site.shows(caller, &key.channel)));
     let selected = selection.prompt.as_deref();
@@ -44,6 +46,13 @@ pub(super) async fn get_usage_overview(call: Call<op::GetUsageOverview, ProgramS
     let listed = listed(state, caller);
     let overview = overview_of(hour, &days, selected, &listed, source_of(state), log.min_callers());
     call.answer(&overview)
+}
+
+/// Returns the name under which a prompt is counted: one of a channel has its name there.
+fn counted(state: &ProgramState, served: &str) -> String {
+    let catalog = state.default_library().catalog();
+    let prompt = catalog.find(served);
+    prompt.map_or_else(|| served.to_owned(), |prompt| catalog.name_in_channel(&prompt).to_owned())
 }
 
 fn source_of(state: &ProgramState) -> impl Fn(&str) -> Option<Arc<str>> {
@@ -60,7 +69,7 @@ fn listed(state: &ProgramState, caller: &Caller) -> ListedPrompts {
         let prompts = view.catalog().prompts().iter().enumerate();
         for (_, prompt) in prompts.filter(|(index, _)| view.shows(ListKind::Prompts, *index)) {
             let deprecated = view.deprecation(prompt).map(|notice| Deprecated { replacement: notice.replacement });
-            let known = listed.entry(prompt.name().to_string()).or_insert_with(|| deprecated.clone());
+            let known = listed.entry(view.catalog().name_in_channel(prompt).to_owned()).or_insert_with(|| deprecated.clone());
             if deprecated.is_none() {
                 *known = None;
             }

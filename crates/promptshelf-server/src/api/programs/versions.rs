@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt, path::PathBuf, sync::Arc};
 
-use promptshelf_core::Interrupt;
+use promptshelf_core::{Catalog, Interrupt};
 use promptshelf_service::{
     Caller,
     pool::{self, Amount, Stopped},
@@ -58,11 +58,12 @@ impl Versions {
         Versions(Arc::new(Inner { store, granted_roots, loaded: Mutex::default() }))
     }
 
-    /// Returns a library with a version of a prompt, as it was last served in a channel.
+    /// Returns a library with a version of a prompt, as it was last served in a channel. `rules` is the present catalog of
+    /// the channel alone.
     pub(super) async fn library(
         &self,
         caller: &Caller,
-        present: &Library,
+        (present, rules): (&Library, Arc<Catalog>),
         channel: &str,
         prompt: &str,
         version: u64,
@@ -71,7 +72,7 @@ impl Versions {
         let name: ChannelName = channel.parse()?;
         let store = self.0.store.get().await?;
         let (head, served) = store.last_with_version(&name, prompt, version).await?.ok_or_else(unknown)?;
-        let (rules, digest) = (present.catalog(), served.digest);
+        let digest = served.digest;
         let key = Key { channel: channel.to_owned(), head, prompt: prompt.to_owned(), serial: rules.serial() };
         {
             let mut loaded = self.0.loaded.lock().await;
