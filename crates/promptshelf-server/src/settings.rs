@@ -303,7 +303,8 @@ impl Settings {
             warnings.extend(file.ignored("source", "the command line names a library", help));
         }
         if !library.has_store() {
-            let help = "serve the store with both channels, such as `promptshelf serve sqlite:team.db`, or add it as a source";
+            let help =
+                "serve the store with both channels, such as `promptshelf serve sqlite:team.db`, or add it as a source";
             warnings.extend(file.ignored("rollout", "the server serves no store", help));
         }
         let (sign_in, has_store_tokens) = sign_in(&mut written, &mut file, library.has_store())?;

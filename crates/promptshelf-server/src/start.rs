@@ -451,7 +451,7 @@ fn deliveries(settings: &Settings) -> Result<Option<Deliveries>, Failure> {
     }
     let Some(store) = store(settings) else {
         let message = format!("[[webhook]] needs a store, and {} is not a channel of one", settings.fixed.library);
-        let help = "serve a channel, such as sqlite:team.db or postgres://…, or remove [[webhook]] from server.toml";
+        let help = "serve a channel, such as sqlite:team.db or postgres://…, add one as a [[source]] of the kind `store`, or remove [[webhook]] from server.toml";
         return Err(Failure::new(Exit::Settings, message).help(help));
     };
     let mut targets = Vec::new();

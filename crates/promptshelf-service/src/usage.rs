@@ -17,7 +17,8 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 use promptshelf_core::{
-    Argument, Catalog, CompletionSource, Prompt, PromptName, PromptProvenance, RawArgumentValue, RawArguments,
+    Argument, Catalog, CatalogProvenance, CompletionSource, Prompt, PromptName, PromptProvenance, RawArgumentValue,
+    RawArguments,
     usage::{FormCounts, UsageFigures, UsageKey},
 };
 use serde_json::Value;

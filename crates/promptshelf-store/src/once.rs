@@ -74,7 +74,8 @@ impl Store {
     ///
     /// Errors of the database.
     pub async fn keep_answer(&self, request: &KeyedRequest, answer: &KeptAnswer) -> Result<(), StoreError> {
-        let sql = "UPDATE ps_answer SET status = $4, tag = $5, body = $6 WHERE caller = $1 AND key = $2 AND request = $3";
+        let sql =
+            "UPDATE ps_answer SET status = $4, tag = $5, body = $6 WHERE caller = $1 AND key = $2 AND request = $3";
         let KeptAnswer { status, tag, body } = answer;
         let answer = [u64::from(*status).into(), tag.as_deref().into(), Value::Bytes(Some(body.clone()))];
         self.change_key(request, sql, &answer).await
@@ -90,12 +91,7 @@ impl Store {
         self.change_key(request, sql, &[]).await
     }
 
-    async fn change_key(
-        &self,
-        request: &KeyedRequest,
-        sql: &'static str,
-        values: &[Value],
-    ) -> Result<(), StoreError> {
+    async fn change_key(&self, request: &KeyedRequest, sql: &'static str, values: &[Value]) -> Result<(), StoreError> {
         let KeyedRequest { caller, key, digest } = request;
         let of_key = vec![caller.as_str().into(), key.as_str().into(), (*digest).into()];
         let mut transaction = self.database().begin(Mode::Write).await?;

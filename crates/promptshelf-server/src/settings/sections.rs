@@ -200,12 +200,13 @@ pub(super) struct ServerSettings {
     pub(super) api: Api,
     /// Shares of the signed-in callers of a channel that are served another channel of the store.
     pub(super) rollout: Tables<RolloutSection>,
-    /// Sources of prompts that are served together, if no library is named on the command line.
+    /// Sources of prompts that are served together, if the command line names no library, or a store. The first channel
+    /// among them is the one of webhooks, rollouts and the API.
     pub(super) source: Tables<Source>,
     /// Evaluations of prompts, for `promptshelf evaluate`: programs that judge messages, often with a model. A server runs
     /// none of them.
     pub(super) evaluation: Tables<EvaluationSection>,
-    /// Receivers of events of the store, if the library is a channel.
+    /// Receivers of events of the store, if the library is a channel, or one of its sources is.
     pub(super) webhook: Tables<WebhookSection>,
     /// Access rules that bind every library. A library can restrict access further.
     // Names the section. Its rules are read by the reader that libraries use.

@@ -9,12 +9,12 @@ use std::{
 };
 
 use promptshelf_core::{
-    Access, AccessRule, BoxFuture, Catalog, Definitions, Origin, Prompt, PromptDefinition, PromptProvenance, Provenance,
-    SourceText,
+    Access, AccessRule, BoxFuture, Catalog, Definitions, Origin, Prompt, PromptDefinition, PromptProvenance,
+    Provenance, SourceText,
 };
 use promptshelf_source::{
-    Files, Fixed, Loader, MemberOptions, MemoryTree, OpenSource, OpenedSource, ReloadSignal, Snapshot, Source, SourceError, SourceSet,
-    SourceState, WatchGuard,
+    Files, Fixed, Loader, MemberOptions, MemoryTree, OpenSource, OpenedSource, ReloadSignal, Snapshot, Source,
+    SourceError, SourceSet, SourceState, WatchGuard,
 };
 
 /// The time until something has to have happened.

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod git_sources;
+mod joined_channels;
 mod joined_skills;
 mod ssh_sources;
 mod upstream_forms;

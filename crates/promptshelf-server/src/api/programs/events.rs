@@ -128,7 +128,8 @@ impl Feed {
         let view = served.library.service().view(&self.caller);
         // The rules of a removed prompt are not known any more.
         let prefix = served.prefix();
-        let change = |change: &PromptChange| PromptChange { name: format!("{prefix}{}", change.name), ..change.clone() };
+        let change =
+            |change: &PromptChange| PromptChange { name: format!("{prefix}{}", change.name), ..change.clone() };
         let is_visible = |change: &PromptChange| {
             self.sees_all || (change.change != PromptChangeKind::Removed && view.find(&change.name).is_ok())
         };

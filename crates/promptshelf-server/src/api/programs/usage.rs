@@ -69,7 +69,8 @@ fn listed(state: &ProgramState, caller: &Caller) -> ListedPrompts {
         let prompts = view.catalog().prompts().iter().enumerate();
         for (_, prompt) in prompts.filter(|(index, _)| view.shows(ListKind::Prompts, *index)) {
             let deprecated = view.deprecation(prompt).map(|notice| Deprecated { replacement: notice.replacement });
-            let known = listed.entry(view.catalog().name_in_channel(prompt).to_owned()).or_insert_with(|| deprecated.clone());
+            let known =
+                listed.entry(view.catalog().name_in_channel(prompt).to_owned()).or_insert_with(|| deprecated.clone());
             if deprecated.is_none() {
                 *known = None;
             }
