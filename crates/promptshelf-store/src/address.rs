@@ -1,6 +1,6 @@
 //! Addresses of stores and channels.
 
-use std::{fmt, net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, net::IpAddr, path::{Path, PathBuf}, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -91,6 +91,12 @@ impl StoreUrl {
                 url.password().is_some() || url.query_pairs().any(|(name, _)| name == "password")
             }
         }
+    }
+
+    /// Returns the place of a store in an SQLite file.
+    #[must_use]
+    pub fn file(path: &Path) -> StoreUrl {
+        StoreUrl(Place::Sqlite(path.to_owned()))
     }
 
     pub(crate) fn place(&self) -> &Place {

@@ -27,8 +27,8 @@ use crate::{
     address::{Place, StoreUrl},
 };
 
-pub(crate) use migrate::{KNOWN_MAJOR, Migrated, NEWEST, migrate, version};
-pub(crate) use pool::{Database, Mode, listener_pool};
+pub(crate) use migrate::{KNOWN_MAJOR, Migrated, NEWEST, Table, migrate, tables, version};
+pub(crate) use pool::{Database, Mode, listener_pool, settle};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};
 pub(crate) use value::{Row, Value, json, malformed};
 

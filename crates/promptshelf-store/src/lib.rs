@@ -26,6 +26,7 @@ mod gate;
 mod hints;
 mod input;
 mod model;
+mod moving;
 mod once;
 mod outbox;
 mod policy;
@@ -69,6 +70,7 @@ pub use model::{
     ProposalQuery, ProposalSource, ProposalState, ProposedPolicy, Publish, Published, Review, Revision, RevisionKind,
     Served, Verdict,
 };
+pub use moving::StoreCopy;
 pub use once::{ANSWER_KEPT, Claim, KeptAnswer, KeyedRequest};
 pub use outbox::DeliveryLock;
 pub use policy::loosened;

@@ -1,6 +1,6 @@
 //! A store: opening it, and what all operations share.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, path::Path, sync::Arc};
 
 use crate::{
     StoreError,
@@ -52,7 +52,15 @@ impl Store {
     ///
     /// As [`Store::open`].
     pub async fn open_unmigrated(url: &StoreUrl) -> Result<Store, StoreError> {
-        let mut database = Database::connect(url, false).await?;
+        Store::reading(url, Database::connect(url, false).await?).await
+    }
+
+    /// Opens a backup, which nothing changes.
+    pub(crate) async fn at_rest(file: &Path) -> Result<Store, StoreError> {
+        Store::reading(&StoreUrl::file(file), Database::at_rest(file)).await
+    }
+
+    async fn reading(url: &StoreUrl, mut database: Database) -> Result<Store, StoreError> {
         let (present, newest) = version(&database).await?;
         if present == 0 {
             return Err(StoreError::not_found(format!("a store in {url}")));

@@ -49,18 +49,19 @@ impl Store {
     /// Errors of the database. A store that does not fit is none.
     pub async fn verify(&self) -> Result<Vec<VerifiedChannel>, StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = async {
-            let mut verified = Vec::new();
-            for channel in channel::all(&mut transaction).await? {
-                let misfit = misfit(&mut transaction, &channel).await?;
-                let Channel { name, revision, digest, .. } = channel;
-                verified.push(VerifiedChannel { name, revision, digest, misfit });
-            }
-            Ok(verified)
-        }
-        .await;
+        let result = verified(&mut transaction).await;
         transaction.finish(result).await
     }
+}
+
+pub(crate) async fn verified(transaction: &mut Transaction) -> Result<Vec<VerifiedChannel>, StoreError> {
+    let mut verified = Vec::new();
+    for channel in channel::all(transaction).await? {
+        let misfit = misfit(transaction, &channel).await?;
+        let Channel { name, revision, digest, .. } = channel;
+        verified.push(VerifiedChannel { name, revision, digest, misfit });
+    }
+    Ok(verified)
 }
 
 async fn misfit(transaction: &mut Transaction, channel: &Channel) -> Result<Option<Misfit>, StoreError> {

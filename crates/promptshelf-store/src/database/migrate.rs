@@ -3,6 +3,8 @@
 use super::{
     pool::{Database, Mode},
     transaction::Transaction,
+    value::{ColumnType, Row, Value},
+    without_comments,
 };
 use crate::{
     StoreError,
@@ -59,6 +61,79 @@ pub(crate) const NEWEST: u64 = MIGRATIONS.len() as u64;
 
 pub(super) fn after(number: u64) -> impl Iterator<Item = &'static str> {
     MIGRATIONS.iter().skip(usize::try_from(number).unwrap_or(usize::MAX)).map(|migration| migration.sql)
+}
+
+/// A table, as the migrations make it.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: String,
+    columns: Vec<(String, ColumnType)>,
+    has_identity: bool,
+}
+
+impl Table {
+    pub(crate) fn has_identity(&self) -> bool {
+        self.has_identity
+    }
+
+    pub(crate) fn columns(&self) -> String {
+        self.columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(crate) fn select(&self) -> String {
+        format!("SELECT {} FROM {}", self.columns(), self.name)
+    }
+
+    /// Returns the values of a row of [`Table::select`].
+    pub(crate) fn values(&self, row: &Row) -> Result<Vec<Value>, StoreError> {
+        self.columns.iter().map(|(name, kind)| row.value(name.as_str(), *kind)).collect()
+    }
+
+    fn add(&mut self, words: &[&str]) {
+        // Others are constraints.
+        let [name, kind, ..] = words else { return };
+        let kind = match kind.trim_end_matches(',') {
+            "BIGINT" => ColumnType::Int,
+            "TEXT" => ColumnType::Text,
+            "{BYTES}" => ColumnType::Bytes,
+            "{ID}" => {
+                self.has_identity = true;
+                ColumnType::Int
+            }
+            _ => return,
+        };
+        self.columns.push(((*name).to_owned(), kind));
+    }
+}
+
+/// Returns the tables of the schema with this number, each after those that it refers to.
+pub(crate) fn tables(schema: u64) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    let migrations = MIGRATIONS.iter().take(usize::try_from(schema).unwrap_or(usize::MAX));
+    let statements: Vec<String> = migrations.map(|migration| without_comments(migration.sql)).collect();
+    for statement in statements.iter().flat_map(|sql| sql.split(';')).map(str::trim) {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let of_line = |line: &str, table: &mut Table| {
+            let words = words(line);
+            table.add(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        };
+        let mut lines = statement.lines();
+        let first = words(lines.next().unwrap_or_default());
+        match first.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["CREATE", "TABLE", name, "("] => {
+                let mut table = Table { name: (*name).to_owned(), columns: Vec::new(), has_identity: false };
+                lines.for_each(|line| of_line(line, &mut table));
+                tables.push(table);
+            }
+            ["ALTER", "TABLE", name, "ADD", "COLUMN", column @ ..] => {
+                if let Some(table) = tables.iter_mut().find(|table| table.name == *name) {
+                    table.add(column);
+                }
+            }
+            _ => {}
+        }
+    }
+    tables
 }
 
 /// What [`migrate`] found.

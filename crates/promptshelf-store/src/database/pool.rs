@@ -87,10 +87,8 @@ impl Database {
                     create_private(path)?;
                 }
                 let file = Arc::new(OpenFile::new(path));
-                if let Some(options) = read_only(path) {
-                    let pool = || SqlitePoolOptions::new().max_connections(READERS).connect_lazy_with(options.clone());
-                    let (readers, writer) = (pool(), pool());
-                    return Ok(Database::Sqlite { readers, writer, file, older: None, disk: DiskState::default() });
+                if is_read_only(path) {
+                    return Ok(Database::at_rest(path));
                 }
                 let options = SqliteConnectOptions::new()
                     .filename(path)
@@ -116,6 +114,14 @@ impl Database {
                 Ok(Database::Postgres(pool.connect_lazy_with(options), None, DiskState::default()))
             }
         }
+    }
+
+    /// Opens a file that nothing changes, such as a backup.
+    pub(crate) fn at_rest(path: &Path) -> Database {
+        let options = read_only(path);
+        let pool = || SqlitePoolOptions::new().max_connections(READERS).connect_lazy_with(options.clone());
+        let (readers, writer, file) = (pool(), pool(), Arc::new(OpenFile::new(path)));
+        Database::Sqlite { readers, writer, file, older: None, disk: DiskState::default() }
     }
 
     /// Closes all connections. SQLite then writes its log into the file.
@@ -197,18 +203,27 @@ impl Database {
 const POSTGRES_READ_OLDER: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '8s'; \
                                    SET LOCAL statement_timeout = '60s'";
 
-/// Returns the options for a file that cannot be written, such as one on a medium that is read-only. Without a log nothing
-/// changes in it, so that no lock is needed, for which SQLite would write.
-fn read_only(path: &Path) -> Option<SqliteConnectOptions> {
+/// Whether a file cannot be written, such as one on a medium that is read-only.
+fn is_read_only(path: &Path) -> bool {
     let opened = std::fs::File::options().write(true).open(path);
-    let is_read_only = opened.is_err_and(|error| {
+    opened.is_err_and(|error| {
         matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
-    });
+    })
+}
+
+/// Without a log nothing changes in the file, so that no lock is needed, for which SQLite would write.
+fn read_only(path: &Path) -> SqliteConnectOptions {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
     let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(!has_log);
-    is_read_only.then(|| options.foreign_keys(true).disable_statement_logging())
+    options.foreign_keys(true).disable_statement_logging()
+}
+
+/// Makes one file of a closed store, without a log that is written for readers.
+pub(crate) async fn settle(path: &Path) -> Result<(), StoreError> {
+    let options = SqliteConnectOptions::new().filename(path).journal_mode(SqliteJournalMode::Delete);
+    options.connect().await.map_err(failure)?.close().await.map_err(failure)
 }
 
 /// Returns a pool of its own for a listener: it holds a connection as long as it listens, and compares two at the start.

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream::BoxStream};
 use sqlx::{AssertSqlSafe, Postgres, Sqlite, pool::PoolConnection};
 
 use super::{
@@ -55,6 +55,18 @@ macro_rules! fetch {
     }};
 }
 
+/// The rows of a result, as they arrive.
+pub(crate) struct Rows<'a> {
+    rows: BoxStream<'a, Result<Row, sqlx::Error>>,
+    limit: Duration,
+}
+
+impl Rows<'_> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Row>, StoreError> {
+        in_time(self.limit, self.rows.next()).await?.transpose().map_err(failure)
+    }
+}
+
 impl Transaction {
     /// Begins a transaction with statements that take no parameters.
     pub(super) async fn begin(connection: Connection, statements: &'static str) -> Result<Transaction, StoreError> {
@@ -88,6 +100,26 @@ impl Transaction {
             }
             Connection::Sqlite(connection) => fetch!(Sqlite, connection, Row::Sqlite, sql, values, true, DISK),
         }
+    }
+
+    /// Returns the rows of a statement without parameters, however many there are.
+    pub(crate) fn stream(&mut self, sql: String) -> Rows<'_> {
+        let sql = AssertSqlSafe(sql);
+        match &mut self.connection {
+            Connection::Postgres(connection) => {
+                let rows = sqlx::query::<Postgres>(sql).persistent(false).fetch(&mut **connection);
+                Rows { rows: rows.map(|row| row.map(Row::Postgres)).boxed(), limit: SILENCE }
+            }
+            Connection::Sqlite(connection) => {
+                let rows = sqlx::query::<Sqlite>(sql).fetch(&mut **connection);
+                Rows { rows: rows.map(|row| row.map(Row::Sqlite)).boxed(), limit: DISK }
+            }
+        }
+    }
+
+    /// Lifts the limit of the database for a statement, for results that are read over minutes.
+    pub(crate) async fn without_limits(&mut self) -> Result<(), StoreError> {
+        if self.is_postgres() { self.script("SET LOCAL statement_timeout = 0").await } else { Ok(()) }
     }
 
     pub(crate) async fn row(

@@ -77,6 +77,14 @@ impl From<&Arc<[u8]>> for Value {
     }
 }
 
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnType {
+    Int,
+    Text,
+    Bytes,
+}
+
 /// A row of a result. Columns are read by name; that of a single value by its position.
 pub(crate) enum Row {
     Postgres(PgRow),
@@ -99,6 +107,15 @@ macro_rules! column {
 }
 
 impl Row {
+    /// Returns a value as it is written again.
+    pub(crate) fn value(&self, column: &str, kind: ColumnType) -> Result<Value, StoreError> {
+        Ok(match kind {
+            ColumnType::Int => Value::Int(column!(self, column)?),
+            ColumnType::Text => Value::Text(column!(self, column)?),
+            ColumnType::Bytes => Value::Bytes(column!(self, column)?),
+        })
+    }
+
     pub(crate) fn int(&self, column: impl Column) -> Result<i64, StoreError> {
         column!(self, column)
     }

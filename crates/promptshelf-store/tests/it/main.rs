@@ -5,6 +5,8 @@ mod contract;
 #[cfg(unix)]
 mod faults;
 #[cfg(unix)]
+mod moving;
+#[cfg(unix)]
 mod older;
 #[cfg(unix)]
 mod postgres;

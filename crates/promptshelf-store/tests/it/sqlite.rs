@@ -14,6 +14,11 @@ impl SqliteStore {
     pub(crate) fn url(&self) -> String {
         self.store.url().to_string()
     }
+
+    /// Opens another store in the same folder.
+    pub(crate) fn with(self, store: Store) -> SqliteStore {
+        SqliteStore { store, ..self }
+    }
 }
 
 pub(crate) async fn store() -> SqliteStore {
