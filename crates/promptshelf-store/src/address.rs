@@ -1,6 +1,12 @@
 //! Addresses of stores and channels.
 
-use std::{fmt, net::IpAddr, path::{Path, PathBuf}, str::FromStr, time::Duration};
+use std::{
+    fmt,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use url::Url;

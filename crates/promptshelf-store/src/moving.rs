@@ -292,7 +292,9 @@ impl Copying<'_> {
         }
         for table in tables(NEWEST).iter().filter(|table| !OWN.contains(&table.name.as_str())) {
             // Contents alone are what an interrupted copy has left.
-            if table.name != CONTENTS && to.row(format!("SELECT 1 FROM {} LIMIT 1", table.name), vec![]).await?.is_some() {
+            if table.name != CONTENTS
+                && to.row(format!("SELECT 1 FROM {} LIMIT 1", table.name), vec![]).await?.is_some()
+            {
                 let channels: Vec<String> =
                     channel::all(to).await?.into_iter().map(|channel| channel.name.to_string()).collect();
                 let channels = if channels.is_empty() {
@@ -353,7 +355,8 @@ impl Copying<'_> {
             let reason = "contents were removed from the target during the copy: repeat it";
             return Err(StoreError::state(reason));
         }
-        let revoked = to.rows("SELECT digest, revoked, revoker FROM ps_token WHERE revoked IS NOT NULL", vec![]).await?;
+        let revoked =
+            to.rows("SELECT digest, revoked, revoker FROM ps_token WHERE revoked IS NOT NULL", vec![]).await?;
         let counters = counters(to).await?;
         for table in tables(NEWEST).iter().rev().filter(|table| !OWN.contains(&table.name.as_str())) {
             if table.name != CONTENTS {
@@ -365,7 +368,8 @@ impl Copying<'_> {
             self.tallies.insert(table.name.clone(), tally);
         }
         if manifest.is_some_and(|manifest| manifest.tables != self.tallies) {
-            let reason = "the backup does not have what was written into it: it is damaged, or was changed. Use another one";
+            let reason =
+                "the backup does not have what was written into it: it is damaged, or was changed. Use another one";
             return Err(StoreError::invalid(reason));
         }
         self.compare(to).await?;

@@ -206,9 +206,8 @@ const POSTGRES_READ_OLDER: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LO
 /// Whether a file cannot be written, such as one on a medium that is read-only.
 fn is_read_only(path: &Path) -> bool {
     let opened = std::fs::File::options().write(true).open(path);
-    opened.is_err_and(|error| {
-        matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
-    })
+    opened
+        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem))
 }
 
 /// Without a log nothing changes in the file, so that no lock is needed, for which SQLite would write.

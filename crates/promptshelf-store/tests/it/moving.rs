@@ -103,7 +103,8 @@ async fn every_row_of_every_table_survives_a_move_there_and_back() {
     // What is copied follows from the migrations; the catalogs know what there is.
     assert_eq!(copy.rows.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
     let database = there.url().to_string().rsplit('/').next().unwrap().to_owned();
-    let sql = "SELECT string_agg(DISTINCT tablename, ',' ORDER BY tablename) FROM pg_tables WHERE tablename LIKE 'ps\\_%'";
+    let sql =
+        "SELECT string_agg(DISTINCT tablename, ',' ORDER BY tablename) FROM pg_tables WHERE tablename LIKE 'ps\\_%'";
     let named = Postgres::shared().sql(&database, sql);
     let named: BTreeSet<&str> = named.trim().split(',').filter(|table| !OWN.contains(table)).collect();
     assert_eq!(named, before.keys().map(String::as_str).collect());
@@ -291,7 +292,9 @@ async fn half_and_wrong_backups_change_nothing() {
         assert!(try_damaged(&target.store, &file, &before, what).await, "{what}");
     }
     assert!(try_damaged(&target.store, &PathBuf::from(folder.path().join("missing backup")), &before, "missing").await);
-    assert!(try_damaged(&target.store, &PathBuf::from(from.url().strip_prefix("sqlite:").unwrap()), &before, "store").await);
+    assert!(
+        try_damaged(&target.store, &PathBuf::from(from.url().strip_prefix("sqlite:").unwrap()), &before, "store").await
+    );
     // Changed texts are found, whatever SQLite itself thinks of the file; or they are in a place that nothing reads.
     let mut found = 0;
     let words = ["withdr", "Mülle", "a leak", "platform"].map(str::as_bytes);
@@ -343,7 +346,8 @@ async fn copy_that_is_cut_at_any_message_goes_on() {
     let from = full_store().await;
     let proxy = TcpProxy::start(Postgres::shared().port()).await;
     let direct = postgres::url();
-    let through = direct.to_string().replace(&format!(":{}/", Postgres::shared().port()), &format!(":{}/", proxy.address.port()));
+    let through =
+        direct.to_string().replace(&format!(":{}/", Postgres::shared().port()), &format!(":{}/", proxy.address.port()));
     let seen = Store::create(&direct).await.unwrap();
     let mut cuts = 0;
     for messages in (0..).step_by(11) {
@@ -398,7 +402,8 @@ async fn kill_restorers(store: Store) {
         command.args(["--exact", "moving::restorer", "--ignored", "--nocapture"]);
         command.env("STORE_OF_THE_TEST", store.url().to_string());
         command.env("FILES_OF_THE_TEST", files.each_ref().map(|file| file.to_str().unwrap()).join(":"));
-        let mut child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut child =
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
         let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
         let mut begun = lines.map_while(Result::ok).filter(|line| line == "begins");
         assert!(begun.nth(round).is_some());

@@ -12,7 +12,10 @@ use super::help;
 
 pub(crate) use self::{
     rollout::{RolloutCommand, RolloutListArguments, RolloutSetArguments, RolloutStopArguments},
-    store::{MaintenanceArguments, MigrateArguments, PruneArguments, StoreCommand},
+    store::{
+        BackupArguments, CopyArguments, MaintenanceArguments, MigrateArguments, PruneArguments, RestoreArguments,
+        StoreCommand,
+    },
 };
 
 #[derive(Debug, Subcommand)]

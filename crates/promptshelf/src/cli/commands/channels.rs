@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use access::{Place, StorePlace, local_name, waiting};
+use access::{Opening, Place, StorePlace, local_name, waiting};
 use anstyle::{AnsiColor, Style};
 use connection::{CallError, Connection, LocalCaller};
 use evaluate::configured;
@@ -33,7 +33,7 @@ use promptshelf_server::channels::LibraryChecker;
 use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{
     ChannelInfo, ChannelName, CheckLevel, Checker, Digest, Misfit, NewToken, Policy, Proposal, Published, Store,
-    StoreError, StoreUrl, TokenInfo, VerifiedChannel,
+    StoreCopy, StoreError, StoreUrl, TokenInfo, VerifiedChannel,
 };
 use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, op};
 use report::LeftOut;
@@ -45,8 +45,9 @@ use crate::{
     args::{
         TokenCreateArguments, TokenListArguments, TokenRevokeArguments,
         channels::{
-            ChannelsCommand, DiffArguments, InitArguments, MaintenanceArguments, MigrateArguments, PolicyArguments,
-            PolicyChange, PromoteArguments, PruneArguments, RollbackArguments, RolloutCommand, StoreCommand, Verb,
+            BackupArguments, ChannelsCommand, CopyArguments, DiffArguments, InitArguments, MaintenanceArguments,
+            MigrateArguments, PolicyArguments, PolicyChange, PromoteArguments, PruneArguments, RestoreArguments,
+            RollbackArguments, RolloutCommand, StoreCommand, Verb,
         },
     },
     command_line,
@@ -87,6 +88,9 @@ pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
         ChannelsCommand::Store(StoreCommand::Verify(arguments)) => verify_maintain(arguments).await,
         ChannelsCommand::Store(StoreCommand::NewEpoch(arguments)) => new_epoch(arguments).await,
         ChannelsCommand::Store(StoreCommand::Prune(arguments)) => prune_maintain(arguments).await,
+        ChannelsCommand::Store(StoreCommand::Copy(arguments)) => copy_store(arguments).await,
+        ChannelsCommand::Store(StoreCommand::Backup(arguments)) => back_up(arguments).await,
+        ChannelsCommand::Store(StoreCommand::Restore(arguments)) => restore(arguments).await,
     }
 }
 
@@ -171,17 +175,72 @@ pub(crate) async fn verify_maintain(arguments: &MaintenanceArguments) -> Result<
     if arguments.json {
         report::print_json(&json!({ "channels": channels }))?;
     } else {
-        for VerifiedChannel { name, revision, digest, misfit } in &channels {
-            let digest = digest.map_or_else(|| "no digest".to_owned(), |digest| digest.short());
-            report::print_line(&match misfit {
-                Some(Misfit { revision, reason }) => format!("{name}: revision {revision} does not fit: {reason}"),
-                None if *revision == 0 => format!("{name}: empty"),
-                None => format!("{name}: revision {revision} ({digest}) and all before it fit"),
-            })?;
-        }
+        print_verified(&channels)?;
     }
     let fits = channels.iter().all(|channel| channel.misfit.is_none());
     if fits { Ok(()) } else { Err(Failure::reported(Exit::Failed)) }
+}
+
+fn print_verified(channels: &[VerifiedChannel]) -> Result<(), Failure> {
+    for VerifiedChannel { name, revision, digest, misfit } in channels {
+        let digest = digest.map_or_else(|| "no digest".to_owned(), |digest| digest.short());
+        report::print_line(&match misfit {
+            Some(Misfit { revision, reason }) => format!("{name}: revision {revision} does not fit: {reason}"),
+            None if *revision == 0 => format!("{name}: empty"),
+            None => format!("{name}: revision {revision} ({digest}) and all before it fit"),
+        })?;
+    }
+    Ok(())
+}
+
+async fn copy_store(arguments: &CopyArguments) -> Result<(), Failure> {
+    let (from, to) = (StorePlace::unpinned(&arguments.from)?, StorePlace::unpinned(&arguments.to)?);
+    let source = access::open(&from.address, Opening::Read).await?;
+    let copied = to.filling("store/copy", async |target| {
+        let copied = waiting(target.url(), source.copy_to(target)).await;
+        copied.map_err(|error| filled(error, "name an empty database, or a file that does not exist"))
+    });
+    let copied = copied.await;
+    source.close().await;
+    print_copy(&copied?, arguments.json, |copied| format!("copied {copied} to {}", to.address.store))
+}
+
+async fn back_up(arguments: &BackupArguments) -> Result<(), Failure> {
+    let (place, file) = (StorePlace::of(&arguments.store)?, &arguments.file);
+    let copied =
+        place.reading("store/backup", async |store| Ok(waiting(store.url(), store.back_up(file)).await?)).await?;
+    print_copy(&copied, arguments.json, |copied| format!("wrote {copied} to {}", file.display()))
+}
+
+async fn restore(arguments: &RestoreArguments) -> Result<(), Failure> {
+    let (place, file) = (StorePlace::of(&arguments.store)?, &arguments.file);
+    let restored = place.filling("store/restore", async |store| {
+        let restored = waiting(store.url(), store.restore(file, arguments.replace)).await;
+        restored.map_err(|error| filled(error, "`--replace` replaces everything that it has"))
+    });
+    let restored = restored.await?;
+    let at = restored.backup_of.map(|at| format!(" of {at:.0}")).unwrap_or_default();
+    print_copy(&restored, arguments.json, |copied| {
+        format!("restored {copied}{at}; every replica reads everything again (epoch {})", restored.epoch)
+    })
+}
+
+/// The error of a store that is not empty, with a help.
+fn filled(error: StoreError, help: &str) -> Failure {
+    let has_data = matches!(&error, StoreError::State { reason } if reason.contains("has data already"));
+    let failure = Failure::from(error);
+    if has_data { failure.help(help) } else { failure }
+}
+
+fn print_copy(copy: &StoreCopy, is_json: bool, line: impl FnOnce(&str) -> String) -> Result<(), Failure> {
+    if is_json {
+        return report::print_json(&json!(copy));
+    }
+    let contents = copy.rows.get("ps_blob").copied().unwrap_or_default();
+    let rows = copy.rows.values().sum::<u64>() - contents;
+    let (contents, rows) = (counted(contents, "content"), counted(rows, "row"));
+    report::print_line(&line(&format!("{contents} and {rows} of {} tables", copy.rows.len() - 1)))?;
+    print_verified(&copy.channels)
 }
 
 pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Failure> {

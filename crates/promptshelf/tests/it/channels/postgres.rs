@@ -53,6 +53,45 @@ async fn refusals_of_postgresql_change_nothing_and_show_no_password() {
     assert_eq!(team.json(&["policy", "--channel", "production"])["policy"]["approvals"], 0);
 }
 
+// req: S-413, S-414
+#[tokio::test(flavor = "multi_thread")]
+async fn team_moves_to_postgresql_and_is_restored_while_it_is_served() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.ok(&["promote", "--from", "production", "--to", "archive", "-m", "Copy"]);
+    let moved = Team { store: Postgres::shared().database(), ..Team::without_store() };
+    team.ok(&["store", "copy", "--to", &moved.store]);
+    let history = team.json(&["history"]);
+    assert_eq!(moved.json(&["history"]), history);
+    assert!(team.fails("14", &["store", "copy", "--to", &moved.store]).contains("has data already"));
+    let servers = [0, 1].map(|_| Server::start(moved.command(&["serve", &moved.store, "--http", "127.0.0.1:0"])));
+    let served = |server: &Server| {
+        let (_, answer) =
+            server.request("prompts/get", &serde_json::json!({ "name": "hello", "arguments": { "name": "Ada" } }));
+        answer["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default().trim_end().to_owned()
+    };
+    let wrote = moved.ok(&["store", "backup", "team.backup"]);
+    assert!(wrote.starts_with("wrote 1 content and ") && wrote.contains("production: revision 1 ("), "{wrote}");
+    moved.write("prompts", &[("hello.md", &HELLO.replace("Say", "Shout"))]);
+    moved.ok(&["publish", "prompts", "-m", "Louder", "--emergency", "a test"]);
+    for server in &servers {
+        super::webhooks::until("the new text", || (served(server) == "Shout hello to Ada.").then_some(()));
+    }
+    let refused = moved.fails("14", &["store", "restore", "team.backup"]);
+    assert!(refused.contains("the channels archive, production") && refused.contains("--replace"), "{refused}");
+    moved.folder.write("half.backup", "SQLite format 3");
+    assert!(moved.run(&["store", "restore", "half.backup", "--replace"]).stderr.contains("is not a whole backup"));
+    let restored = moved.ok(&["store", "restore", "team.backup", "--replace"]);
+    assert!(restored.contains("every replica reads everything again"), "{restored}");
+    for server in &servers {
+        super::webhooks::until("the text of the backup", || (served(server) == "Say hello to Ada.").then_some(()));
+    }
+    assert_eq!(moved.json(&["history"]), history);
+    // The same file makes an SQLite store again.
+    moved.ok(&["store", "restore", "team.backup", "--store", "sqlite:again.db"]);
+    moved.ok(&["store", "verify", "--store", "sqlite:again.db"]);
+    assert_eq!(moved.json(&["history", "--store", "sqlite:again.db"]), history);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_of_the_publisher_leaves_a_whole_revision() {
     let team = Team { store: Postgres::shared().database(), ..Team::without_store() };

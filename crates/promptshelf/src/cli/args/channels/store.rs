@@ -1,10 +1,10 @@
 //! Arguments of the commands that maintain a store.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
-use super::StoreArguments;
+use super::{StoreArguments, StoreText};
 use crate::args::help;
 
 #[derive(Debug, Subcommand)]
@@ -25,6 +25,68 @@ pub(crate) enum StoreCommand {
     NewEpoch(MaintenanceArguments),
     /// Remove old revisions from the history; those that are served stay
     Prune(PruneArguments),
+    /// Copy everything to another, empty store, such as from SQLite to PostgreSQL
+    ///
+    /// History, proposals, policies, evaluations, comments, usage, tokens, webhooks and rollouts, all compared at the end. A
+    /// copy that was interrupted goes on when it is repeated. Stop the servers first, or publishes during the copy are in
+    /// the old store only.
+    Copy(CopyArguments),
+    /// Write everything into a file, while servers run
+    ///
+    /// The file fits both databases. It has one moment of the store, and replaces an earlier backup once it is complete.
+    Backup(BackupArguments),
+    /// Make the store what it was when a backup was written, while servers run
+    ///
+    /// Servers have the old state until all of the backup is there, and then read everything again. Tokens that were revoked
+    /// since stay so, and rollouts are stopped.
+    Restore(RestoreArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CopyArguments {
+    /// The store to copy
+    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
+    pub(crate) from: StoreText,
+
+    /// The new store: an SQLite file, which is created, or an empty database of PostgreSQL
+    #[arg(long, value_name = "STORE")]
+    pub(crate) to: StoreText,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArguments {
+    /// The file to write
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The backup
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// Replace everything that the store has
+    #[arg(long)]
+    pub(crate) replace: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

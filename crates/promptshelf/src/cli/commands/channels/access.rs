@@ -78,7 +78,7 @@ impl StorePlace {
         method: &'static str,
         work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.maintained(method, true, work).await
+        self.maintained(method, Opening::Change, work).await
     }
 
     /// Opens the store for maintenance that only reads, and closes it.
@@ -87,16 +87,25 @@ impl StorePlace {
         method: &'static str,
         work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.maintained(method, false, work).await
+        self.maintained(method, Opening::Read, work).await
+    }
+
+    /// Opens the store for maintenance that fills it, and closes it. It is created if it does not exist.
+    pub(super) async fn filling<T>(
+        &self,
+        method: &'static str,
+        work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.maintained(method, Opening::Create, work).await
     }
 
     async fn maintained<T>(
         &self,
         method: &'static str,
-        changes: bool,
+        how: Opening,
         work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let local = LocalCaller::default().open(async || open(&self.address, changes).await).await?;
+        let local = LocalCaller::default().open(async || open(&self.address, how).await).await?;
         let record = local.api.record(method)?;
         let outcome = work(&local.store).await;
         record.end(if outcome.is_ok() { "ok" } else { "failed" });
@@ -113,18 +122,29 @@ impl StorePlace {
 pub(crate) async fn check_channel(text: &StoreText) -> Result<ChannelAddress, Failure> {
     let place = StorePlace::unpinned(text)?;
     let channel = &place.address.channel;
-    let store = open(&place.address, false).await?;
+    let store = open(&place.address, Opening::Read).await?;
     let found = store.channel(channel).await;
     store.close().await;
     found?;
     Ok(place.address)
 }
 
+#[derive(Clone, Copy)]
+pub(super) enum Opening {
+    /// The schema stays as it is.
+    Read,
+    Change,
+    Create,
+}
+
 /// Opens a store, and brings its schema up to date only if it is to be changed.
-async fn open(address: &ChannelAddress, changes: bool) -> Result<Store, Failure> {
+pub(super) async fn open(address: &ChannelAddress, how: Opening) -> Result<Store, Failure> {
     let url = &address.store;
-    let opened =
-        if changes { waiting(url, Store::open(url)).await } else { waiting(url, Store::open_unmigrated(url)).await };
+    let opened = match how {
+        Opening::Read => waiting(url, Store::open_unmigrated(url)).await,
+        Opening::Change => waiting(url, Store::open(url)).await,
+        Opening::Create => waiting(url, Store::create(url)).await,
+    };
     let store = opened.map_err(|error| Failure::unopened(error, address))?;
     if let Some(before) = store.migrated_from() {
         note(&[format!("the schema of {url} was version {before}, and is version {} now", Store::newest_schema())]);
@@ -281,7 +301,7 @@ impl Place {
         &self,
         work: impl AsyncFnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.connected(false, work).await
+        self.connected(Opening::Read, work).await
     }
 
     /// Connects to the store or the server for `work` that changes it, and closes the connections.
@@ -289,17 +309,17 @@ impl Place {
         &self,
         work: impl AsyncFnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.connected(true, work).await
+        self.connected(Opening::Change, work).await
     }
 
     async fn connected<T>(
         &self,
-        changes: bool,
+        how: Opening,
         work: impl AsyncFnOnce(&Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let connection = match &self.target {
             Target::Store(address) => {
-                Connection::Store(Box::new(self.caller.open(async || open(address, changes).await).await?))
+                Connection::Store(Box::new(self.caller.open(async || open(address, how).await).await?))
             }
             Target::Server(server) => Connection::to_server(server.clone()).await?,
         };
