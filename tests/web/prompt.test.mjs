@@ -180,7 +180,7 @@ test('copies a prompt as text, API messages, shell command and link', async () =
   const command = await copied('Command');
   assert.equal(
     command,
-    `promptshelf get translate --url ${running.server.url}mcp --arg 'text=It'\\''s full.' --arg into=German`,
+    `promptshelf get ${running.server.url}mcp translate 'text=It'\\''s full.' into=German`,
   );
   // In a folder that has nothing to do with the library.
   const pasted = { cwd: tmpdir(), env: { ...process.env, PATH: `${dirname(BINARY)}:${process.env.PATH}` } };

@@ -131,8 +131,8 @@ test('parses events across arbitrary chunk boundaries', async () => {
 test('shell quoting confines every value', () => {
   assert.equal(shellWord("it's $HOME; `x`"), "'it'\\''s $HOME; `x`'");
   assert.equal(
-    getCommand('promptshelf', 'http://127.0.0.1:8080/mcp', 'code_review', { code: 'a b' }),
-    "promptshelf get code_review --url http://127.0.0.1:8080/mcp --arg 'code=a b'",
+    getCommand('promptshelf', 'http://127.0.0.1:8080/mcp', 'code_review', { code: 'a b', at: '@x' }),
+    "promptshelf get http://127.0.0.1:8080/mcp code_review 'code=a b' --literal at=@x",
   );
 });
 

@@ -6,6 +6,7 @@
 //! - [`differences`] describes the difference between two libraries in words.
 //! - [`explain`] holds a page of explanation for each diagnostic code.
 //! - [`fn@format`] formats prompt files, and [`schema`] describes them as JSON Schemas.
+//! - [`fn@fixes`] returns the changes that correct a finding.
 //! - [`starter`] returns the texts that new prompts begin with.
 //! - [`import`] and [`export`] convert prompts from and to the files of other programs.
 //! - [`testing`] runs the tests of prompt files; [`add_samples`] fills in arguments for a preview.
@@ -19,6 +20,7 @@ pub mod clients;
 mod comparison;
 mod exchange;
 pub mod explain;
+mod fixes;
 mod format;
 #[cfg(feature = "language-server")]
 mod language_server;
@@ -36,6 +38,7 @@ pub use exchange::{
     ActiveKind, ActivePart, ExportFormat, Exported, ImportFormat, Imported, ImportedFile, Loss, active_parts,
     active_parts_of_skill, export, import, import_all,
 };
+pub use fixes::{Change, Edit, Fix, FixedFile, decoded, edited, fixes, only_fixes, portable};
 pub use format::format;
 #[cfg(feature = "language-server")]
 pub use language_server::{

@@ -4,6 +4,7 @@
 //! prevents serving, and is meant for authors: it looks for secrets, invisible characters, names that are easily
 //! confused, unused files, deprecated prompts in use and missing descriptions.
 
+use crate::fixes;
 use promptshelf_core::{Body, Catalog, Diagnostic, Interrupt, Prompt, ResourceBody, SourceText};
 use std::{
     collections::{HashMap, HashSet},
@@ -83,6 +84,7 @@ impl Reviewer {
     pub fn findings(&mut self, catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         let mut all = found.to_vec();
         all.extend(self.review(catalog, found));
+        all.iter_mut().for_each(fixes::advise);
         all.sort_by(|a, b| position(a).cmp(&position(b)));
         all
     }

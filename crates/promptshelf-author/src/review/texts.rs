@@ -4,12 +4,18 @@ use promptshelf_core::{
     Code, Diagnostic, Location, SourceText,
     invisible::{describe, hidden},
 };
+use promptshelf_source::ForeignSyntax;
 use std::sync::Arc;
+
+use crate::fixes::dashes;
 
 /// The most reported positions of one file; further ones are only counted.
 const MAX_REPORTED: usize = 20;
 
 pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
+    if ForeignSyntax::for_path(&source.path).is_none() {
+        other_formats(source, found);
+    }
     let mut runs: Vec<(std::ops::Range<usize>, char)> = Vec::new();
     for (at, c) in hidden(&source.text) {
         let end = at + c.len_utf8();
@@ -33,6 +39,23 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
         found.push(Diagnostic::warning(Code::InvisibleCharacter, Location::file(source), message));
     }
 }
+
+/// Reports text that is meant for another program, or for the reader of front matter, and goes to models as it stands.
+fn other_formats(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
+    if let Some(first) = dashes(&source.text).into_iter().next() {
+        let message = "this line has more than three dashes, so the keys below it are sent to models as text";
+        let help = "front matter starts and ends with a line of three dashes: `---`";
+        found.push(Diagnostic::warning(Code::Syntax, Location::new(source, first), message).help(help));
+    }
+    if let Some(at) = source.text.find(ARGUMENTS) {
+        let message = format!("`{ARGUMENTS}` is a placeholder of Claude Code, and is sent to models as it stands");
+        let help = "declare an argument, and write its name as `{{ name }}`; `promptshelf import` converts commands of Claude Code";
+        let place = Location::new(source, at..at + ARGUMENTS.len());
+        found.push(Diagnostic::warning(Code::NotSupported, place, message).help(help));
+    }
+}
+
+const ARGUMENTS: &str = "$ARGUMENTS";
 
 #[cfg(test)]
 mod tests {

@@ -2,4 +2,5 @@
 
 mod clients;
 mod exchange;
+mod fixes;
 mod library;

@@ -5,6 +5,7 @@ pub(super) mod channels;
 pub(super) mod client;
 mod help;
 mod operator;
+mod words;
 
 use std::{
     borrow::Cow,
@@ -22,12 +23,16 @@ use promptshelf_author::ImportFormat;
 use crate::{
     client_config::Scope,
     environment::{self, without_passwords},
-    source::HERE,
+    output,
+    source::{HERE, is_url},
 };
+
+pub(crate) use self::words::Words;
+use self::words::{FileAndValues, NewPrompt, Nothing, PartOfValue, PromptAndValues, PromptsAndValues};
 
 pub(crate) use self::operator::{
     AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments,
-    TokenListArguments, TokenRevokeArguments,
+    TokenListArguments, TokenOptions, TokenRevokeArguments,
 };
 
 /// The width at which help texts are wrapped, even on wider terminals.
@@ -35,14 +40,14 @@ const MAX_COLUMNS: usize = 100;
 
 /// Turns a folder of prompt files into a Model Context Protocol prompt server.
 #[derive(Debug, Parser)]
-#[command(name = "promptshelf", version, max_term_width = MAX_COLUMNS, after_help = help::EXAMPLES, after_long_help = help::long_help())]
-#[command(arg_required_else_help = true)]
+#[command(name = "promptshelf", version, max_term_width = MAX_COLUMNS, after_help = help::EXAMPLES)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
 
     #[command(flatten)]
-    pub(crate) log: LogArguments,
+    pub(crate) common: CommonArguments,
 }
 
 /// The same with `serve` alone, the only command that clients start and wait for. Building the options of the other
@@ -53,7 +58,7 @@ struct ServeLine {
     command: ServeCommand,
 
     #[command(flatten)]
-    log: LogArguments,
+    common: CommonArguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,7 +68,7 @@ enum ServeCommand {
 
 impl CommandLine {
     pub(crate) fn complete() -> clap::Command {
-        operator::describe(CommandLine::command())
+        help::arranged(operator::describe(CommandLine::command()))
     }
 
     /// Parses the arguments of the process. Prints help or an error and ends the process if there is nothing to run.
@@ -73,14 +78,20 @@ impl CommandLine {
             std::process::exit(0)
         }
         if std::env::args_os().nth(1).is_some_and(|command| command == "serve")
-            && let Ok(ServeLine { command: ServeCommand::Serve(arguments), log }) = ServeLine::try_parse()
+            && let Ok(ServeLine { command: ServeCommand::Serve(arguments), common }) = ServeLine::try_parse()
         {
-            return CommandLine { command: Command::Serve(arguments), log };
+            return CommandLine { command: Command::Serve(arguments), common };
         }
         // Help and errors come from the complete command line.
         let matches = with_secrets(CommandLine::command()).try_get_matches();
-        let matches = matches.or_else(|_| with_secrets(CommandLine::complete()).try_get_matches());
-        matches.and_then(|matches| CommandLine::from_arg_matches(&matches)).unwrap_or_else(|error| {
+        let matches = matches.or_else(|_| {
+            let colours = output::colours_of(std::env::args_os().skip(1)).choice();
+            with_secrets(CommandLine::complete()).color(colours).try_get_matches()
+        });
+        let parsed = matches.and_then(|matches| {
+            CommandLine::from_arg_matches(&matches).map_err(|error| error.format(&mut command_of(&matches)))
+        });
+        parsed.unwrap_or_else(|error| {
             let shown = error.to_string();
             match without_passwords(&shown) {
                 Cow::Owned(text) if error.use_stderr() => {
@@ -91,6 +102,19 @@ impl CommandLine {
             }
         })
     }
+}
+
+/// Returns the complete command that was called, for its usage.
+fn command_of(matches: &clap::ArgMatches) -> clap::Command {
+    let mut root = CommandLine::complete();
+    root.build();
+    let (mut command, mut matches) = (&root, matches);
+    while let Some((name, below)) = matches.subcommand()
+        && let Some(found) = command.find_subcommand(name)
+    {
+        (command, matches) = (found, below);
+    }
+    command.clone()
 }
 
 fn with_secrets(command: clap::Command) -> clap::Command {
@@ -109,24 +133,42 @@ pub(crate) fn asks_for_version_as_json(words: impl Iterator<Item = OsString>) ->
     words == ["--json", "--version"] || words == ["--json", "-V"]
 }
 
+/// The options of every command. One line of each help text names them.
 #[derive(Debug, Args)]
-pub(crate) struct LogArguments {
+pub(crate) struct CommonArguments {
+    /// Print results only: no notes and no progress on stderr
+    #[arg(short = 'q', long, global = true, hide = true)]
+    pub(crate) quiet: bool,
+
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide = true)]
+    pub(crate) color: Colours,
+
+    /// Answer questions with yes, except those about text or commands of others
+    #[arg(long, global = true, hide = true)]
+    pub(crate) yes: bool,
+
     /// Log level: off, error, warn, info, debug or trace, or per target as in `info,promptshelf_source=debug`
     /// [default: info for `serve`, else error]
-    #[arg(
-        long = "log",
-        global = true,
-        value_name = "LEVEL",
-        env = "RUST_LOG",
-        hide_env_values = true,
-        help_heading = "Log (on stderr)"
-    )]
+    #[arg(long = "log", global = true, value_name = "LEVEL", env = "RUST_LOG", hide_env_values = true, hide = true)]
     pub(crate) level: Option<String>,
 
-    /// Format of log lines
+    /// Format of log lines on stderr
     #[arg(long, global = true, value_name = "FORMAT", env = "PROMPTSHELF_LOG_FORMAT", default_value = "text")]
-    #[arg(help_heading = "Log (on stderr)", hide_env_values = true)]
+    #[arg(hide_env_values = true, hide = true)]
     pub(crate) log_format: LogFormat,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colours {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 /// The format of log lines.
@@ -157,8 +199,8 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Explain the codes of `check`
     Explain(ExplainArguments),
-    /// Show how MCP clients treat prompts
-    Clients(ClientsArguments),
+    /// List the known MCP clients, and how they treat prompts
+    KnownClients(KnownClientsArguments),
     /// Render a prompt in readable form, with sizes and tokens
     Render(RenderArguments),
     /// Create a prompt file from a template
@@ -174,7 +216,7 @@ pub(crate) enum Command {
     /// Render a prompt and print its messages
     Get(GetArguments),
     /// Suggest values for an argument of a prompt
-    Complete(CompleteArguments),
+    Suggest(SuggestArguments),
     /// Convert prompts of other programs to files of a library
     Import(ImportArguments),
     /// Convert prompts of a library to files of other programs
@@ -191,16 +233,26 @@ pub(crate) enum Command {
     Lsp(LspArguments),
     /// List the resources of a library or server, or read one
     Resources(client::ResourcesArguments),
-    /// Use the prompts of one or several servers interactively
-    Chat(client::ChatArguments),
+    /// Use the prompts of one or several libraries and servers interactively
+    Use(client::UseArguments),
     /// Sign in to a server in the browser
     SignIn(client::SignInArguments),
     /// Delete the stored credentials of a server
     SignOut(client::SignOutArguments),
+    /// Explain a command or show a page of the guide
+    Help(HelpArguments),
     /// Print the completions of a shell
     Completions(CompletionsArguments),
     /// Write manual pages
     Man(ManArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::HELP_EXAMPLES)]
+pub(crate) struct HelpArguments {
+    /// A command, or a page of the guide such as `templates` [default: list both]
+    #[arg(value_name = "TOPIC")]
+    pub(crate) topic: Vec<String>,
 }
 
 /// The library of commands whose only positional argument it is.
@@ -210,17 +262,35 @@ pub(crate) struct LibraryObject {
     #[arg(value_name = "LIBRARY", conflicts_with = "named")]
     folder: Option<PathBuf>,
 
-    /// The same as LIBRARY, for consistency with other commands
-    #[arg(id = "named", short = 'l', long = "library", value_name = "LIBRARY", hide_short_help = true)]
+    /// The same as LIBRARY
+    #[arg(id = "named", short = 'l', long = "library", value_name = "LIBRARY", hide = true)]
     named: Option<PathBuf>,
 }
 
 /// The library of commands whose positional argument is a prompt.
 #[derive(Debug, Args)]
 pub(crate) struct LibraryOption {
-    /// The folder of prompt files [default: the current folder]
-    #[arg(short = 'l', long = "library", value_name = "LIBRARY")]
+    /// The same as LIBRARY
+    #[arg(short = 'l', long = "library", value_name = "LIBRARY", hide = true)]
     folder: Option<PathBuf>,
+}
+
+/// The libraries and files of `check`, `test` and `fmt`.
+#[derive(Debug, Args)]
+pub(crate) struct PathArguments {
+    /// Folders of prompt files, or single files, whose library is found above them [default: the current folder]
+    #[arg(value_name = "LIBRARY|FILE")]
+    paths: Vec<PathBuf>,
+
+    /// The same as LIBRARY
+    #[arg(id = "named", short = 'l', long = "library", value_name = "LIBRARY", hide = true)]
+    named: Option<PathBuf>,
+}
+
+impl PathArguments {
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.paths.iter().chain(&self.named).cloned().collect()
+    }
 }
 
 impl LibraryObject {
@@ -249,7 +319,7 @@ impl LibraryOption {
 #[command(after_help = help::CHECK_EXAMPLES)]
 pub(crate) struct CheckArguments {
     #[command(flatten)]
-    pub(crate) library: LibraryObject,
+    pub(crate) library: PathArguments,
 
     /// Also check the operator's settings in this server.toml, and its access rules with the library unless it has
     /// `[[source]]`
@@ -260,13 +330,30 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "SEVERITY")]
     pub(crate) deny: Option<Deny>,
 
-    /// Also report prompts that this client hides, changes or breaks; `all` for every client; can be repeated
+    /// Also report prompts that this client hides, changes or breaks; `all` for every client; can be repeated. Of several
+    /// clients, a table is printed
     #[arg(long = "client", value_name = "NAME")]
     pub(crate) clients: Vec<String>,
+
+    /// Correct what has one answer, and show the changes; what needs a decision stays
+    #[arg(long, conflicts_with_all = ["format", "json", "config"])]
+    pub(crate) fix: bool,
+
+    /// With --fix: show the changes without writing them
+    #[arg(long, requires = "fix")]
+    pub(crate) dry_run: bool,
+
+    /// With several clients, print each finding too
+    #[arg(long, requires = "clients")]
+    pub(crate) details: bool,
 
     /// Format of the findings
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: CheckFormat,
+
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -290,29 +377,19 @@ pub(crate) enum CheckFormat {
 #[derive(Debug, Args)]
 #[command(after_help = help::LIST_EXAMPLES)]
 pub(crate) struct ListArguments {
-    /// A folder of prompt files, a URL, or the name of a server in the configuration of Claude Code (.mcp.json) or VS
-    /// Code [default: the current folder]
-    #[arg(value_name = "TARGET", conflicts_with_all = client::SOURCES)]
-    pub(crate) target: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) words: Words<client::SourceArguments, Nothing>,
 
-    /// Print JSON: the result of `prompts/list`
+    /// Print JSON: `items` as in the result of `prompts/list`
     #[arg(long)]
     pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) source: client::SourceArguments,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = help::GET_EXAMPLES, override_usage = help::GET_USAGE)]
+#[command(after_help = help::GET_EXAMPLES)]
 pub(crate) struct GetArguments {
-    /// The prompt's name; before it, the TARGET that has the prompt: a folder, a URL, or the name of a server in the
-    /// configuration of Claude Code (.mcp.json) or VS Code [default: the current folder]
-    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
-    words: Vec<OsString>,
-
     #[command(flatten)]
-    pub(crate) values: ValueArguments,
+    pub(crate) words: Words<client::SourceArguments, PromptAndValues>,
 
     /// Format of the messages
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -325,19 +402,6 @@ pub(crate) struct GetArguments {
     /// Write images, audio and other binary contents to files in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) source: client::SourceArguments,
-}
-
-impl GetArguments {
-    pub(crate) fn name(&self) -> Cow<'_, str> {
-        self.words.last().map_or(Cow::Borrowed(""), |name| name.to_string_lossy())
-    }
-
-    pub(crate) fn target(&self) -> Option<&OsStr> {
-        self.words.split_last().and_then(|(_, before)| before.first()).map(OsString::as_os_str)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -375,22 +439,14 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = help::COMPLETE_EXAMPLES, override_usage = help::COMPLETE_USAGE)]
-pub(crate) struct CompleteArguments {
-    /// The prompt's name, or a resource template such as `logs://recent{?timeframe}`; its argument; and the beginning of
-    /// the value. Before them, the TARGET as for `get` [default: the current folder]
-    #[arg(value_name = "NAME ARGUMENT", num_args = 2..=4, required = true)]
-    pub(crate) words: Vec<OsString>,
-
+#[command(after_help = help::SUGGEST_EXAMPLES)]
+pub(crate) struct SuggestArguments {
     #[command(flatten)]
-    pub(crate) values: ValueArguments,
+    pub(crate) words: Words<client::SourceArguments, PartOfValue>,
 
-    /// Print JSON: the result of `completion/complete`
+    /// Print JSON: the values as `items`
     #[arg(long)]
     pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) source: client::SourceArguments,
 }
 
 /// Commands about the sources of `server.toml`.
@@ -493,11 +549,15 @@ pub(crate) struct ExplainArguments {
     /// A code such as `unknown-key` [default: list all codes]
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = help::CLIENTS_EXAMPLES)]
-pub(crate) struct ClientsArguments {
+#[command(after_help = help::KNOWN_CLIENTS_EXAMPLES)]
+pub(crate) struct KnownClientsArguments {
     /// A client [default: show all]
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -511,7 +571,7 @@ pub(crate) struct ClientsArguments {
 #[command(after_help = help::TEST_EXAMPLES)]
 pub(crate) struct TestArguments {
     #[command(flatten)]
-    pub(crate) library: LibraryObject,
+    pub(crate) library: PathArguments,
 
     /// Run only tests whose full name (such as `code_review / python`) contains this text
     #[arg(long, value_name = "TEXT")]
@@ -524,39 +584,40 @@ pub(crate) struct TestArguments {
     /// Also write a report in the JUnit XML format
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = help::RENDER_EXAMPLES)]
 pub(crate) struct RenderArguments {
-    /// A prompt file, or the name of a prompt in the library
-    #[arg(value_name = "FILE")]
-    pub(crate) file: String,
-
     #[command(flatten)]
-    pub(crate) library: LibraryOption,
-
-    #[command(flatten)]
-    pub(crate) values: ValueArguments,
+    pub(crate) words: Words<LibraryOption, FileAndValues>,
 
     /// Render again whenever the library changes, until interrupted
     #[arg(long)]
     pub(crate) watch: bool,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = help::NEW_EXAMPLES)]
 pub(crate) struct NewArguments {
-    /// The prompt's name, or its path in the library: `git/commit` becomes `git-commit`
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-
     #[command(flatten)]
-    pub(crate) library: LibraryOption,
+    pub(crate) words: Words<LibraryOption, NewPrompt>,
 
     /// The template
     #[arg(long = "from", value_name = "TEMPLATE", default_value = "text")]
     pub(crate) template: Template,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The template of a new prompt.
@@ -573,13 +634,21 @@ pub(crate) enum Template {
 #[derive(Debug, Args)]
 #[command(after_help = help::FMT_EXAMPLES)]
 pub(crate) struct FmtArguments {
-    /// Prompt files, or libraries [default: the current folder]
-    #[arg(value_name = "PATH")]
+    /// Folders of prompt files, or single files; `-` formats stdin to stdout [default: the current folder]
+    #[arg(value_name = "LIBRARY|FILE")]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Change nothing; exit with code 1 if a file would change
     #[arg(long)]
     pub(crate) check: bool,
+
+    /// Change nothing; print the changes, and exit with code 1 if there are any
+    #[arg(long)]
+    pub(crate) diff: bool,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "diff")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -599,6 +668,8 @@ pub(crate) enum SchemaFile {
     Library,
     /// server.toml, the settings of an operator
     Server,
+    /// Lists of commands with --json
+    List,
 }
 
 #[derive(Debug, Args)]
@@ -619,6 +690,10 @@ pub(crate) struct ImportArguments {
     /// List the files and losses without writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 const IMPORT_EXAMPLES: &str = "\
@@ -640,16 +715,15 @@ fn import_format() -> impl TypedValueParser<Value = ImportFormat> {
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub(crate) struct ExportArguments {
-    /// Names of prompts [default: all]; with --plugin, the folder to write to
-    #[arg(value_name = "NAME")]
-    pub(crate) names: Vec<String>,
+    #[command(flatten)]
+    pub(crate) words: Words<LibraryOption, PromptsAndValues>,
 
     /// The format to write
     #[arg(long, value_name = "FORMAT", required_unless_present_any = ["plugin", "mcpb", "server_json"])]
     pub(crate) format: Option<ExportTarget>,
 
     /// Write a repository from which this program installs all prompts as a plugin
-    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["format", "to", "values", "literal"])]
+    #[arg(long, value_name = "PROGRAM", requires = "to", conflicts_with_all = ["format", "names", "values", "literal"])]
     pub(crate) plugin: Option<PluginTarget>,
 
     #[command(flatten)]
@@ -670,11 +744,9 @@ pub(crate) struct ExportArguments {
     #[arg(long)]
     pub(crate) allow_incomplete: bool,
 
-    #[command(flatten)]
-    pub(crate) library: LibraryOption,
-
-    #[command(flatten)]
-    pub(crate) values: ValueArguments,
+    /// Print JSON
+    #[arg(long, requires = "to")]
+    pub(crate) json: bool,
 }
 
 /// A bundle for desktop clients.
@@ -729,11 +801,11 @@ messages are exported. Existing files are not overwritten.
 
 Examples:
   promptshelf export code_review --format claude
-  promptshelf export --format skill --to skills -l prompts
-  promptshelf export code_review --format messages --arg code=@src/main.rs
-  promptshelf export --plugin claude-code marketplace -l prompts
-  promptshelf export --mcpb team-prompts.mcpb -l prompts
-  promptshelf export --server-json server.json -l prompts \\
+  promptshelf export prompts --format skill --to skills
+  promptshelf export code_review --format messages code=@src/main.rs
+  promptshelf export prompts --plugin claude-code --to marketplace
+  promptshelf export prompts --mcpb team-prompts.mcpb
+  promptshelf export prompts --server-json server.json \\
     --server-name io.github.ada/team-prompts --remote https://example.com/mcp";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -778,9 +850,9 @@ const MAX_ENTRY_CHARS: usize = 32;
 #[command(after_help = INSTALL_EXAMPLES)]
 pub(crate) struct InstallArguments {
     /// The library that the client serves to itself on stdio: a folder, a git repository, or a store and its channel, as
-    /// for `serve` [default: the current folder]
+    /// for `serve`; or the URL of a server [default: the current folder]
     #[arg(value_name = "LIBRARY", conflicts_with = "url")]
-    pub(crate) library: Option<PathBuf>,
+    library: Option<PathBuf>,
 
     /// The operator's settings of that server; its [[source]] replace the default library
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
@@ -790,16 +862,28 @@ pub(crate) struct InstallArguments {
     #[arg(long, conflicts_with = "url")]
     pub(crate) tools: bool,
 
-    /// The URL of a server, in place of a library
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: Option<String>,
+    /// The same as LIBRARY
+    #[arg(long, value_name = "URL", hide = true)]
+    url: Option<String>,
 
     /// The environment variable from which the client reads a token for the URL [default: the client signs in]
-    #[arg(long, value_name = "VARIABLE", requires = "url", value_parser = variable)]
+    #[arg(long, value_name = "VARIABLE", value_parser = variable)]
     pub(crate) token_env: Option<String>,
 
     #[command(flatten)]
     pub(crate) entry: EntryArguments,
+}
+
+impl InstallArguments {
+    /// Returns the URL of a server that is installed in place of a library.
+    pub(crate) fn url(&self) -> Option<&str> {
+        let word = self.library.as_deref().and_then(Path::to_str).filter(|word| is_url(word));
+        word.or(self.url.as_deref())
+    }
+
+    pub(crate) fn library(&self) -> Option<&Path> {
+        self.library.as_deref().filter(|_| self.url().is_none())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -811,10 +895,10 @@ pub(crate) struct UninstallArguments {
 /// The entry that is installed or removed.
 #[derive(Debug, Args)]
 pub(crate) struct EntryArguments {
-    /// A client as `promptshelf clients` names it, or `all` for those that are found on this machine [default: list
-    /// those that are found]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) client: Option<String>,
+    /// A client as `promptshelf known-clients` names it, or `all` for those that are found on this machine; repeatable
+    /// [default: list those that are found]
+    #[arg(long = "client", value_name = "NAME")]
+    pub(crate) clients: Vec<String>,
 
     /// The file to change
     #[arg(long, value_name = "SCOPE", default_value = "user")]
@@ -840,24 +924,23 @@ the file.
 
 Examples:
   promptshelf install prompts
-  promptshelf install --client claude-code prompts
-  promptshelf install --client all --url https://example.com/mcp
-  promptshelf install --client vscode --scope project prompts --dry-run
-  promptshelf install --client codex --tools prompts
-  promptshelf install --client zed sqlite:team.db#production
+  promptshelf install prompts --client claude-code
+  promptshelf install https://example.com/mcp --client all
+  promptshelf install prompts --client vscode --scope project --dry-run
+  promptshelf install prompts --client codex --tools
+  promptshelf install sqlite:team.db#production --client zed
   promptshelf uninstall --client claude-code";
 
 #[derive(Debug, Args)]
 #[command(after_help = SYNC_EXAMPLES)]
 pub(crate) struct SyncArguments {
-    /// A folder of prompt files, a URL, or the name of a server in the configuration of Claude Code (.mcp.json) or VS
-    /// Code [default: the current folder]
-    #[arg(value_name = "TARGET", conflicts_with_all = client::SOURCES)]
-    pub(crate) target: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) words: Words<client::SourceArguments, Nothing>,
 
-    /// The client that reads the files, as `promptshelf clients` names it
-    #[arg(long, value_name = "NAME")]
-    pub(crate) client: String,
+    /// The client that reads the files, as `promptshelf known-clients` names it, or `all` for those that are found on this
+    /// machine; repeatable
+    #[arg(long = "client", value_name = "NAME", required = true)]
+    pub(crate) clients: Vec<String>,
 
     /// The project, or the home folder, that gets the files
     #[arg(long, value_name = "FOLDER", default_value = ".")]
@@ -882,9 +965,6 @@ pub(crate) struct SyncArguments {
     /// Print JSON: `written`, `removed`, `kept`, `leftOut`, `refused` and `lost`; with --watch one line for each change
     #[arg(long)]
     pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) source: client::SourceArguments,
 }
 
 const SYNC_EXAMPLES: &str = "\
@@ -898,9 +978,9 @@ take for a permission is not written, and the exit code is 1, unless you agree
 to it at the terminal or with --allow-commands.
 
 Examples:
-  promptshelf sync --client claude-code prompts
-  promptshelf sync --client codex --url https://example.com/mcp --to ~ --watch
-  promptshelf sync --client cursor prompts --to project --dry-run";
+  promptshelf sync prompts --client claude-code
+  promptshelf sync https://example.com/mcp --client codex --to ~ --watch
+  promptshelf sync prompts --client cursor --client zed --to project --dry-run";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
@@ -964,6 +1044,169 @@ mod tests {
     #[test]
     fn command_line_is_valid() {
         CommandLine::complete().debug_assert();
+    }
+
+    /// The commands, with their paths, that have no commands below them.
+    fn leaves() -> Vec<(String, clap::Command)> {
+        fn collect(command: &clap::Command, path: &str, found: &mut Vec<(String, clap::Command)>) {
+            for below in command.get_subcommands() {
+                let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
+                if below.has_subcommands() { collect(below, &path, found) } else { found.push((path, below.clone())) }
+            }
+        }
+        let mut found = Vec::new();
+        collect(&CommandLine::complete(), "", &mut found);
+        found
+    }
+
+    /// Commands whose first word is not a library, with the word.
+    const OTHER_WORDS: [(&str, &str); 15] = [
+        ("audit", "FILE"),
+        ("explain", "CODE"),
+        ("known-clients", "NAME"),
+        ("schema", "FILE"),
+        ("import", "PATH"),
+        ("help", "TOPIC"),
+        ("completions", "SHELL"),
+        ("man", "FOLDER"),
+        ("token new", "NAME"),
+        ("uninstall", ""),
+        ("source list", ""),
+        ("source refresh", "NAME"),
+        ("source approve", "NAME"),
+        ("source pin", "NAME"),
+        ("source rollback", "NAME"),
+    ];
+
+    /// Commands without results to read: they run until they are stopped, ask, print files, or say one sentence.
+    const WITHOUT_JSON: [&str; 13] = [
+        "serve",
+        "use",
+        "lsp",
+        "schema",
+        "completions",
+        "man",
+        "help",
+        "sign-in",
+        "sign-out",
+        "source refresh",
+        "source approve",
+        "source pin",
+        "source rollback",
+    ];
+
+    /// Prints the tree with `--nocapture`.
+    #[test]
+    fn every_command_has_the_form_of_the_grammar() {
+        for (path, command) in leaves() {
+            let words: Vec<String> = (command.get_positionals().filter(|word| !word.is_last_set()))
+                .filter_map(|word| Some(word.get_value_names()?.first()?.to_string()))
+                .collect();
+            println!("{path} {}", words.join(" "));
+            let first = words.first().map_or("", String::as_str);
+            match OTHER_WORDS.iter().find(|(other, _)| *other == path) {
+                Some((_, word)) => assert_eq!(first, *word, "{path}"),
+                // Their places are options of the same meaning.
+                None if path.starts_with("rollout ") || path.starts_with("store ") => {}
+                None => assert!(first.starts_with("LIBRARY"), "the first word of `{path}` is {first:?}"),
+            }
+            let has = |name: &str| command.get_arguments().any(|option| option.get_long() == Some(name));
+            assert_eq!(has("json"), !WITHOUT_JSON.contains(&path.as_str()), "--json of `{path}`");
+            for option in command.get_arguments() {
+                let name = option.get_long().unwrap_or_default();
+                let id = option.get_id();
+                if name == "client" {
+                    assert!(
+                        matches!(option.get_action(), clap::ArgAction::Append),
+                        "--client of `{path}` can be repeated"
+                    );
+                    let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+                    assert!(help.contains("`all`"), "--client of `{path}` has `all`");
+                }
+                if name == "channel" {
+                    let names = option.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+                    assert!(names.is_some_and(|name| name == "CHANNEL" || name == "NAME"), "--channel of `{path}`");
+                }
+                let short = option.get_short().map(|short| (short, name));
+                let known =
+                    [('a', "arg"), ('m', "message"), ('l', "library"), ('q', "quiet"), ('h', "help"), ('V', "version")];
+                assert!(short.is_none_or(|short| known.contains(&short)), "{id} of `{path}`");
+            }
+        }
+        for (path, _) in OTHER_WORDS {
+            assert!(leaves().iter().any(|(leaf, _)| leaf == path), "{path} is no command");
+        }
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = help::GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        grouped.sort_unstable();
+        let root = CommandLine::complete();
+        let mut names: Vec<&str> = root.get_subcommands().map(clap::Command::get_name).collect();
+        names.sort_unstable();
+        assert_eq!(grouped, names);
+    }
+
+    /// An example that the parser refuses teaches a wrong form.
+    #[test]
+    fn examples_are_accepted() {
+        let mut count = 0;
+        for (path, command) in leaves().into_iter().chain([(String::new(), CommandLine::complete())]) {
+            let texts = [command.get_before_help(), command.get_after_help(), command.get_after_long_help()];
+            let text: Vec<String> = texts.into_iter().flatten().map(ToString::to_string).collect();
+            let text = text.join("\n").replace("\\\n    ", " ");
+            let examples = text.lines().filter(|line| line.starts_with("  ") && line.contains("promptshelf "));
+            for line in examples {
+                let line = line.split_once("promptshelf ").map_or(line, |(_, words)| words);
+                // What follows is a comment or the shell's.
+                let line = line.split("   ").next().and_then(|line| line.split(['|', '>']).next()).unwrap_or(line);
+                let line = line.split(" < ").next().unwrap_or(line);
+                let words = shlex::split(line).unwrap_or_else(|| panic!("{path}: {line}"));
+                let parsed =
+                    CommandLine::command().try_get_matches_from(std::iter::once("promptshelf".to_owned()).chain(words));
+                let parsed = parsed.and_then(|matches| CommandLine::from_arg_matches(&matches));
+                assert!(
+                    parsed.is_ok(),
+                    "`{path}` has the example `{line}`: {}",
+                    parsed.err().map(|error| error.to_string()).unwrap_or_default()
+                );
+                count += 1;
+            }
+        }
+        assert!(count > 100, "{count} examples");
+    }
+
+    #[test]
+    fn words_are_library_names_and_values() {
+        let parse = |line: &str| {
+            let words = shlex::split(line).expect("words");
+            let matches =
+                CommandLine::command().try_get_matches_from(std::iter::once("promptshelf".to_owned()).chain(words));
+            matches.and_then(|matches| CommandLine::from_arg_matches(&matches)).map(|line| line.command)
+        };
+        let Ok(Command::Get(get)) = parse("get prompts hello name=Ada -a x=1") else { panic!("it is accepted") };
+        assert_eq!((get.words.name(), get.words.values.values.len()), ("hello", 2));
+        let Ok(Command::Get(get)) = parse("get hello 'name=a b=c'") else { panic!("it is accepted") };
+        assert_eq!(get.words.values.values, [("name".to_owned(), "a b=c".to_owned())]);
+        let Ok(Command::Channels(channels::ChannelsCommand::History(history))) = parse("history code_review") else {
+            panic!("it is accepted")
+        };
+        assert_eq!(history.words.optional_name(), Some("code_review"));
+        let Ok(Command::Channels(channels::ChannelsCommand::Diff(diff))) = parse("diff https://a.example 1 2") else {
+            panic!("it is accepted")
+        };
+        assert_eq!((diff.words.names.join(" "), diff.words.library.url.is_some()), ("1 2".to_owned(), true));
+        for (line, expected) in [
+            ("get", "a word is missing"),
+            ("approve sqlite:team.db", "a word is missing"),
+            ("diff sqlite:team.db 1", "a word is missing"),
+            ("new a b c", "unexpected `c`"),
+            ("history sqlite:a.db --store sqlite:b.db", "both name the library"),
+        ] {
+            let error = parse(line).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(expected), "{line}: {error}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `promptshelf chat`: an interactive session with the prompts of several servers.
+//! `promptshelf use`: an interactive session with the prompts of several servers.
 //!
 //! Text of servers is printed only through `output::visible`. Nothing of a server is run, opened or fetched unless the
 //! user types the command for it.
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use crate::{
-    args::client::ChatArguments,
+    args::client::UseArguments,
     commands::{Saved, markdown},
     connect::{LegacyServers, Options, connect},
     exit::{Exit, Failure},
@@ -48,7 +48,7 @@ struct Server {
 }
 
 /// Connects to all servers at the same time. Returns the connected ones, and a message for each of the others.
-async fn connect_all(arguments: &ChatArguments) -> Result<(Vec<Server>, Vec<String>), Failure> {
+async fn connect_all(arguments: &UseArguments) -> Result<(Vec<Server>, Vec<String>), Failure> {
     let sources = with_unique_names(arguments.sources()?);
     let connecting = sources.iter().map(async |(name, source)| {
         let progress = Progress::new(visible_line(name).into_owned());

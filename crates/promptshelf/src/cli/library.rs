@@ -3,24 +3,25 @@
 //! `serve` builds its library itself: it adds settings, reloads and shutdown.
 
 use std::{
+    fs,
     io::Write,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use promptshelf_author::add_samples;
-use promptshelf_core::{Prompt, Variables, nearest};
+use promptshelf_core::{Code, Diagnostic, Prompt, Variables, nearest};
 use promptshelf_git::{GitAddress, GitOptions, GitSource, OnErrors};
 use promptshelf_server::Library;
 use promptshelf_service::Rejection;
-use promptshelf_source::Files;
+use promptshelf_source::{Files, syntax::LIBRARY_FILE};
 
 use crate::{
     command_line,
     exit::{Exit, Failure},
     output::{Output, count},
     settings::ServerFileLocation,
-    source::Source,
+    source::{HERE, Source},
     state,
 };
 
@@ -137,4 +138,95 @@ pub(crate) fn rejected(rejection: Rejection, library: &Library, folder: &Path, n
         Some(help) => failure.help(help),
         None => failure,
     }
+}
+
+/// A library, and the files of it that a command is about.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    pub(crate) folder: PathBuf,
+    /// Paths inside the library; all if there are none.
+    files: Vec<String>,
+}
+
+impl Selection {
+    /// Returns the libraries of folders and files, each once. Without any, it is the current folder.
+    pub(crate) fn of(paths: &[PathBuf]) -> Result<Vec<Selection>, Failure> {
+        let mut selections: Vec<Selection> = Vec::new();
+        for path in paths {
+            let is_address = path.to_str().is_some_and(GitAddress::is_meant);
+            let (folder, file) = match path.is_file() && !is_address {
+                true => library_of(path, None).map(|(folder, file)| (folder, Some(file)))?,
+                false => (path.clone(), None),
+            };
+            match (selections.iter_mut().find(|selection| selection.folder == folder), file) {
+                (Some(selection), Some(file)) if !selection.files.is_empty() => selection.files.push(file),
+                (Some(selection), None) => selection.files.clear(),
+                (Some(_), Some(_)) => {}
+                (None, file) => selections.push(Selection { folder, files: file.into_iter().collect() }),
+            }
+        }
+        if selections.is_empty() {
+            selections.push(Selection { folder: PathBuf::from(HERE), files: Vec::new() });
+        }
+        Ok(selections)
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.files.is_empty() || self.files.iter().any(|file| file == path)
+    }
+
+    /// Returns whether it is the whole library.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// Returns the library of a file, the nearest one above unless it is given, and the file's path inside of it.
+pub(crate) fn library_of(file: &Path, library: Option<&Path>) -> Result<(PathBuf, String), Failure> {
+    let shown = file.display();
+    let not_found = |error: std::io::Error| Failure::new(Exit::Library, format!("cannot open {shown}: {error}"));
+    let path = fs::canonicalize(file).map_err(not_found)?;
+    let folder = match library {
+        Some(library) => fs::canonicalize(library).map_err(not_found)?,
+        None => nearest_library(&path, path.parent().unwrap_or(&path)),
+    };
+    let relative = path
+        .strip_prefix(&folder)
+        .map_err(|_| Failure::new(Exit::Usage, format!("{shown} is not in the library {}", folder.display())))?;
+    let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+    let relative = parts.join("/");
+    let here = std::env::current_dir().ok().and_then(|here| fs::canonicalize(here).ok());
+    let folder = match here.as_deref().and_then(|here| folder.strip_prefix(here).ok()) {
+        Some(inside) if inside.as_os_str().is_empty() => PathBuf::from(HERE),
+        Some(inside) => inside.to_owned(),
+        None => folder,
+    };
+    Ok((folder, relative))
+}
+
+/// Returns the library that a file belongs to: the nearest folder above it with a manifest; otherwise the nearest one in
+/// which everything exists that the file refers to, of its own folder, those with a partial, and the root of its
+/// repository.
+fn nearest_library(file: &Path, own: &Path) -> PathBuf {
+    if let Some(library) = own.ancestors().find(|folder| folder.join(LIBRARY_FILE).is_file()) {
+        return library.to_owned();
+    }
+    let has_partial = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name()).any(|name| name.as_encoded_bytes().starts_with(b"_"))
+    };
+    let is_root = |folder: &Path| folder.join(".git").exists();
+    let root = own.ancestors().find(|folder| is_root(folder));
+    let ancestors = own.ancestors().take_while(|folder| root.is_none_or(|root| folder.starts_with(root)));
+    let mut candidates = ancestors.filter(|folder| *folder == own || has_partial(folder) || is_root(folder));
+    candidates.find(|folder| has_references(folder, file)).unwrap_or(own).to_owned()
+}
+
+fn has_references(library: &Path, file: &Path) -> bool {
+    let (Ok(opened), Ok(path)) = (open(library), file.strip_prefix(library)) else { return false };
+    let is_missing = |found: &Diagnostic| {
+        matches!(found.code, Code::MissingPartial | Code::MissingFile)
+            && Path::new(&*found.location.source.path) == path
+    };
+    !opened.diagnostics().iter().any(is_missing)
 }

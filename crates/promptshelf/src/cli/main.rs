@@ -46,10 +46,11 @@ fn main() -> ExitCode {
     if let Err(failure) = environment::read_secrets() {
         return ended(Err(failure));
     }
-    let CommandLine { command, log } = CommandLine::read();
+    let CommandLine { command, common } = CommandLine::read();
+    output::configure(&common);
     let default_level = if matches!(command, Command::Serve(_)) { SERVER_LOG } else { COMMAND_LOG };
-    let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default_level);
-    ended(run_logged(&command, level, log.log_format))
+    let level = common.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default_level);
+    ended(run_logged(&command, level, common.log_format))
 }
 
 fn ended(outcome: Result<(), Failure>) -> ExitCode {
@@ -99,7 +100,7 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
             Command::Token(TokenCommand::Revoke(arguments)) => commands::channels::revoke(arguments).await,
             Command::Check(arguments) => commands::check::run(arguments),
             Command::Explain(arguments) => commands::explain::run(arguments),
-            Command::Clients(arguments) => commands::clients::run(arguments),
+            Command::KnownClients(arguments) => commands::known_clients::run(arguments),
             Command::Render(arguments) => commands::render::run(arguments).await,
             Command::New(arguments) => commands::new::run(arguments),
             Command::Fmt(arguments) => commands::fmt::run(arguments),
@@ -107,8 +108,8 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
             Command::Schema(arguments) => commands::schema::run(arguments),
             Command::List(arguments) => commands::list::run(arguments).await,
             Command::Get(arguments) => commands::get::run(arguments).await,
-            Command::Complete(arguments) => commands::complete::run(arguments).await,
-            Command::Chat(arguments) => chat::chat(arguments).await,
+            Command::Suggest(arguments) => commands::suggest::run(arguments).await,
+            Command::Use(arguments) => chat::chat(arguments).await,
             Command::SignIn(arguments) => commands::sign_in(arguments).await,
             Command::SignOut(arguments) => commands::sign_out(arguments),
             Command::Resources(arguments) => commands::resources::run(arguments).await,
@@ -119,6 +120,7 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
             Command::Install(arguments) => commands::install::install(arguments).await,
             Command::Uninstall(arguments) => commands::install::uninstall(arguments),
             Command::Sync(arguments) => commands::sync::run(arguments).await,
+            Command::Help(arguments) => commands::help::run(arguments),
             Command::Completions(arguments) => commands::completions(arguments),
             Command::Man(arguments) => commands::man(arguments),
         }

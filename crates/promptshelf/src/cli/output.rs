@@ -5,14 +5,21 @@
 use std::{
     borrow::Cow,
     env,
+    ffi::OsString,
     io::{self, IsTerminal, Write},
+    sync::OnceLock,
 };
 
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum as _;
 use promptshelf_core::invisible::{is_invisible, joins};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{environment::without_passwords, exit::Failure};
+use crate::{
+    args::{Colours, CommonArguments},
+    environment::without_passwords,
+    exit::Failure,
+};
 
 pub(crate) use promptshelf_server::words::{count, count_all, count_findings};
 
@@ -34,7 +41,7 @@ pub(crate) struct Output<W> {
 impl Output<io::StdoutLock<'static>> {
     pub(crate) fn stdout() -> Self {
         let terminal = io::stdout().is_terminal();
-        let colours = terminal && wants_colours();
+        let colours = common().colours.are_wanted(terminal);
         Output { out: io::stdout().lock(), terminal, escapes: terminal, colours, width: width() }
     }
 }
@@ -42,7 +49,7 @@ impl Output<io::StdoutLock<'static>> {
 impl Output<io::StderrLock<'static>> {
     pub(crate) fn stderr() -> Self {
         let terminal = io::stderr().is_terminal();
-        let colours = terminal && wants_colours();
+        let colours = common().colours.are_wanted(terminal);
         Output { out: io::stderr().lock(), terminal, escapes: true, colours, width: width() }
     }
 }
@@ -67,6 +74,62 @@ impl<W: Write> Output<W> {
     }
 }
 
+/// The common options of the command line; set once.
+static COMMON: OnceLock<Common> = OnceLock::new();
+
+#[derive(Clone, Copy, Default)]
+struct Common {
+    colours: Colours,
+    is_quiet: bool,
+    agrees: bool,
+}
+
+pub(crate) fn configure(arguments: &CommonArguments) {
+    let common = Common { colours: arguments.color, is_quiet: arguments.quiet, agrees: arguments.yes };
+    // The first call counts.
+    let _ = COMMON.set(common);
+}
+
+fn common() -> Common {
+    COMMON.get().copied().unwrap_or_default()
+}
+
+/// Returns whether notes and progress are left out.
+pub(crate) fn is_quiet() -> bool {
+    common().is_quiet
+}
+
+/// Returns whether questions are answered with yes.
+pub(crate) fn agrees() -> bool {
+    common().agrees
+}
+
+/// Returns the colours that the words of a command line ask for, before they are parsed.
+pub(crate) fn colours_of(words: impl Iterator<Item = OsString>) -> Colours {
+    let words: Vec<OsString> = words.collect();
+    let joined = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--color="));
+    let next = words.windows(2).filter(|pair| pair[0] == "--color").filter_map(|pair| pair[1].to_str());
+    joined.chain(next).last().and_then(|word| Colours::from_str(word, true).ok()).unwrap_or_default()
+}
+
+impl Colours {
+    pub(crate) fn choice(self) -> clap::ColorChoice {
+        match self {
+            Colours::Auto => clap::ColorChoice::Auto,
+            Colours::Always => clap::ColorChoice::Always,
+            Colours::Never => clap::ColorChoice::Never,
+        }
+    }
+
+    fn are_wanted(self, terminal: bool) -> bool {
+        match self {
+            Colours::Auto => terminal && wants_colours(),
+            Colours::Always => true,
+            Colours::Never => false,
+        }
+    }
+}
+
 /// Whether colours are wanted (see no-color.org). Terminals of the type `dumb` have none.
 fn wants_colours() -> bool {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -88,12 +151,33 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
 
 pub(crate) fn note(notes: &[String]) {
     const NOTE: Style = AnsiColor::Yellow.on_default().bold();
+    if is_quiet() {
+        return;
+    }
     let mut stderr = Output::stderr();
     for note in notes {
         let note = without_passwords(note);
         let line = format!("{} {}", stderr.styled(NOTE, "note:"), stderr.line(&note));
         writeln!(stderr.out, "{line}").ok();
     }
+}
+
+/// Returns the JSON of a list: all commands print lists in this form.
+pub(crate) fn list_json(items: impl Iterator<Item = Value>) -> Value {
+    json!({ "items": items.collect::<Vec<Value>>(), "next": null })
+}
+
+pub(crate) fn list_schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A list, as commands print it with --json",
+        "type": "object",
+        "required": ["items", "next"],
+        "properties": {
+            "items": { "type": "array", "items": true, "description": "The entries, of one kind each" },
+            "next": { "description": "The beginning of the next page; null on the last one" },
+        },
+    })
 }
 
 pub(crate) fn file_json(value: &Value) -> String {

@@ -27,7 +27,7 @@ use rustyline::{
 };
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::output::{shortened, visible_line};
+use crate::output::{is_quiet, shortened, visible_line};
 
 pub(crate) use self::form::{TerminalForms, agree, confirm};
 
@@ -57,7 +57,7 @@ impl Drop for Paused {
 impl Progress {
     /// Creates the progress of a wait for `server`, which is printed verbatim and must be safe to print.
     pub(crate) fn new(server: String) -> Progress {
-        Progress { server, terminal: io::stderr().is_terminal(), pauses: Arc::default() }
+        Progress { server, terminal: io::stderr().is_terminal() && !is_quiet(), pauses: Arc::default() }
     }
 
     /// Hides the progress while the user types at the same terminal.

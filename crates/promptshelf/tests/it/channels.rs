@@ -130,7 +130,7 @@ impl Team {
     /// Returns the number of the newest revision of a channel.
     fn revision(&self, channel: &str) -> u64 {
         let history = self.json(&["history", "--channel", channel]);
-        history["revisions"].get(0).map_or(0, |revision| revision["number"].as_u64().expect("a number"))
+        history["items"].get(0).map_or(0, |revision| revision["number"].as_u64().expect("a number"))
     }
 
     /// Sets a policy of production.

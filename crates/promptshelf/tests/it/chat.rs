@@ -56,7 +56,7 @@ Write about {{ topic }} in a {{ tone }} tone.
 
 fn command(folder: &Folder, line: &[&str]) -> Command {
     let mut command = promptshelf();
-    command.arg("chat").args(line).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
+    command.arg("use").args(line).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
     command.env("HOME", folder.path());
     command
 }
@@ -439,7 +439,7 @@ fn slow_request_shows_progress_and_can_be_cancelled() {
 #[test]
 fn chat_requires_a_terminal() {
     let folder = library(&[("hello.md", "Hello.\n")]);
-    let shown = crate::program::run(&folder, &["chat", "prompts"]);
+    let shown = crate::program::run(&folder, &["use", "prompts"]);
     assert!(shown.starts_with("exit code: 2\n") && shown.contains("chat requires a terminal"), "{shown}");
 }
 

@@ -123,7 +123,7 @@ fn missing_prompt_is_reported() {
     let lines: [&[&str]; 3] = [
         &["get", "helo", "-l", "prompts"],
         &["get", "something-else", "-l", "prompts", "--json"],
-        &["complete", "helo", "name", "-l", "prompts"],
+        &["suggest", "helo", "name", "-l", "prompts"],
     ];
     assert_snapshot!(lines.map(|line| run(&folder, line)).join("\n"));
 }
@@ -140,7 +140,7 @@ fn invalid_arguments_are_reported() {
             with(&["--arg", "nmae=Ada"]),
             with(&["--arg", "name=@nothing.txt"]),
             with(&["--arg", "name=a", "--literal", "name=b"]),
-            run(&folder, &["complete", "hello", "nmae", "-l", "prompts"]),
+            run(&folder, &["suggest", "hello", "nmae", "-l", "prompts"]),
         ]
         .join("\n")
     );

@@ -101,10 +101,10 @@ fn get_works_in_the_current_folder() {
 #[test]
 fn complete_uses_known_arguments() {
     let folder = sample_folder();
-    let line = ["complete", "review", "framework", "-l", "prompts"];
+    let line = ["suggest", "review", "framework", "-l", "prompts"];
     let rust = run(&folder, &line);
     let python = run(&folder, &[&line[..], &["--arg", "language=python"]].concat());
-    let typed = run(&folder, &["complete", "review", "framework", "ax", "-l", "prompts", "--json"]);
+    let typed = run(&folder, &["suggest", "review", "framework", "ax", "-l", "prompts", "--json"]);
     assert_snapshot!(format!("{rust}\n{python}\n{typed}"));
 }
 

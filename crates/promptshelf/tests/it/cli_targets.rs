@@ -54,7 +54,7 @@ fn target_is_a_folder_a_url_or_a_configured_name() {
     let commands: [(&str, &[&str]); 4] = [
         ("list", &[]),
         ("get", &["review", values[0], values[1], values[2], values[3]]),
-        ("complete", &["review", "language", "ru"]),
+        ("suggest", &["review", "language", "ru"]),
         ("resources", &[]),
     ];
     for (command, rest) in commands {
@@ -73,7 +73,7 @@ fn two_sources_are_rejected() {
         &["list", "prompts", "-l", "prompts"][..],
         &["list", "prompts", "--url", "http://127.0.0.1:1/mcp"],
         &["get", "prompts", "review", "-l", "prompts"],
-        &["complete", "prompts", "review", "language", "ru", "--", "false"],
+        &["suggest", "prompts", "review", "language", "ru", "--", "false"],
     ] {
         let shown = run(&folder, line);
         assert!(shown.starts_with("exit code: 2\n"), "{line:?}: {shown}");
@@ -85,12 +85,12 @@ fn three_words_of_complete_prefer_a_prompt_of_the_current_folder() {
     let folder = sample_folder();
     let values = "exit code: 0\n----- stdout -----\nrust\nruby\npython\n----- stderr -----\n";
     // A folder and no prompt of the current folder.
-    assert_eq!(run(&folder, &["complete", "prompts", "review", "language"]), values);
-    assert_eq!(run(&folder, &["complete", "./prompts", "review", "language"]), values);
+    assert_eq!(run(&folder, &["suggest", "prompts", "review", "language"]), values);
+    assert_eq!(run(&folder, &["suggest", "./prompts", "review", "language"]), values);
     // A prompt, although a folder has its name: the third word is the value.
     let here = Folder::library(&[("review.md", REVIEW), ("review/other.md", "Hi.\n")]);
     let mut command = promptshelf();
-    command.args(["complete", "review", "language", "py"]).current_dir(here.path().join("prompts"));
+    command.args(["suggest", "review", "language", "py"]).current_dir(here.path().join("prompts"));
     assert_eq!(shown(command, ""), "exit code: 0\n----- stdout -----\npython\n----- stderr -----\n");
 }
 

@@ -80,7 +80,7 @@ fn legacy_server_elicits_within_a_request() {
 #[test]
 fn chat_shows_legacy_elicitation() {
     let folder = legacy_server_folder();
-    let mut chat = Terminal::start(line(&folder, &["chat", "--", "sh", "older.sh", "2025-06-18", "log"]));
+    let mut chat = Terminal::start(line(&folder, &["use", "--", "sh", "older.sh", "2025-06-18", "log"]));
     chat.wait_for("1 prompt (MCP 2025-06-18)");
     chat.line("/paint");
     chat.wait_for("colour: ");

@@ -53,7 +53,7 @@ fn json_of(path: &Path) -> Value {
 #[test]
 fn plugins_of_codex_and_cursor_have_skills_with_their_files() {
     let folder = team();
-    assert_eq!(export(&folder, &["--plugin", "codex", "codex"]).0, Some(0));
+    assert_eq!(export(&folder, &["--plugin", "codex", "--to", "codex"]).0, Some(0));
     let root = folder.path().join("codex");
     let market = json_of(&root.join(".agents/plugins/marketplace.json"));
     assert_eq!(market["plugins"][0]["source"], json!({ "source": "local", "path": "./plugins/team-prompts" }));
@@ -63,7 +63,7 @@ fn plugins_of_codex_and_cursor_have_skills_with_their_files() {
     assert!(fs::read_to_string(plugin.join("skills/review/SKILL.md")).is_ok_and(|text| text.contains("Review [code]")));
     assert_eq!(fs::read(plugin.join("skills/refunds/logo.png")).expect("a file"), IMAGE);
 
-    assert_eq!(export(&folder, &["--plugin", "cursor", "cursor"]).0, Some(0));
+    assert_eq!(export(&folder, &["--plugin", "cursor", "--to", "cursor"]).0, Some(0));
     let root = folder.path().join("cursor");
     let market = json_of(&root.join(".cursor-plugin/marketplace.json"));
     let plugin = root.join(market["plugins"][0]["source"].as_str().expect("a path"));

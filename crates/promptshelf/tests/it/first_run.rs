@@ -19,11 +19,11 @@ fn here(folder: &Folder, line: &[&str]) -> Command {
 }
 
 #[test]
-fn program_alone_prints_six_lines_on_a_terminal_and_help_elsewhere() {
+fn program_alone_prints_first_commands_on_a_terminal_and_help_elsewhere() {
     let (code, written) = Terminal::start(promptshelf()).end();
     let text = String::from_utf8(written).expect("text");
-    assert_eq!((code, text.trim_end().lines().count()), (Some(0), 6), "{text}");
-    assert!(text.contains("promptshelf init my-prompts") && text.contains("serve --open"), "{text}");
+    assert_eq!((code, text.trim_end().lines().count()), (Some(0), 10), "{text}");
+    assert!(text.contains("promptshelf init my-prompts") && text.contains("my-prompts --open"), "{text}");
     let piped = shown(promptshelf(), "");
     assert!(piped.starts_with("exit code: 2") && piped.contains("Usage: promptshelf"), "{piped}");
 }
@@ -120,7 +120,7 @@ fn install_without_a_client_lists_those_that_are_here() {
     folder.write(".claude.json", "{}");
     let listed = shown(here(&folder, &["install", "prompts"]), "");
     assert!(listed.starts_with("exit code: 0"), "{listed}");
-    for words in ["cursor", "claude-code", "promptshelf install --client all prompts"] {
+    for words in ["cursor", "claude-code", "promptshelf install prompts --client all"] {
         assert!(listed.contains(words), "{words}: {listed}");
     }
     assert_eq!(fs::read_to_string(folder.path().join(".claude.json")).ok().as_deref(), Some("{}"));

@@ -23,7 +23,7 @@ use crate::{
 fn session(server: &FakeServer, lines: &[&str]) -> String {
     let folder = library(&[]);
     let mut command = promptshelf();
-    command.args(["chat", "--timeout", "10", &server.url]).current_dir(folder.path());
+    command.args(["use", "--timeout", "10", &server.url]).current_dir(folder.path());
     command.env("HOME", folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
     let mut terminal = Terminal::start(command);
     for line in lines {
@@ -137,7 +137,7 @@ fn twenty_attacks_leave_the_terminal_unharmed() {
         let server = server_sending(attack);
         let folder = library(&[]);
         let mut command = promptshelf();
-        command.args(["chat", &server.url]).current_dir(folder.path());
+        command.args(["use", &server.url]).current_dir(folder.path());
         command.env("HOME", folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
         let mut terminal = Terminal::start(command);
         for line in

@@ -169,7 +169,7 @@ fn plugin_has_manifests_and_commands() {
         ("library/promptshelf.toml", "[server]\nname = \"team-prompts\"\ntitle = \"Team\"\n"),
         ("library/review.md", "---\ndescription: Reviews\narguments: [{name: code}]\n---\nReview {{ code }}\n"),
     ]);
-    let done = promptshelf(folder.path(), &["export", "--plugin", "claude-code", "market", "-l", "library"]);
+    let done = promptshelf(folder.path(), &["export", "--plugin", "claude-code", "--to", "market", "-l", "library"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let read = |path: &str| fs::read_to_string(folder.path().join(path)).expect("a file");
     let json = |path: &str| serde_json::from_str::<serde_json::Value>(&read(path)).expect("JSON");
@@ -178,7 +178,7 @@ fn plugin_has_manifests_and_commands() {
     let source = market["plugins"][0]["source"].as_str().expect("a path");
     assert_eq!(json(&format!("market/{source}/.claude-plugin/plugin.json"))["name"], "team-prompts");
     assert!(read(&format!("market/{source}/commands/review.md")).ends_with("Review $ARGUMENTS\n"));
-    let done = promptshelf(folder.path(), &["export", "--plugin", "gemini-cli", "extension", "-l", "library"]);
+    let done = promptshelf(folder.path(), &["export", "--plugin", "gemini-cli", "--to", "extension", "-l", "library"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     assert_eq!(json("extension/gemini-extension.json")["name"], "team-prompts");
     assert!(read("extension/commands/review.toml").contains("Review {{args}}"));

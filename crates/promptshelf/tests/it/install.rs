@@ -159,7 +159,7 @@ fn json(text: &str) -> Value {
 fn every_client_gets_an_entry_and_its_file_back() {
     let home = Home::with_fixtures();
     let report = json(&home.ok(&["install", "--client", "all", "--json", "library"]));
-    let clients = report["clients"].as_array().expect("a list");
+    let clients = report["items"].as_array().expect("a list");
     assert_eq!(clients.len(), FIXTURES.len());
     for (client, path, before) in FIXTURES {
         let one = clients.iter().find(|one| one["client"] == *client).expect("the client");
@@ -196,7 +196,7 @@ fn later_changes_of_the_file_survive_uninstall() {
     let done = home.run("", &["install", "--client", "all", "--url", url, "--name", "team", "--json"]);
     assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
     let report = json(&text(&done.stdout));
-    let failed = report["clients"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed");
+    let failed = report["items"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed");
     assert_eq!(failed.map(|one| one["client"].as_str()).collect::<Vec<_>>(), [Some("claude-desktop")]);
     let changes = [
         (".config/zed/settings.json", "\"ui_font_size\": 16", "\"ui_font_size\": 18"),
@@ -383,7 +383,7 @@ fn stores_and_settings_become_command_lines_without_secrets() {
     let home = Home::new();
     let entry = |arguments: &[&str]| {
         let line = [&["install", "--client", "cursor", "--dry-run", "--json"], arguments].concat();
-        json(&home.ok(&line))["clients"][0]["entry"].clone()
+        json(&home.ok(&line))["items"][0]["entry"].clone()
     };
     let words = |entry: &Value| entry["args"].as_array().into_iter().flatten().cloned().collect::<Vec<_>>();
     home.ok(&["init", "sqlite:team.db"]);
@@ -418,7 +418,7 @@ fn stores_and_settings_become_command_lines_without_secrets() {
     let line = ["install", "--client", "vscode", "--scope", "project", "sqlite:team.db#production", "--json"];
     let done = home.run("project", &line);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    let entry = &json(&text(&done.stdout))["clients"][0]["entry"];
+    let entry = &json(&text(&done.stdout))["items"][0]["entry"];
     assert_eq!(words(entry).last(), Some(&"sqlite:${workspaceFolder}/team.db#production".into()));
     assert_eq!(entry["command"], "promptshelf");
 }

@@ -74,7 +74,7 @@ fn ask(folder: &Folder, line: &[&str]) -> String {
 fn server_command_is_listed_and_completed() {
     let folder = sample_folder();
     assert_eq!(ask(&folder, &["list"]), run(&folder, &["list", "prompts"]));
-    let complete = ["complete", "review", "language", "ru"];
+    let complete = ["suggest", "review", "language", "ru"];
     let of_folder = run(&folder, &[&complete[..], &["-l", "prompts"]].concat());
     assert_eq!(ask(&folder, &complete), of_folder);
     assert!(of_folder.contains("ruby"));

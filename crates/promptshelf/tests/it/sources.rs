@@ -49,7 +49,7 @@ impl Workplace {
         let output = self.run(&["source", "list", "--json"]);
         let json = output.split("----- stdout -----\n").nth(1).and_then(|rest| rest.split("----- stderr").next());
         let states: Value = serde_json::from_str(json.unwrap_or_default()).unwrap_or_else(|_| panic!("{output}"));
-        states["sources"].as_array().cloned().expect("a list")
+        states["items"].as_array().cloned().expect("a list")
     }
 
     fn state(&self, name: &str) -> Value {

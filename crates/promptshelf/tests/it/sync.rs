@@ -26,7 +26,8 @@ pub(crate) fn sync(home: &Path) -> Command {
 pub(crate) fn synced(home: &Path, arguments: &[&str]) -> Value {
     let done = sync(home).args(arguments).arg("--json").output().expect("a process");
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
-    serde_json::from_slice(&done.stdout).expect("JSON")
+    let mut list: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    list["items"][0].take()
 }
 
 fn read(folder: &Folder, path: &str) -> String {

@@ -29,7 +29,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
 fn names(library: &Path) -> Vec<String> {
     let listed = run(library, &["list", ".", "--json"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
-    let rows = listed["prompts"].as_array().or(listed.as_array()).cloned().unwrap_or_default();
+    let rows = listed["items"].as_array().or(listed.as_array()).cloned().unwrap_or_default();
     rows.iter().filter_map(|row| row["name"].as_str().map(str::to_owned)).collect()
 }
 
@@ -192,7 +192,7 @@ fn export_again_refreshes_its_own_files_and_keeps_edited_ones() {
     };
     for (arguments, hello, skill) in [
         (
-            &["export", "--plugin", "claude-code", "market", "-l", "prompts"][..],
+            &["export", "--plugin", "claude-code", "--to", "market", "-l", "prompts"][..],
             "market/plugins/team/commands/hello.md",
             "market/plugins/team/skills/pdf/SKILL.md",
         ),

@@ -8,7 +8,12 @@ use std::{fmt, path::PathBuf, time::Duration};
 use clap::{Args, Subcommand, ValueEnum};
 use promptshelf_store::{ChannelName, CheckLevel};
 
-use super::help;
+use super::{
+    LibraryObject, help,
+    words::{Names, Nothing, OnlyPrompt, OnlyProposal, Prompts, Proposal, States, ToFolder, Words},
+};
+
+use crate::exit::{Exit, Failure};
 
 pub(crate) use self::{
     rollout::{RolloutCommand, RolloutListArguments, RolloutSetArguments, RolloutStopArguments},
@@ -59,7 +64,7 @@ pub(crate) enum ChannelsCommand {
 pub(crate) struct InitArguments {
     /// The folder of a new library, or a store: `sqlite:PATH` or `postgres://…`, with `#CHANNEL` for another channel than
     /// production [default: the current folder]
-    #[arg(value_name = "FOLDER|STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
+    #[arg(value_name = "LIBRARY", env = "PROMPTSHELF_STORE", hide_env_values = true)]
     pub(crate) place: Option<StoreText>,
 
     /// Publish this folder as the first revision of the store
@@ -82,15 +87,22 @@ pub(crate) struct InitArguments {
     pub(crate) json: bool,
 }
 
+const DESTINATION: &str = "The store: sqlite:FILE or postgres://…, or the URL of a server with it; `#CHANNEL` names another \
+                           channel than production";
+
 #[derive(Debug, Args)]
 #[command(after_help = help::PUBLISH_EXAMPLES)]
+#[command(mut_arg("store", |to| to.long("to").alias("store").hide(false).help(DESTINATION)))]
 pub(crate) struct PublishArguments {
-    /// The folder of prompt files
-    #[arg(value_name = "FOLDER")]
-    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) library: LibraryObject,
 
     #[command(flatten)]
-    pub(crate) channel: ChannelArguments,
+    pub(crate) place: PlaceArguments,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
 
     /// Change this open proposal; its approvals no longer count
     #[arg(long, value_name = "NUMBER")]
@@ -109,15 +121,14 @@ pub(crate) struct PublishArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = help::PULL_EXAMPLES, override_usage = help::PULL_USAGE)]
+#[command(after_help = help::PULL_EXAMPLES)]
 pub(crate) struct PullArguments {
-    /// The channel as `STORE[#CHANNEL[@REVISION]]` [default: PROMPTSHELF_STORE], and the folder: a new or empty one, or
-    /// one without local changes since the last pull
-    #[arg(value_name = "STORE] [FOLDER", num_args = 1..=2, required = true)]
-    pub(crate) words: Vec<StoreText>,
-
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, ToFolder>,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
 
     /// Write files that other programs obey, too: CLAUDE.md, AGENTS.md, .claude, .github, .cursor and others
     #[arg(long)]
@@ -135,12 +146,8 @@ pub(crate) struct PullArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::USAGE_EXAMPLES)]
 pub(crate) struct UsageArguments {
-    /// Only this prompt
-    #[arg(value_name = "PROMPT")]
-    pub(crate) prompt: Option<String>,
-
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, OnlyPrompt>,
 
     /// The age of the oldest calls in weeks, days or hours
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = store::age)]
@@ -166,12 +173,12 @@ pub(crate) struct UsageArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::HISTORY_EXAMPLES)]
 pub(crate) struct HistoryArguments {
-    /// Only revisions that changed this prompt
-    #[arg(value_name = "PROMPT")]
-    pub(crate) prompt: Option<String>,
-
     #[command(flatten)]
-    pub(crate) channel: ChannelArguments,
+    pub(crate) words: Words<PlaceArguments, OnlyPrompt>,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
 
     /// Only the revision that was served at this time, such as 2027-01-31T14:05:00Z; a date means the end of that day
     /// in UTC
@@ -190,18 +197,10 @@ pub(crate) struct HistoryArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::DIFF_EXAMPLES)]
 pub(crate) struct DiffArguments {
-    /// The state before: a revision such as `12`, a channel, `CHANNEL@REVISION`, or the path of a folder
-    #[arg(value_name = "A")]
-    pub(crate) before: String,
-
-    /// The state after
-    #[arg(value_name = "B")]
-    pub(crate) after: String,
-
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, States>,
 
-    /// The channel of plain revisions [default: that of STORE#CHANNEL, else production]
+    /// The channel of plain revisions [default: that of #CHANNEL, else production]
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) channel: Option<ChannelName>,
 
@@ -217,19 +216,15 @@ pub(crate) struct DiffArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::PROPOSALS_EXAMPLES)]
 pub(crate) struct ProposalsArguments {
-    /// Show this proposal with its changes
-    #[arg(value_name = "NUMBER")]
-    pub(crate) number: Option<u64>,
-
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, OnlyProposal>,
 
     /// Only proposals for this channel
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) channel: Option<ChannelName>,
 
     /// Also those that were published, rejected or withdrawn
-    #[arg(long, conflicts_with = "number")]
+    #[arg(long, conflicts_with = "names")]
     pub(crate) all: bool,
 
     /// Print JSON
@@ -240,12 +235,8 @@ pub(crate) struct ProposalsArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::APPROVE_EXAMPLES)]
 pub(crate) struct ApproveArguments {
-    /// The proposal
-    #[arg(value_name = "NUMBER")]
-    pub(crate) number: u64,
-
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, Proposal>,
 
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
@@ -274,12 +265,8 @@ pub(crate) struct ApproveArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RejectArguments {
-    /// The proposal
-    #[arg(value_name = "NUMBER")]
-    pub(crate) number: u64,
-
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, Proposal>,
 
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
@@ -304,6 +291,9 @@ pub(crate) struct RejectArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::PROMOTE_EXAMPLES)]
 pub(crate) struct PromoteArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, Prompts>,
+
     /// The channel to copy from
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) from: ChannelName,
@@ -312,16 +302,13 @@ pub(crate) struct PromoteArguments {
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) to: ChannelName,
 
-    /// A prompt, with all files that it brings in; can be repeated [default: everything]
-    #[arg(long = "prompt", value_name = "NAME")]
-    pub(crate) prompts: Vec<String>,
+    /// The same as PROMPT
+    #[arg(long = "prompt", value_name = "NAME", hide = true)]
+    prompts: Vec<String>,
 
-    /// Undo what only the target has or has changed: it becomes equal to the source, or the prompts of --prompt do
+    /// Undo what only the target has or has changed: it becomes equal to the source, or these prompts do
     #[arg(long)]
     pub(crate) all: bool,
-
-    #[command(flatten)]
-    pub(crate) place: PlaceArguments,
 
     #[command(flatten)]
     pub(crate) change: ChangeArguments,
@@ -330,16 +317,20 @@ pub(crate) struct PromoteArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::ROLLBACK_EXAMPLES)]
 pub(crate) struct RollbackArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, OnlyPrompt>,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
     /// The revision to return to
     #[arg(long, value_name = "REVISION")]
     pub(crate) to: u64,
 
-    /// Only this prompt, with all files that it brings in
-    #[arg(long, value_name = "NAME")]
-    pub(crate) prompt: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) channel: ChannelArguments,
+    /// The same as PROMPT
+    #[arg(long, value_name = "NAME", hide = true)]
+    prompt: Option<String>,
 
     #[command(flatten)]
     pub(crate) change: ChangeArguments,
@@ -349,7 +340,7 @@ pub(crate) struct RollbackArguments {
 #[command(after_help = help::POLICY_EXAMPLES)]
 pub(crate) struct PolicyArguments {
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, Nothing>,
 
     /// The channel; a change of the policy creates it if it does not exist [default: show all channels]
     #[arg(long, value_name = "CHANNEL")]
@@ -362,7 +353,7 @@ pub(crate) struct PolicyArguments {
     #[arg(short = 'm', long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) message: String,
 
-    /// The operator's settings, which have to have a new evaluation, unless a server with --url has its own
+    /// The operator's settings, which have to have a new evaluation, unless a server has its own
     /// [env: PROMPTSHELF_CONFIG] [default: ~/.config/promptshelf/server.toml, else /etc/promptshelf/server.toml]
     #[arg(long, value_name = "FILE", requires = "channel")]
     pub(crate) config: Option<PathBuf>,
@@ -470,12 +461,12 @@ impl From<Level> for CheckLevel {
 #[derive(Debug, Args)]
 #[command(after_help = help::EVALUATE_EXAMPLES)]
 pub(crate) struct EvaluateArguments {
-    /// Only this prompt [default: all prompts of the channel, or all that the proposal adds or changes]
-    #[arg(value_name = "PROMPT")]
-    pub(crate) prompt: Option<String>,
-
     #[command(flatten)]
-    pub(crate) channel: ChannelArguments,
+    pub(crate) words: Words<PlaceArguments, OnlyPrompt>,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
 
     /// The versions that this open proposal would publish, instead of the served ones
     #[arg(long, value_name = "NUMBER", conflicts_with = "channel")]
@@ -528,14 +519,44 @@ pub(crate) struct StoreArguments {
 /// The store of a command that a server can run too.
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArguments {
-    /// The store: `sqlite:PATH` or `postgres://…`
-    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
+    /// The same as LIBRARY
+    #[arg(long, value_name = "LIBRARY", env = "PROMPTSHELF_STORE", hide_env_values = true, hide = true)]
     pub(crate) store: Option<StoreText>,
 
-    /// The server with the store, in place of --store: its URL, with `#CHANNEL` for another channel than production; a
-    /// token in PROMPTSHELF_TOKEN is sent to it
-    #[arg(long, value_name = "URL")]
+    /// The same as LIBRARY
+    #[arg(long, value_name = "URL", hide = true)]
     pub(crate) url: Option<StoreText>,
+}
+
+impl<N: Names> Words<PlaceArguments, N> {
+    /// Returns the number of a proposal.
+    pub(crate) fn number(&self) -> Result<Option<u64>, Failure> {
+        let word = self.optional_name();
+        let expected = |word: &str| Failure::new(Exit::Usage, format!("`{word}` is not the number of a proposal"));
+        let number = word.map(|word| word.parse().map_err(|_| expected(word))).transpose();
+        number.map_err(|failure| failure.help("`promptshelf proposals` lists the open proposals"))
+    }
+}
+
+impl Words<PlaceArguments, Proposal> {
+    pub(crate) fn proposal(&self) -> Result<u64, Failure> {
+        // The word is required.
+        self.number().map(Option::unwrap_or_default)
+    }
+}
+
+impl PromoteArguments {
+    /// Returns the prompts of the words and of the option.
+    pub(crate) fn prompts(&self) -> Vec<String> {
+        self.words.names.iter().chain(&self.prompts).cloned().collect()
+    }
+}
+
+impl RollbackArguments {
+    /// Returns the prompt of the words or of the option.
+    pub(crate) fn prompt(&self) -> Option<&str> {
+        self.words.optional_name().or(self.prompt.as_deref())
+    }
 }
 
 impl PlaceArguments {
@@ -546,18 +567,8 @@ impl PlaceArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ChannelArguments {
-    #[command(flatten)]
-    pub(crate) place: PlaceArguments,
-
-    /// The channel [default: that of STORE#CHANNEL, else production]
-    #[arg(long, value_name = "CHANNEL")]
-    pub(crate) channel: Option<ChannelName>,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct ActorArguments {
-    /// The name of the author or reviewer in history [default: the user's name; with --url that of the sign-in]
+    /// The name of the author or reviewer in history [default: the user's name; on a server that of the sign-in]
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,
 }

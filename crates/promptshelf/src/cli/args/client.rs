@@ -9,32 +9,35 @@ use std::{
 use clap::Args;
 use promptshelf_client::Endpoint;
 
-use super::help;
+use super::{
+    help,
+    words::{Uri, Words},
+};
 use crate::{
-    exit::{Exit, Failure},
+    exit::Failure,
     source::{HERE, Source, is_url},
 };
 
-/// The ids of [`SourceArguments`] that name a library or a server.
-pub(super) const SOURCES: [&str; 4] = ["folder", "url", "server", "command"];
-
-/// The library or server of a command, in place of a TARGET.
+/// The options that stand for LIBRARY.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Library or server, in place of TARGET")]
 pub(crate) struct SourceArguments {
-    /// The folder of prompt files
-    #[arg(short = 'l', long = "library", value_name = "LIBRARY")]
+    /// The word LIBRARY.
+    #[arg(skip)]
+    pub(super) first: Option<OsString>,
+
+    /// The same as LIBRARY
+    #[arg(short = 'l', long = "library", value_name = "LIBRARY", hide = true)]
     folder: Option<PathBuf>,
 
-    /// The server at this address; a token in PROMPTSHELF_TOKEN is sent to it
-    #[arg(long, value_name = "URL", conflicts_with_all = ["folder", "server", "command"])]
+    /// The same as LIBRARY
+    #[arg(long, value_name = "URL", hide = true, conflicts_with_all = ["folder", "server", "command"])]
     url: Option<String>,
 
-    /// The server with this name in the configuration of Claude Code (.mcp.json) or VS Code
+    /// The configured server with this name, even if there is a folder with it
     #[arg(long, value_name = "NAME", conflicts_with_all = ["folder", "command"])]
     server: Option<String>,
 
-    /// A command that starts the server; last, after `--`
+    /// A command that starts a server, in place of LIBRARY; last, after `--`
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "folder")]
     command: Vec<String>,
 
@@ -44,19 +47,14 @@ pub(crate) struct SourceArguments {
 }
 
 impl SourceArguments {
-    /// Returns the library or server of the options, of `target`, or the library in the current folder.
-    pub(crate) fn source(&self, target: Option<&OsStr>) -> Result<Source, Failure> {
-        if let (Some(target), true) = (target, self.is_set()) {
-            let target = target.display();
-            let message = format!("`{target}` and an option both name the library or server");
-            return Err(Failure::new(Exit::Usage, message).help("name it once"));
-        }
+    /// Returns the library or server of LIBRARY or an option, by default the library in the current folder.
+    pub(crate) fn source(&self) -> Result<Source, Failure> {
         match (&self.folder, &self.url, &self.server, self.command.as_slice()) {
             (Some(folder), ..) => Ok(Source::Folder(folder.clone())),
             (None, Some(url), ..) => Ok(Source::Server(with_token(Endpoint::url(url))?)),
             (None, None, Some(name), _) => Source::configured(name),
             (None, None, None, line @ [_, ..]) => Ok(Source::Server(Endpoint::command(line))),
-            (None, None, None, []) => match target.map(Source::parse).transpose()? {
+            (None, None, None, []) => match self.first.as_deref().map(Source::parse).transpose()? {
                 Some(Source::Server(endpoint)) => Ok(Source::Server(with_token(endpoint)?)),
                 Some(source) => Ok(source),
                 None => Ok(Source::Folder(PathBuf::from(HERE))),
@@ -91,32 +89,28 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Args)]
 #[command(after_help = help::RESOURCES_EXAMPLES)]
 pub(crate) struct ResourcesArguments {
-    /// A folder of prompt files, a URL, or the name of a server in the configuration of Claude Code (.mcp.json) or VS
-    /// Code [default: the current folder]
-    #[arg(value_name = "TARGET", conflicts_with_all = SOURCES)]
-    pub(crate) target: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) words: Words<SourceArguments, Uri>,
 
-    /// Read this resource instead of listing all
-    #[arg(long, value_name = "URI")]
+    /// The same as URI
+    #[arg(long, value_name = "URI", hide = true)]
     pub(crate) read: Option<String>,
 
-    /// Print JSON: the results of `resources/list` and `resources/templates/list`, or of `resources/read`
+    /// Print JSON: `items` as in the results of `resources/list` and `resources/templates/list`, or the result of
+    /// `resources/read`
     #[arg(long)]
     pub(crate) json: bool,
 
     /// Write images, audio and other binary contents to files in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) source: SourceArguments,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = help::SIGN_IN_EXAMPLES)]
 pub(crate) struct SignInArguments {
     /// A URL, or the name of a server in the configuration of Claude Code (.mcp.json) or VS Code
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "LIBRARY")]
     pub(crate) target: String,
 
     /// The OAuth client ID, or the https URL of a client ID metadata document
@@ -141,15 +135,15 @@ impl SignInArguments {
 #[derive(Debug, Args)]
 pub(crate) struct SignOutArguments {
     /// A URL, or the name of a server in the configuration of Claude Code (.mcp.json) or VS Code
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "LIBRARY")]
     pub(crate) target: String,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = help::CHAT_EXAMPLES, after_long_help = help::chat_long_help())]
-pub(crate) struct ChatArguments {
+#[command(after_help = help::USE_EXAMPLES, after_long_help = help::use_long_help())]
+pub(crate) struct UseArguments {
     /// Libraries, URLs, or names of servers in the configuration of Claude Code (.mcp.json) or VS Code [default: the current folder]
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "LIBRARY")]
     pub(crate) targets: Vec<String>,
 
     /// A command that starts a server; last, after `--`
@@ -165,7 +159,7 @@ pub(crate) struct ChatArguments {
     pub(crate) forget: bool,
 }
 
-impl ChatArguments {
+impl UseArguments {
     /// Returns the sources with short names. A token of the environment is added only if there is a single URL, so that
     /// no other server receives it.
     pub(crate) fn sources(&self) -> Result<Vec<(String, Source)>, Failure> {

@@ -1,6 +1,7 @@
 //! Help texts below the options: examples, settings and exit codes. Lines have at most 80 columns, the width of most
 //! terminals: clap wraps longer ones, and with them the tables.
 
+use super::words;
 use crate::{exit::Exit, launcher, settings};
 
 /// Returns six lines for people who start the program alone.
@@ -17,19 +18,22 @@ pub(super) fn first_steps() -> String {
         )
         .to_owned(),
         line("init my-prompts", "make a library with examples"),
-        line("serve --open my-prompts", "serve it, and open its page"),
-        line("install my-prompts", "see which clients are here"),
+        line("serve my-prompts --open", "serve it, and open its page"),
         line("check my-prompts", "report every mistake at its line"),
-        line("--help", "list all commands"),
+        line("list my-prompts", "list its prompts"),
+        line("install my-prompts", "see which clients are here"),
+        line("help", "list all commands and pages of the guide"),
+        "\nThe page is at http://127.0.0.1:8080 while `serve` runs.\n".to_owned(),
+        format!("The guide begins with `{command} help first-steps`.\n"),
     ]
     .concat()
 }
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  promptshelf serve --http 127.0.0.1:8080 prompts
+  promptshelf serve prompts --open
   promptshelf check prompts
-  promptshelf get code_review --arg code=@src/main.rs";
+  promptshelf get code_review code=@src/main.rs";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -122,21 +126,23 @@ Examples:
   promptshelf serve prompts --http 0.0.0.0:80 \\
     --tokens /etc/promptshelf/tokens --allow-host prompts.example.com
 
-  promptshelf token create ci --scope prompts:read --store sqlite:team.db
-  promptshelf token list --url https://prompts.example.com
-  promptshelf token revoke ci --store sqlite:team.db
+  promptshelf token create sqlite:team.db ci --scope prompts:read
+  promptshelf token list https://prompts.example.com
+  promptshelf token revoke sqlite:team.db ci
 
-The tokens file must not be inside the library. Through a server (--url) the
+The tokens file must not be inside the library. Through a server the
 commands need the scope library:admin.";
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
   promptshelf check prompts
   promptshelf check prompts --deny warnings    exit code 1 for any finding
-  promptshelf check prompts --client zed       prompts that Zed would hide
+  promptshelf check prompts/code_review.md     one file
+  promptshelf check prompts --client all       a table of prompts and clients
+  promptshelf check prompts --client zed       what Zed would hide, and why
   promptshelf check prompts --config server.toml
   promptshelf check prompts --format sarif > check.sarif
-  promptshelf check prompts --format json | jq '.diagnostics[].message'";
+  promptshelf check prompts --json | jq '.items[].message'";
 
 pub(super) const LIST_EXAMPLES: &str = "\
 In a pipe each prompt is one line: name, title, arguments and description,
@@ -145,51 +151,37 @@ separated by tabs.
 Examples:
   promptshelf list prompts
   promptshelf list prompts | cut -f 1
-  promptshelf list prompts --json | jq -r '.prompts[].name'
+  promptshelf list prompts --json | jq -r '.items[].name'
   promptshelf list https://example.com/mcp
   promptshelf list github
   promptshelf list -- npx -y @modelcontextprotocol/server-everything";
 
 pub(super) const GET_EXAMPLES: &str = "\
-Of two words the first one is the TARGET.
-
 Examples:
-  promptshelf get code_review --arg code=@src/main.rs --arg language=rust
-  git diff --staged | promptshelf get git-commit --arg changes=-
-  promptshelf get prompts explain-code --arg code=@lib.py --format anthropic
-  promptshelf get https://example.com/mcp code_review --arg code=@src/main.rs
+  promptshelf get code_review code=@src/main.rs language=rust
+  git diff --staged | promptshelf get git-commit changes=-
+  promptshelf get prompts explain-code code=@lib.py --format anthropic
+  promptshelf get https://example.com/mcp code_review code=@src/main.rs
   promptshelf get simple-prompt -- npx -y some-mcp-server";
 
-pub(super) const GET_USAGE: &str = "\
-promptshelf get [OPTIONS] [TARGET] <NAME>
-       promptshelf get [OPTIONS] <NAME> -- <COMMAND>...";
-
-pub(super) const COMPLETE_EXAMPLES: &str = "\
-Of three words the first one is the TARGET if it is a URL, a path to a folder
-such as ./prompts, or names a folder or server and no prompt of the current
-folder.
-
+pub(super) const SUGGEST_EXAMPLES: &str = "\
 Examples:
-  promptshelf complete code_review language
-  promptshelf complete ./prompts code_review language
-  promptshelf complete code_review framework fl --arg language=python
-  promptshelf complete 'logs://recent{?timeframe}' timeframe 2";
-
-pub(super) const COMPLETE_USAGE: &str = "\
-promptshelf complete [OPTIONS] [TARGET] <NAME> <ARGUMENT> [VALUE]
-       promptshelf complete [OPTIONS] <NAME> <ARGUMENT> [VALUE] -- <COMMAND>...";
+  promptshelf suggest code_review language
+  promptshelf suggest prompts code_review language fl
+  promptshelf suggest code_review framework fl language=python
+  promptshelf suggest 'logs://recent{?timeframe}' timeframe 2";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   promptshelf explain
   promptshelf explain undeclared-argument";
 
-pub(super) const CLIENTS_EXAMPLES: &str = "\
+pub(super) const KNOWN_CLIENTS_EXAMPLES: &str = "\
 Clients change, so each entry has a source and a date.
 
 Examples:
-  promptshelf clients
-  promptshelf clients zed
+  promptshelf known-clients
+  promptshelf known-clients zed
   promptshelf check prompts --client zed               affected prompts";
 
 pub(super) const TEST_EXAMPLES: &str = "\
@@ -197,19 +189,20 @@ Tests are in the front matter of prompt files, under `tests`.
 
 Examples:
   promptshelf test prompts
-  promptshelf test prompts --filter code_review
+  promptshelf test prompts/code_review.md
+  promptshelf test prompts --filter python
   promptshelf test prompts --update            accept the current messages
   promptshelf test prompts --junit report.xml";
 
 pub(super) const RENDER_EXAMPLES: &str = "\
 Examples:
-  promptshelf render prompts/code_review.md --arg code=@src/main.rs
-  promptshelf render prompts/code_review.md --arg code=x --watch";
+  promptshelf render prompts/code_review.md code=@src/main.rs
+  promptshelf render prompts code_review code=x --watch";
 
 pub(super) const NEW_EXAMPLES: &str = "\
 Examples:
-  promptshelf new code_review -l prompts --from code
-  promptshelf new git/commit -l prompts";
+  promptshelf new prompts code_review --from code
+  promptshelf new prompts git/commit";
 
 pub(super) const FMT_EXAMPLES: &str = "\
 Sorts the keys of prompt files and writes them in one style. Comments and the
@@ -217,7 +210,8 @@ body stay unchanged. Parts that cannot be changed safely stay unchanged too.
 
 Examples:
   promptshelf fmt prompts
-  promptshelf fmt prompts --check                      for CI";
+  promptshelf fmt prompts --check          for CI
+  promptshelf fmt - < code_review.md";
 
 pub(super) const SCHEMA_EXAMPLES: &str = "\
 Editors complete and validate keys with a JSON Schema. A prompt file refers to
@@ -234,7 +228,7 @@ Examples:
 pub(super) const RESOURCES_EXAMPLES: &str = "\
 Examples:
   promptshelf resources prompts
-  promptshelf resources prompts --read library:///style.md
+  promptshelf resources prompts library:///style.md
   promptshelf resources github --json";
 
 pub(super) const SIGN_IN_EXAMPLES: &str = "\
@@ -249,11 +243,11 @@ Examples:
   promptshelf list https://example.com/mcp
   promptshelf sign-out https://example.com/mcp";
 
-pub(super) const CHAT_EXAMPLES: &str = "\
+pub(super) const USE_EXAMPLES: &str = "\
 Examples:
-  promptshelf chat prompts
-  promptshelf chat prompts https://example.com/mcp github
-  promptshelf chat -- npx -y @modelcontextprotocol/server-everything";
+  promptshelf use prompts
+  promptshelf use prompts https://example.com/mcp github
+  promptshelf use -- npx -y @modelcontextprotocol/server-everything";
 
 const CHAT_INPUT: &str = "\
 Input:
@@ -270,13 +264,120 @@ new line. In a form, Shift-Tab goes back, Ctrl-D declines and Ctrl-C cancels.
 History is stored in $XDG_STATE_HOME/promptshelf, by default in
 ~/.local/state/promptshelf.";
 
-pub(super) fn chat_long_help() -> String {
-    format!("{CHAT_EXAMPLES}\n\n{CHAT_INPUT}")
+pub(super) fn use_long_help() -> String {
+    format!("{USE_EXAMPLES}\n\n{CHAT_INPUT}")
 }
 
-pub(super) fn long_help() -> String {
-    format!("{EXAMPLES}\n\n{}", Exit::table())
+/// The commands in groups, each by frequency.
+pub(super) const GROUPS: [(&str, &[&str]); 7] = [
+    ("Write", &["new", "check", "fmt", "test", "render", "explain", "import", "export", "schema", "lsp"]),
+    ("Use", &["list", "get", "use", "suggest", "resources"]),
+    ("Serve", &["serve", "health", "source"]),
+    ("Connect", &["install", "uninstall", "sync", "known-clients", "sign-in", "sign-out"]),
+    (
+        "Team",
+        &[
+            "publish",
+            "pull",
+            "history",
+            "diff",
+            "proposals",
+            "approve",
+            "reject",
+            "promote",
+            "rollback",
+            "rollout",
+            "policy",
+            "evaluate",
+        ],
+    ),
+    ("Operate", &["usage", "audit", "token", "store"]),
+    ("Setup", &["init", "help", "completions", "man"]),
+];
+
+const COMMON: &str = "\
+Everywhere: -q, --color WHEN, --yes, --log LEVEL, --log-format FORMAT
+(`promptshelf help command-line` explains them and the order of words)";
+
+/// The examples that stand before the options.
+const FIRST_EXAMPLES: usize = 2;
+
+/// Arranges the help texts: commands in groups; for each command what it does, two examples, and then its options.
+pub(super) fn arranged(command: clap::Command) -> clap::Command {
+    let overview = overview(&command);
+    let root = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{options}{after-help}\n";
+    let command = command.before_help(overview).after_long_help(format!("{EXAMPLES}\n\n{COMMON}\n\n{}", Exit::table()));
+    let command = command.after_help(format!("{EXAMPLES}\n\n{COMMON}")).help_template(root);
+    command.mut_subcommands(|command| arranged_command(command, "promptshelf"))
 }
+
+fn overview(root: &clap::Command) -> String {
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        text.push_str(&format!("{group}\n"));
+        for name in names {
+            let about = root.find_subcommand(name).and_then(clap::Command::get_about);
+            text.push_str(&format!("  {name:<14} {}\n", about.map(ToString::to_string).unwrap_or_default()));
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn arranged_command(mut command: clap::Command, above: &str) -> clap::Command {
+    let path = format!("{above} {}", command.get_name());
+    if command.has_subcommands() {
+        let below = path.clone();
+        command = command.mut_subcommands(|command| arranged_command(command, &below));
+    }
+    let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
+    let (short, long) = (text(command.get_after_help()), text(command.get_after_long_help()));
+    let (first, rest) = split_examples(short.as_deref().unwrap_or_default());
+    if !first.is_empty() {
+        command = command.before_help(first.clone()).before_long_help(first);
+    }
+    let joined =
+        |text: &str| [text, COMMON].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+    command = command.after_help(joined(&rest));
+    if let Some(long) = long {
+        command = command.after_long_help(joined(&split_examples(&long).1));
+    }
+    if command.get_positionals().any(|argument| argument.get_id() == words::LIBRARY) {
+        let last = if command.get_positionals().any(clap::Arg::is_last_set) { " [-- COMMAND...]" } else { "" };
+        // Rendering builds the command, which has no global options yet.
+        let usage = command.clone().render_usage().to_string();
+        let form = usage.split_once(words::USAGE).map_or("", |(_, form)| form);
+        command =
+            command.override_usage(format!("{path} [OPTIONS] [LIBRARY] {}{last}", form.trim()).trim_end().to_owned());
+    }
+    command.help_template("{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}\n")
+}
+
+/// Splits the first examples off a text.
+fn split_examples(text: &str) -> (String, String) {
+    const HEADING: &str = "Examples:\n";
+    let Some((before, after)) = text.split_once(HEADING) else { return (String::new(), text.to_owned()) };
+    let mut lines: Vec<&str> = after.lines().collect();
+    let mut end = 0;
+    for _ in 0..FIRST_EXAMPLES {
+        while lines.get(end).is_some_and(|line| line.ends_with('\\')) {
+            end += 1;
+        }
+        end += 1;
+    }
+    // Prose may follow a paragraph of examples.
+    let examples = lines.iter().take_while(|line| line.starts_with("  ")).count();
+    let rest = lines.split_off(end.min(examples));
+    let first = format!("{HEADING}{}", lines.join("\n"));
+    let rest = rest.join("\n");
+    let rest = rest.trim_matches('\n');
+    let more = if rest.starts_with("  ") { format!("More examples:\n{rest}") } else { rest.to_owned() };
+    (first, [before.trim_end(), &more].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n"))
+}
+
+pub(super) const HELP_EXAMPLES: &str = "\
+Examples:
+  promptshelf help get
+  promptshelf help templates";
 
 pub(super) fn serve_long_help() -> String {
     format!("{SERVE_EXAMPLES}\n\n{SERVE_SETTINGS}\n\n{}", keys())
@@ -308,11 +409,11 @@ open proposal. JSON: {\"channel\",\"proposal\",\"state\",\"revision\"}, where th
 state is published or open, and the revision of an open one is null.
 
 Examples:
-  promptshelf publish prompts --store sqlite:team.db -m \"Shorter review\"
-  promptshelf publish prompts --store sqlite:team.db --dry-run
-  promptshelf publish prompts --store sqlite:team.db -m \"As asked\" --proposal 7
-  promptshelf publish prompts --url https://prompts.example.com -m \"As asked\"
-  promptshelf publish prompts --store sqlite:team.db -m \"Undo the leak\" \\
+  promptshelf publish prompts --to sqlite:team.db -m \"Shorter review\"
+  promptshelf publish prompts --to sqlite:team.db --dry-run
+  promptshelf publish prompts --to sqlite:team.db -m \"As asked\" --proposal 7
+  promptshelf publish prompts --to https://prompts.example.com -m \"As asked\"
+  promptshelf publish prompts --to sqlite:team.db -m \"Undo the leak\" \\
     --emergency \"prompt shows customer data\"";
 
 pub(in crate::args) const PULL_EXAMPLES: &str = "\
@@ -323,29 +424,27 @@ Examples:
   promptshelf pull sqlite:team.db prompts
   promptshelf pull sqlite:team.db#staging@12 prompts-12
   promptshelf pull postgres://prompts@db.example.com/prompts prompts
-  promptshelf pull --url https://prompts.example.com#staging prompts";
-
-pub(in crate::args) const PULL_USAGE: &str = "promptshelf pull [OPTIONS] [STORE[#CHANNEL[@REVISION]]] <FOLDER>";
+  promptshelf pull https://prompts.example.com#staging prompts";
 
 pub(in crate::args) const HISTORY_EXAMPLES: &str = "\
 Examples:
-  promptshelf history --store sqlite:team.db
-  promptshelf history code_review --store sqlite:team.db
-  promptshelf history --at 2027-01-31T14:05:00Z --store sqlite:team.db
-  promptshelf history --store sqlite:team.db --json | jq '.revisions[0].number'";
+  promptshelf history sqlite:team.db
+  promptshelf history sqlite:team.db code_review
+  promptshelf history sqlite:team.db --at 2027-01-31T14:05:00Z
+  promptshelf history sqlite:team.db --json | jq '.items[0].number'";
 
 pub(in crate::args) const DIFF_EXAMPLES: &str = "\
 A word that contains `/` or begins with `.` is the path of a folder.
 
 Examples:
-  promptshelf diff 11 12 --store sqlite:team.db
-  promptshelf diff production staging --rendered --store sqlite:team.db
-  promptshelf diff production ./prompts --store sqlite:team.db";
+  promptshelf diff sqlite:team.db 11 12
+  promptshelf diff sqlite:team.db production staging --rendered
+  promptshelf diff sqlite:team.db production ./prompts";
 
 pub(in crate::args) const PROPOSALS_EXAMPLES: &str = "\
 Examples:
-  promptshelf proposals --store sqlite:team.db
-  promptshelf proposals 7 --store sqlite:team.db";
+  promptshelf proposals sqlite:team.db
+  promptshelf proposals sqlite:team.db 7";
 
 pub(in crate::args) const APPROVE_EXAMPLES: &str = "\
 An approval is of exactly the changes that were read: --digest names them, as
@@ -354,10 +453,10 @@ the proposal. What opens something, and with `policy --breaking off` what breaks
 calls, needs a --confirm each.
 
 Examples:
-  promptshelf proposals 7 --store sqlite:team.db
-  promptshelf approve 7 --digest 3f9a41c2 --store sqlite:team.db
-  promptshelf approve 7 --digest 3f9a41c2 --confirm access-opened:payroll \\
-    --url https://prompts.example.com";
+  promptshelf proposals sqlite:team.db 7
+  promptshelf approve sqlite:team.db 7 --digest 3f9a41c2
+  promptshelf approve https://prompts.example.com 7 --digest 3f9a41c2 \\
+    --confirm access-opened:payroll";
 
 pub(in crate::args) const PROMOTE_EXAMPLES: &str = "\
 A promotion takes what the source has changed since the last one. What only
@@ -368,28 +467,27 @@ partials and attachments; --dry-run lists the other prompts that change with
 them, and the calls of the last 30 days that would fail.
 
 Examples:
-  promptshelf promote --from staging --to production -m \"Release 12\" \\
-    --store sqlite:team.db
-  promptshelf promote --from staging --to production --prompt code_review \\
-    --dry-run --store sqlite:team.db";
+  promptshelf promote sqlite:team.db --from staging --to production \\
+    -m \"Release 12\"
+  promptshelf promote sqlite:team.db code_review --from staging \\
+    --to production --dry-run";
 
 pub(in crate::args) const ROLLBACK_EXAMPLES: &str = "\
 A rollback makes a new revision with the old contents: history only grows.
 
 Examples:
-  promptshelf rollback --to 11 -m \"Reviews became vague\" --store sqlite:team.db
-  promptshelf rollback --to 11 --prompt code_review --dry-run \\
-    --store sqlite:team.db";
+  promptshelf rollback sqlite:team.db --to 11 -m \"Reviews became vague\"
+  promptshelf rollback sqlite:team.db code_review --to 11 --dry-run";
 
 pub(in crate::args) const POLICY_EXAMPLES: &str = "\
 Every change is kept in the history. Through a server, a policy that is looser
 than a present one with approvals is a proposal, and needs these approvals.
 
 Examples:
-  promptshelf policy --store sqlite:team.db
-  promptshelf policy --store sqlite:team.db --channel production \\
+  promptshelf policy sqlite:team.db
+  promptshelf policy sqlite:team.db --channel production \\
     --approvals 1 --four-eyes on --checks warnings --tests on
-  promptshelf policy --store sqlite:team.db --channel production \\
+  promptshelf policy sqlite:team.db --channel production \\
     --evaluation quality --no-regression on";
 
 pub(in crate::args) const EVALUATE_EXAMPLES: &str = "\
@@ -404,9 +502,9 @@ Every result is stored with the digest of the version, also one below a
 threshold; the exit code is 1 then. A program that fails stores nothing.
 
 Examples:
-  promptshelf evaluate --proposal 7 --config server.toml --store sqlite:team.db
-  promptshelf evaluate code_review --config server.toml --store sqlite:team.db
-  promptshelf evaluate --missing --url https://prompts.example.com";
+  promptshelf evaluate sqlite:team.db --proposal 7 --config server.toml
+  promptshelf evaluate sqlite:team.db code_review --config server.toml
+  promptshelf evaluate https://prompts.example.com --missing";
 
 pub(in crate::args) const STORE_EXAMPLES: &str = "\
 Every command brings the schema up to date when it opens a store; this one does
@@ -420,15 +518,15 @@ A server counts calls by prompt, version, client, method and outcome, and keeps
 no contents and no values. Fewer than 5 callers are not shown. Deprecated
 prompts are marked; those without calls in this time are listed.
 
-JSON: {\"prompts\":[{\"name\",\"version\",\"client\",\"method\",\"outcome\",
+JSON: {\"items\":[{\"name\",\"version\",\"client\",\"method\",\"outcome\",
 \"count\",\"callers\",\"p50Ms\",\"p95Ms\",\"leftOut\",\"taken\",\"bytesOut\",
 \"forms\",\"deprecated\"}],\"unused\":[NAME],\"unusedTotal\"}; few callers are
 null.
 
 Examples:
-  promptshelf usage --store sqlite:team.db
-  promptshelf usage code_review --store sqlite:team.db --since 7d --detail
-  promptshelf usage --url https://prompts.example.com --csv > usage.csv";
+  promptshelf usage sqlite:team.db
+  promptshelf usage sqlite:team.db code_review --since 7d --detail
+  promptshelf usage https://prompts.example.com --csv > usage.csv";
 
 pub(in crate::args) const ROLLOUT_EXAMPLES: &str = "\
 A server with [[rollout]] in server.toml begins a rollout; the store has its

@@ -10,6 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand
 use super::{
     channels::{ActorArguments, PlaceArguments},
     help,
+    words::{Nothing, Owner, Token, Words},
 };
 use crate::{
     settings::{Arguments, FLAGS, Flag, descriptions},
@@ -118,8 +119,8 @@ pub(crate) struct ServedObject {
     #[arg(value_name = "LIBRARY", conflicts_with = "named")]
     folder: Option<PathBuf>,
 
-    /// The same as LIBRARY, for consistency with other commands
-    #[arg(id = "named", short = 'l', long = "library", value_name = "LIBRARY", hide_short_help = true)]
+    /// The same as LIBRARY
+    #[arg(id = "named", short = 'l', long = "library", value_name = "LIBRARY", hide = true)]
     named: Option<PathBuf>,
 }
 
@@ -137,8 +138,12 @@ impl ServedObject {
 #[command(after_help = help::HEALTH_EXAMPLES)]
 pub(crate) struct HealthArguments {
     /// The base address of the server, such as http://127.0.0.1:8080
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "LIBRARY")]
     pub(crate) url: String,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -198,10 +203,10 @@ pub(crate) enum TokenCommand {
 #[derive(Debug, Args)]
 pub(crate) struct TokenCreateArguments {
     #[command(flatten)]
-    pub(crate) token: TokenArguments,
+    pub(crate) words: Words<PlaceArguments, Owner>,
 
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) token: TokenOptions,
 
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
@@ -210,7 +215,7 @@ pub(crate) struct TokenCreateArguments {
 #[derive(Debug, Args)]
 pub(crate) struct TokenListArguments {
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, Nothing>,
 
     /// Print JSON
     #[arg(long)]
@@ -219,12 +224,8 @@ pub(crate) struct TokenListArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenRevokeArguments {
-    /// The number of the token, or its name
-    #[arg(value_name = "TOKEN")]
-    pub(crate) token: String,
-
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, Token>,
 
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
@@ -237,9 +238,15 @@ pub(crate) struct TokenRevokeArguments {
 #[derive(Debug, Args)]
 pub(crate) struct TokenArguments {
     /// Name of the token's owner in access rules and records
-    #[arg(id = "owner", value_name = "NAME")]
+    #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
+    #[command(flatten)]
+    pub(crate) options: TokenOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenOptions {
     /// A scope of the token; can be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,

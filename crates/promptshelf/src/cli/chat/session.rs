@@ -16,7 +16,7 @@ use super::{
     call, connect_all, preview, updates,
 };
 use crate::{
-    args::client::ChatArguments,
+    args::client::UseArguments,
     commands::{
         list::{Row, placeholder, table},
         resources,
@@ -29,7 +29,7 @@ use crate::{
 const PROMPT: &str = "promptshelf> ";
 
 /// Runs a chat until the user ends it.
-pub(crate) async fn chat(arguments: &ChatArguments) -> Result<(), Failure> {
+pub(crate) async fn chat(arguments: &UseArguments) -> Result<(), Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Failure::new(Exit::Usage, "chat requires a terminal").help("scripts can use `promptshelf get`"));
     }

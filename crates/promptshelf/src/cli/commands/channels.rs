@@ -54,7 +54,7 @@ use crate::{
     commands::{init_library, private_files},
     exit::{Exit, Failure},
     library::granted_roots,
-    output::{Output, count, note},
+    output::{Output, count, list_json, note},
     settings::Day,
     source::HERE,
     working_copy::{Listing, changes, listing, named},
@@ -173,7 +173,7 @@ pub(crate) async fn verify_maintain(arguments: &MaintenanceArguments) -> Result<
     let place = StorePlace::of(&arguments.store)?;
     let channels = place.reading("store/verify", async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
     if arguments.json {
-        report::print_json(&json!({ "channels": channels }))?;
+        report::print_json(&list_json(channels.iter().map(|channel| json!(channel))))?;
     } else {
         print_verified(&channels)?;
     }
@@ -372,11 +372,11 @@ async fn fill(
 }
 
 pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let place = Place::new(&arguments.words.library, None)?.acting(&arguments.actor)?;
     let expires = arguments.token.expiry()?.map(|Day(day)| Timestamp::try_from(day));
     let expires = expires.transpose().map_err(|error| Failure::new(Exit::Usage, format!("--expires: {error}")))?;
     let new = NewToken {
-        name: arguments.token.name.clone(),
+        name: arguments.words.name().to_owned(),
         scopes: arguments.token.scopes.clone(),
         roles: arguments.token.roles.clone(),
         expires,
@@ -398,10 +398,10 @@ pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failu
 }
 
 pub(crate) async fn list(arguments: &TokenListArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
+    let place = Place::new(&arguments.words.library, None)?;
     let tokens = place.using(async |store: &Connection| place.waiting(tokens(store)).await).await?;
     if arguments.json {
-        return report::print_json(&json!({ "tokens": tokens }));
+        return report::print_json(&list_json(tokens.iter().map(|token| json!(token))));
     }
     if tokens.is_empty() {
         return report::print_line(&format!(
@@ -418,9 +418,9 @@ pub(crate) async fn list(arguments: &TokenListArguments) -> Result<(), Failure> 
 }
 
 pub(crate) async fn revoke(arguments: &TokenRevokeArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let place = Place::new(&arguments.words.library, None)?.acting(&arguments.actor)?;
     let revoke = async |store: &Connection| {
-        let id = place.waiting(find(store, &arguments.token)).await?;
+        let id = place.waiting(find(store, arguments.words.name())).await?;
         Ok(place.waiting(store.delete(&op::RevokeToken { id }, None)).await?)
     };
     let info: TokenInfo = place.changing(revoke).await?;
@@ -484,8 +484,9 @@ fn row<W: Write>(token: &TokenInfo, output: &Output<W>) -> Vec<String> {
 }
 
 pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?.acting(&arguments.change.actor)?;
-    let PromoteArguments { from, to, prompts, all, change, .. } = arguments;
+    let place = Place::new(&arguments.words.library, None)?.acting(&arguments.change.actor)?;
+    let PromoteArguments { from, to, all, change, .. } = arguments;
+    let prompts = arguments.prompts();
     if from == to {
         return Err(Failure::new(Exit::Usage, "`--from` and `--to` name the same channel"));
     }
@@ -546,9 +547,9 @@ fn conflict(error: CallError, from: &ChannelName, to: &ChannelName) -> Failure {
 }
 
 pub(crate) async fn rollback_promote(arguments: &RollbackArguments) -> Result<(), Failure> {
-    let place =
-        Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?.acting(&arguments.change.actor)?;
-    let RollbackArguments { to, prompt, change, .. } = arguments;
+    let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?.acting(&arguments.change.actor)?;
+    let RollbackArguments { to, change, .. } = arguments;
+    let prompt = arguments.prompt().map(str::to_owned);
     let message = report::message(arguments.change.message.as_ref(), "dry run")?;
     let roll_back = async |store: &Connection| {
         let channel = place.channel();
@@ -676,14 +677,14 @@ impl<'t> FileDifference<'t> {
     }
 }
 
-fn unified(before: &str, after: &str, name_before: &str, name_after: &str) -> String {
+pub(super) fn unified(before: &str, after: &str, name_before: &str, name_after: &str) -> String {
     let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = difference.unified_diff().header(name_before, name_after).to_string();
     // A new empty file has no lines to show.
     if text.is_empty() { format!("--- {name_before}\n+++ {name_after}\n") } else { text }
 }
 
-fn print_unified<W: Write>(output: &mut Output<W>, text: &str) -> Result<(), Failure> {
+pub(super) fn print_unified<W: Write>(output: &mut Output<W>, text: &str) -> Result<(), Failure> {
     const REMOVED: Style = AnsiColor::Red.on_default();
     const ADDED: Style = AnsiColor::Green.on_default();
     const PLACE: Style = AnsiColor::Cyan.on_default();
@@ -704,7 +705,7 @@ fn print_unified<W: Write>(output: &mut Output<W>, text: &str) -> Result<(), Fai
 }
 
 pub(crate) async fn run_policy(arguments: &PolicyArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, arguments.channel.as_ref())?.acting(&arguments.actor)?;
+    let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?.acting(&arguments.actor)?;
     let work = async |store: &Connection| shown(store, arguments, &place).await;
     let shown = if arguments.change.is_empty() { place.using(work).await? } else { place.changing(work).await? };
     let channels = match shown {
@@ -714,7 +715,7 @@ pub(crate) async fn run_policy(arguments: &PolicyArguments) -> Result<(), Failur
     if arguments.json {
         return report::print_json(&match place.named_channel() {
             Some(_) => channels.first().map(to_json).unwrap_or_default(),
-            None => json!({ "channels": channels.iter().map(to_json).collect::<Value>() }),
+            None => list_json(channels.iter().map(to_json)),
         });
     }
     let mut output = Output::stdout();
@@ -832,7 +833,7 @@ fn row_policy(info: &ChannelInfo) -> Vec<String> {
 }
 
 pub(crate) async fn run_diff(arguments: &DiffArguments) -> Result<(), Failure> {
-    let sides = [Side::parse(&arguments.before)?, Side::parse(&arguments.after)?];
+    let sides = [Side::parse(&arguments.words.names[0])?, Side::parse(&arguments.words.names[1])?];
     let compared = match sides {
         [Side::Folder(before), Side::Folder(after)] => {
             let (before, after) = (folder(before)?, folder(after)?);
@@ -886,8 +887,8 @@ pub(crate) async fn run_diff(arguments: &DiffArguments) -> Result<(), Failure> {
 }
 
 fn place(arguments: &DiffArguments) -> Result<Place, Failure> {
-    Place::new(&arguments.place, arguments.channel.as_ref()).map_err(|failure| match &failure.help {
-        Some(help) if arguments.place.is_missing() => {
+    Place::new(&arguments.words.library, arguments.channel.as_ref()).map_err(|failure| match &failure.help {
+        Some(help) if arguments.words.library.is_missing() => {
             let help = format!("{help}; a folder is a path such as `./prompts`");
             failure.help(help)
         }

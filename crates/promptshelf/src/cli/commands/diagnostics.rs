@@ -128,7 +128,7 @@ pub(crate) fn to_json(diagnostics: &[Diagnostic], folder: &Path) -> Value {
         })
         .collect();
     let (errors, warnings, hints) = (count_of(Severity::Error), count_of(Severity::Warning), count_of(Severity::Hint));
-    json!({ "errors": errors, "warnings": warnings, "hints": hints, "diagnostics": entries })
+    json!({ "items": entries, "next": null, "errors": errors, "warnings": warnings, "hints": hints })
 }
 
 fn position(location: &Location, folder: &Path) -> Value {

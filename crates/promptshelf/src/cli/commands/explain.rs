@@ -5,17 +5,23 @@ use std::io::Write;
 use anstyle::Style;
 use promptshelf_author::explain::{page, summary};
 use promptshelf_core::{Code, nearest};
+use serde_json::json;
 
 use crate::{
     args::ExplainArguments,
     exit::{Exit, Failure},
-    output::Output,
+    output::{Output, list_json, pretty_json},
 };
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
     const NAME: Style = Style::new().bold();
     let mut output = Output::stdout();
     let Some(name) = &arguments.code else {
+        if arguments.json {
+            let codes = Code::ALL.iter().map(|code| json!({ "code": code.as_str(), "summary": summary(*code) }));
+            writeln!(output.out, "{}", pretty_json(&list_json(codes)))?;
+            return Ok(output.out.flush()?);
+        }
         let width = Code::ALL.iter().map(|code| code.as_str().len()).max().unwrap_or_default();
         for code in Code::ALL {
             let name = output.styled(NAME, &format!("{:width$}", code.as_str()));
@@ -32,6 +38,11 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
         };
         return Err(Failure::new(Exit::NotFound, format!("unknown code `{name}`")).help(help));
     };
+    if arguments.json {
+        let explained = json!({ "code": code.as_str(), "summary": summary(code), "page": page(code) });
+        writeln!(output.out, "{}", pretty_json(&explained))?;
+        return Ok(output.out.flush()?);
+    }
     let heading = output.styled(NAME, code.as_str());
     writeln!(output.out, "{heading}\n\n{}", page(code))?;
     Ok(output.out.flush()?)

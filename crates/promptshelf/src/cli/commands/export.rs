@@ -37,20 +37,17 @@ use crate::{
     args::{ExportArguments, ExportTarget, RegistryArguments},
     connect::{Options, connect_library},
     exit::{Exit, Failure},
-    output::{Output, count, file_json, note},
+    output::{Output, count, file_json, list_json, note, pretty_json},
     source::{Source, is_url},
     state::{self, digest_bytes},
 };
 
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
-    let folder = arguments.library.folder();
+    let folder = arguments.words.library.folder();
     let library = crate::library::open(folder)?;
     if let Some(target) = arguments.plugin {
-        let [to] = arguments.names.as_slice() else {
-            let message =
-                "expected the folder to write to, such as `promptshelf export --plugin claude-code marketplace`";
-            return Err(Failure::new(Exit::Usage, message));
-        };
+        // clap requires it.
+        let to = arguments.to.as_deref().unwrap_or(folder);
         let catalog = library.catalog();
         let made = plugin::plugin(target, &catalog, folder)?;
         let source = Source::Folder(folder.to_owned());
@@ -64,11 +61,11 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
             )
         });
         private_files::refuse(skills, &[])?;
-        own_library::refuse(&source, Path::new(to), &made.prompts, &names::sample(made.format))?;
+        own_library::refuse(&source, to, &made.prompts, &names::sample(made.format))?;
         if !made.skills.is_empty() {
-            own_library::refuse_any(&source, Path::new(to), &made.prompts, "x/SKILL.md")?;
+            own_library::refuse_any(&source, to, &made.prompts, "x/SKILL.md")?;
         }
-        return Writer::new(arguments, Some(Path::new(to)), folder).write(made.files, &made.skills, &library);
+        return Writer::new(arguments, Some(to), folder).write(made.files, &made.skills, &library);
     }
     if let Some(to) = &arguments.bundle.mcpb {
         bundle::write(to, &arguments.bundle, &library.catalog(), folder)?;
@@ -82,10 +79,10 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     }
     // clap requires one of both.
     let format = arguments.format.unwrap_or(ExportTarget::Messages);
-    let values = arguments.values.read(io::stdin().lock())?;
+    let values = arguments.words.values.read(io::stdin().lock())?;
     let catalog = library.catalog();
     let mut prompts: Vec<Arc<Prompt>> = Vec::new();
-    for name in &arguments.names {
+    for name in &arguments.words.names {
         let Some(prompt) = catalog.find(name) else {
             let near = nearest(name, catalog.prompts().iter().map(|prompt| prompt.name().as_str()));
             let failure = Failure::new(Exit::NotFound, format!("unknown prompt `{name}`"));
@@ -96,7 +93,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         };
         prompts.push(Arc::clone(prompt));
     }
-    if arguments.names.is_empty() {
+    if arguments.words.names.is_empty() {
         prompts = catalog.prompts().to_vec();
     }
     if arguments.to.is_none() && prompts.len() != 1 {
@@ -115,7 +112,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
             && let Err(reason) = check_name(name, format)
         {
             note(&[format!("left out {name}: {reason}")]);
-            has_failed |= arguments.names.contains(&prompt.name().to_string());
+            has_failed |= arguments.words.names.contains(&prompt.name().to_string());
             continue;
         }
         let raw_arguments = RawArguments::from(&values);
@@ -273,7 +270,7 @@ impl<'a> Writer<'a> {
         if !files.is_empty() || !others.is_empty() {
             self.origin.claim(&Source::Folder(self.folder.to_owned()))?;
         }
-        let (mut record, mut unchanged) = (read_record(to), 0);
+        let (mut record, mut unchanged, mut items) = (read_record(to), 0, Vec::new());
         let mut lower: BTreeSet<String> = BTreeSet::new();
         for (relative, bytes) in texts.chain(bodies) {
             // Also where the file system distinguishes case: the folder may be copied to one that does not.
@@ -296,7 +293,9 @@ impl<'a> Writer<'a> {
             match written {
                 Ok(is_new) => {
                     record.insert(relative.clone(), digest_bytes(bytes));
-                    if is_new {
+                    if is_new && self.arguments.json {
+                        items.push(json!({ "path": path }));
+                    } else if is_new {
                         writeln!(stdout.out, "{shown}")?;
                     } else {
                         unchanged += 1;
@@ -312,6 +311,9 @@ impl<'a> Writer<'a> {
             writeln!(stderr.out, "{} unchanged", count(unchanged, "file"))?;
         }
         write_record(to, &record);
+        if self.arguments.json {
+            writeln!(stdout.out, "{}", pretty_json(&list_json(items.into_iter())))?;
+        }
         stdout.out.flush()?;
         if self.failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
     }
@@ -330,7 +332,7 @@ impl<'a> Writer<'a> {
             let reason = incomplete.join(", and ");
             let line = format!("left out {name}: {reason}; `--allow-incomplete` writes the rest");
             note(&[line]);
-            self.failed |= self.arguments.names.contains(&name);
+            self.failed |= self.arguments.words.names.contains(&name);
             return None;
         }
         self.losses.extend(incomplete.into_iter().map(|what| (name.clone(), Loss::new("parts are missing", what))));

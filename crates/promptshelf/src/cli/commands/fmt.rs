@@ -2,56 +2,97 @@
 
 use std::{
     fs,
-    io::Write,
+    io::{self, Read as _, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use promptshelf_author::format;
 use promptshelf_core::SourceText;
 use promptshelf_source::{is_foreign_file, prompt_files};
+use serde_json::json;
 
+use super::channels::{print_unified, unified};
 use crate::{
     args::FmtArguments,
     exit::{Exit, Failure},
-    output::{Output, count},
+    output::{Output, count, list_json, pretty_json},
 };
 
+const STDIN: &str = "-";
+
 pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
+    if arguments.paths == [Path::new(STDIN)] {
+        return format_stdin(arguments);
+    }
     let default = [PathBuf::from(".")];
     let paths = if arguments.paths.is_empty() { &default[..] } else { &arguments.paths };
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            files.extend(
-                prompt_files(path).map_err(promptshelf_server::OpenError::Source)?.iter().map(|file| join(path, file)),
-            )
+            let found = prompt_files(path).map_err(promptshelf_server::OpenError::Source)?;
+            files.extend(found.iter().map(|file| join(path, file)));
         } else {
-            files.push(path.clone())
+            files.push(path.clone());
         }
     }
+    let only_reports = arguments.check || arguments.diff;
     let mut output = Output::stdout();
-    let mut changed = 0;
-    let mut invalid = 0;
+    let (mut changed, mut invalid, mut items) = (0, 0, Vec::new());
     for file in &files {
         let shown = output.line(&file.display().to_string()).into_owned();
-        match format_file(file, arguments.check)? {
-            Outcome::Unchanged => {}
-            Outcome::Changed => {
-                changed += 1;
-                let word = if arguments.check { "would change" } else { "changed" };
-                writeln!(output.out, "{word} {shown}")?;
-            }
+        let (word, line) = match format_file(file)? {
+            Outcome::Unchanged => ("unchanged", None),
+            Outcome::Foreign => ("skipped", Some(format!("skipped {shown}: it has the format of another program"))),
             Outcome::Invalid => {
                 invalid += 1;
-                writeln!(output.out, "skipped {shown}: invalid, see `promptshelf check`")?;
+                ("invalid", Some(format!("skipped {shown}: invalid, see `promptshelf check`")))
             }
-            Outcome::Foreign => writeln!(output.out, "skipped {shown}: it has the format of another program")?,
+            Outcome::Changed { before, after } => {
+                changed += 1;
+                if arguments.diff {
+                    print_unified(&mut output, &unified(&before.text, &after, &before.path, &before.path))?;
+                }
+                if !only_reports {
+                    fs::write(file, after).map_err(|error| failure(file, "written", &error))?;
+                }
+                let word = if only_reports { "would change" } else { "changed" };
+                ("changed", (!arguments.diff).then(|| format!("{word} {shown}")))
+            }
+        };
+        items.push(json!({ "path": file, "outcome": word }));
+        if let Some(line) = line.filter(|_| !arguments.json) {
+            writeln!(output.out, "{line}")?;
         }
     }
-    let verb = if arguments.check { "would change" } else { "changed" };
-    writeln!(output.out, "{}: {changed} {verb}", count(files.len(), "prompt file"))?;
+    if arguments.json {
+        writeln!(output.out, "{}", pretty_json(&list_json(items.into_iter())))?;
+    } else if !arguments.diff {
+        let verb = if only_reports { "would change" } else { "changed" };
+        writeln!(output.out, "{}: {changed} {verb}", count(files.len(), "prompt file"))?;
+    }
     output.out.flush()?;
-    if invalid > 0 || (arguments.check && changed > 0) { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+    if invalid > 0 || (only_reports && changed > 0) { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+}
+
+fn format_stdin(arguments: &FmtArguments) -> Result<(), Failure> {
+    let mut text = String::new();
+    io::stdin().lock().read_to_string(&mut text).map_err(|error| failure(Path::new("stdin"), "read", &error))?;
+    let source = SourceText::new("stdin", text);
+    let formatted = format(&source).map_err(|found| {
+        let reasons: Vec<String> = found.iter().map(ToString::to_string).collect();
+        Failure::new(Exit::Failed, reasons.join("\n"))
+    })?;
+    let is_same = *formatted == *source.text;
+    let mut output = Output::stdout();
+    if arguments.diff && !is_same {
+        print_unified(&mut output, &unified(&source.text, &formatted, "stdin", "stdin"))?;
+    } else if !arguments.check && !arguments.diff {
+        output.out.write_all(formatted.as_bytes())?;
+    }
+    output.out.flush()?;
+    let only_reports = arguments.check || arguments.diff;
+    if only_reports && !is_same { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
 }
 
 fn join(folder: &Path, file: &str) -> PathBuf {
@@ -60,30 +101,29 @@ fn join(folder: &Path, file: &str) -> PathBuf {
 
 enum Outcome {
     Unchanged,
-    Changed,
+    Changed {
+        before: Arc<SourceText>,
+        after: String,
+    },
     Foreign,
     /// The file is not UTF-8, or its front matter is invalid.
     Invalid,
 }
 
-fn format_file(file: &Path, check_only: bool) -> Result<Outcome, Failure> {
+fn failure(file: &Path, verb: &str, error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, format!("{} cannot be {verb}: {error}", file.display()))
+}
+
+fn format_file(file: &Path) -> Result<Outcome, Failure> {
     if is_foreign_file(file) {
         return Ok(Outcome::Foreign);
     }
-    let failure = |verb: &str, error: std::io::Error| {
-        Failure::new(Exit::Failed, format!("{} cannot be {verb}: {error}", file.display()))
-    };
-    let bytes = fs::read(file).map_err(|error| failure("read", error))?;
+    let bytes = fs::read(file).map_err(|error| failure(file, "read", &error))?;
     let Ok(text) = String::from_utf8(bytes) else { return Ok(Outcome::Invalid) };
-    let source = SourceText::new(file.display().to_string(), text);
-    match format(&source) {
-        Ok(formatted) if *formatted == *source.text => Ok(Outcome::Unchanged),
-        Ok(formatted) => {
-            if !check_only {
-                fs::write(file, formatted).map_err(|error| failure("written", error))?;
-            }
-            Ok(Outcome::Changed)
-        }
-        Err(_) => Ok(Outcome::Invalid),
-    }
+    let before = SourceText::new(file.display().to_string(), text);
+    Ok(match format(&before) {
+        Ok(after) if *after == *before.text => Outcome::Unchanged,
+        Ok(after) => Outcome::Changed { before, after },
+        Err(_) => Outcome::Invalid,
+    })
 }

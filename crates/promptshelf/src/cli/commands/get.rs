@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write},
+    path::Path,
     sync::Arc,
 };
 
@@ -18,28 +19,31 @@ use crate::{
     exit::{Exit, Failure},
     library::template,
     output::{Output, note, pretty_json, visible_line},
+    source::{HERE, Source},
     terminal::{self, Progress, TerminalForms},
 };
 
 pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
-    let source = arguments.source.source(arguments.target())?;
-    let name = &*arguments.name();
+    let source = arguments.words.library.source()?;
+    let name = arguments.words.name();
     let progress = Progress::new(visible_line(&source.to_string()).into_owned());
     // Without a user, elicitation is not declared to the server.
     let forms = terminal::is_interactive().then(|| Arc::new(TerminalForms::new(progress.clone())));
     let elicitation = forms.clone().map(|forms| forms as Arc<dyn ElicitationHandler>);
-    let options = Options { elicitation, ..Options::new(arguments.source.timeout(), &progress) };
+    let options = Options { elicitation, ..Options::new(arguments.words.library.timeout(), &progress) };
     let connection = connect(&source, options, &progress).await?;
     if let Some(library) = &connection.library {
-        arguments.values.check_names(&library.library, name)?;
+        arguments.words.values.check_names(&library.library, name)?;
     }
-    let values = arguments.values.read(io::stdin().lock())?;
+    let values = arguments.words.values.read(io::stdin().lock())?;
     let mut result = match progress.during(connection.client.get(name, &values)).await {
         Ok(result) => result,
         Err(error) if forms.is_some_and(|forms| forms.was_declined()) => {
             return Err(Failure::new(Exit::Declined, error.to_string()));
         }
-        Err(error) if is_rejection(&error) => return Err(rejection(&connection, name, &arguments.values, &error).await),
+        Err(error) if is_rejection(&error) => {
+            return Err(rejection(&connection, name, &arguments.words.values, &error).await);
+        }
         Err(error) => return Err(connection.failure(error)),
     };
     let format = if arguments.json { GetFormat::Json } else { arguments.format };
@@ -159,6 +163,11 @@ pub(super) fn unknown_prompt<'a>(
             return failure;
         }
         library.note_errors();
+    }
+    if connection.source == Source::Folder(HERE.into()) && Path::new(name).is_dir() {
+        let message = format!("`get {name}` needs a prompt: {name} is a folder");
+        let list = Source::Folder(name.into()).command_line("list", &[]);
+        return Failure::new(Exit::NotFound, message).help(format!("`{list}` lists its prompts"));
     }
     match nearest(name, names) {
         Some(known) => failure.help(format!("did you mean `{known}`?")),

@@ -2,6 +2,8 @@
 
 use std::{io::Write as _, time::Duration};
 
+use serde_json::json;
+
 use crate::{
     args::HealthArguments,
     environment::without_passwords,
@@ -56,6 +58,9 @@ pub(crate) async fn run(arguments: &HealthArguments) -> Result<(), Failure> {
     }
     let mut output = Output::stdout();
     let base = output.line(&without_passwords(base)).into_owned();
-    writeln!(output.out, "{base} runs")?;
+    match arguments.json {
+        true => writeln!(output.out, "{}", json!({ "url": base, "runs": true }))?,
+        false => writeln!(output.out, "{base} runs")?,
+    }
     Ok(output.out.flush()?)
 }

@@ -13,12 +13,14 @@ use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
 use promptshelf_source::{Files, MemoryFile, read_served_tree};
 
-use super::diagnostics::DiagnosticFormat;
+use serde_json::json;
+
+use super::diagnostics::{DiagnosticFormat, to_json};
 use crate::{
     args::ImportArguments,
     command_line,
     exit::{Exit, Failure},
-    output::{Output, count},
+    output::{Output, count, list_json, pretty_json},
 };
 
 const SKILL_FILE: &str = "SKILL.md";
@@ -180,12 +182,13 @@ impl Import {
             )?;
         }
         let mut output = Output::stdout();
+        let mut items = Vec::new();
         let of = |folder| DiagnosticFormat { folder, colours: output.colours, width: output.width };
         let (losses, broken) = (of(Path::new(".")), of(&arguments.to));
-        for loss in &self.losses {
+        for loss in self.losses.iter().filter(|_| !arguments.json) {
             writeln!(output.out, "{}\n", losses.format(loss))?;
         }
-        for error in &errors {
+        for error in errors.iter().filter(|_| !arguments.json) {
             writeln!(output.out, "{}\n", broken.format(error))?;
         }
         let mut written = 0;
@@ -200,9 +203,20 @@ impl Import {
                 });
                 continue;
             }
-            let line = output.line(&path.display().to_string()).into_owned();
-            writeln!(output.out, "{line}")?;
+            if !arguments.json {
+                let line = output.line(&path.display().to_string()).into_owned();
+                writeln!(output.out, "{line}")?;
+            }
+            items.push(json!({ "path": path }));
             written += 1;
+        }
+        if arguments.json {
+            let mut list = list_json(items.into_iter());
+            let reasons = self.skipped.iter().map(|(path, reason)| json!({ "path": path, "reason": reason }));
+            list["skipped"] = reasons.collect();
+            list["losses"] = to_json(&self.losses, Path::new("."))["items"].take();
+            list["errors"] = to_json(&errors, &arguments.to)["items"].take();
+            writeln!(output.out, "{}", pretty_json(&list))?;
         }
         output.out.flush()?;
         for (path, reason) in self.skipped.iter().take(MAX_SKIPPED) {

@@ -10,7 +10,7 @@ use std::{
 use promptshelf_author::clients::{CONFIGURATIONS, Client, Configuration, Quirk};
 use serde_json::{Value, json};
 
-use super::clients;
+use super::known_clients;
 use crate::{
     args::{EntryArguments, InstallArguments, UninstallArguments},
     client_config::{
@@ -20,18 +20,17 @@ use crate::{
     command_line::{self, shell_word},
     exit::{Exit, Failure},
     launcher,
-    output::{Output, note, pretty_json, report_failure},
+    output::{Output, list_json, note, pretty_json, report_failure},
 };
 
 const ALL: &str = "all";
 
 pub(crate) async fn install(arguments: &InstallArguments) -> Result<(), Failure> {
     let places = places()?;
-    if arguments.entry.client.is_none() {
-        let place = match (&arguments.library, &arguments.url) {
-            (Some(library), _) => command_line::path(library),
-            (_, Some(url)) => format!("--url {}", shell_word(url)),
-            _ => String::new(),
+    if arguments.entry.clients.is_empty() {
+        let place = match (arguments.url(), arguments.library()) {
+            (Some(url), _) => shell_word(url),
+            (None, library) => library.map(command_line::path).unwrap_or_default(),
         };
         return list(&arguments.entry, &places, "install", &place);
     }
@@ -50,7 +49,7 @@ pub(crate) async fn install(arguments: &InstallArguments) -> Result<(), Failure>
 
 /// Notes that a client shows no prompts, with other ways to them.
 fn note_unused(client: &str) -> Result<(), Failure> {
-    let client = clients::find(client)?;
+    let client = known_clients::find(client)?;
     if client.facts.iter().any(|fact| fact.quirk == Quirk::NoPrompts) {
         let ways = match client.native_files() {
             Some(_) => format!(", and `promptshelf sync --client {}` writes files that it reads", client.id),
@@ -63,7 +62,7 @@ fn note_unused(client: &str) -> Result<(), Failure> {
 
 pub(crate) fn uninstall(arguments: &UninstallArguments) -> Result<(), Failure> {
     let places = places()?;
-    if arguments.entry.client.is_none() {
+    if arguments.entry.clients.is_empty() {
         return list(&arguments.entry, &places, "uninstall", "");
     }
     each(&arguments.entry, &places, |change, _| change.uninstall())
@@ -74,7 +73,7 @@ fn list(arguments: &EntryArguments, places: &Places, verb: &str, place: &str) ->
     let mut found = Vec::new();
     for configuration in CONFIGURATIONS.iter().filter(|configuration| is_present(configuration, places)) {
         if let Some(file) = configuration_file(configuration, arguments.scope, places) {
-            found.push((clients::find(configuration.client)?, file));
+            found.push((known_clients::find(configuration.client)?, file));
         }
     }
     let mut output = Output::stdout();
@@ -83,7 +82,7 @@ fn list(arguments: &EntryArguments, places: &Places, verb: &str, place: &str) ->
             .iter()
             .map(|(client, file)| json!({ "client": client.id, "name": client.name, "file": file }))
             .collect();
-        writeln!(output.out, "{}", pretty_json(&json!({ "clients": clients })))?;
+        writeln!(output.out, "{}", pretty_json(&list_json(clients.into_iter())))?;
         return Ok(output.out.flush()?);
     }
     if found.is_empty() {
@@ -95,14 +94,15 @@ fn list(arguments: &EntryArguments, places: &Places, verb: &str, place: &str) ->
         writeln!(output.out, "  {:<16} {} ({file})", client.id, client.name)?;
     }
     let scope = if arguments.scope == Scope::Project { " --scope project" } else { "" };
-    let line = |client: &str| format!("{} {verb} --client {client}{scope} {place}", launcher::command());
-    writeln!(output.out, "\nnext:\n  {}\n  {}", line(found[0].0.id).trim_end(), line(ALL).trim_end())?;
+    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
+    let line = |client: &str| format!("{} {verb}{place} --client {client}{scope}", launcher::command());
+    writeln!(output.out, "\nnext:\n  {}\n  {}", line(found[0].0.id), line(ALL))?;
     Ok(output.out.flush()?)
 }
 
 fn nothing_found() -> Failure {
     Failure::new(Exit::NotFound, "no client is found on this machine")
-        .help("`--client NAME` creates the file of a client; `promptshelf clients` lists the names")
+        .help("`--client NAME` creates the file of a client; `promptshelf known-clients` lists the names")
 }
 
 fn places() -> Result<Places, Failure> {
@@ -118,17 +118,19 @@ fn each(
     places: &Places,
     change: impl Fn(Change<'_>, &'static Configuration) -> Result<Outcome, Failure>,
 ) -> Result<(), Failure> {
-    let client = arguments.client.as_deref().unwrap_or(ALL);
-    let is_all = client == ALL;
+    let is_all = arguments.clients.iter().any(|client| client == ALL);
     let selected: Vec<(&Client, &'static Configuration)> = match is_all {
         true => CONFIGURATIONS
             .iter()
             .filter(|configuration| is_present(configuration, places))
-            .map(|configuration| Ok((clients::find(configuration.client)?, configuration)))
+            .map(|configuration| Ok((known_clients::find(configuration.client)?, configuration)))
             .collect::<Result<_, Failure>>()?,
         false => {
-            let client = clients::find(client)?;
-            vec![(client, client.configuration().ok_or_else(|| unknown_format(client))?)]
+            let named = arguments.clients.iter().map(|name| {
+                let client = known_clients::find(name)?;
+                Ok((client, client.configuration().ok_or_else(|| unknown_format(client))?))
+            });
+            named.collect::<Result<_, Failure>>()?
         }
     };
     if selected.is_empty() {
@@ -411,7 +413,7 @@ impl<'a> Report<'a> {
         let mut output = Output::stdout();
         if self.arguments.json {
             let clients: Vec<Value> = self.outcomes.iter().map(|outcome| self.json(outcome)).collect();
-            writeln!(output.out, "{}", pretty_json(&json!({ "clients": clients })))?;
+            writeln!(output.out, "{}", pretty_json(&list_json(clients.into_iter())))?;
         } else {
             for (client, configuration, outcome) in &self.outcomes {
                 self.write(&mut output, client, configuration, outcome)?;

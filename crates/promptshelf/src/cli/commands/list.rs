@@ -4,25 +4,23 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use promptshelf_client::PromptInfo;
-use serde_json::{Value, json};
 
 use crate::{
     args::ListArguments,
     connect::{Options, connect},
     exit::Failure,
-    output::{Output, pretty_json, shortened, visible_line},
+    output::{Output, list_json, pretty_json, shortened, visible_line},
     terminal::Progress,
 };
 
 pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
-    let source = arguments.source.source(arguments.target.as_deref())?;
+    let source = arguments.words.library.source()?;
     let progress = Progress::new(visible_line(&source.to_string()).into_owned());
-    let connection = connect(&source, Options::new(arguments.source.timeout(), &progress), &progress).await?;
+    let connection = connect(&source, Options::new(arguments.words.library.timeout(), &progress), &progress).await?;
     let prompts = progress.during(connection.client.all_prompts()).await.map_err(|error| connection.failure(error))?;
     let mut stdout = Output::stdout();
     if arguments.json {
-        let prompts: Vec<&Value> = prompts.iter().map(|prompt| &prompt.raw).collect();
-        writeln!(stdout.out, "{}", pretty_json(&json!({ "prompts": prompts })))?;
+        writeln!(stdout.out, "{}", pretty_json(&list_json(prompts.iter().map(|prompt| prompt.raw.clone()))))?;
     } else {
         let rows: Vec<Row<'_>> = prompts.iter().map(Row::from).collect();
         if stdout.terminal { table(&mut stdout, &rows) } else { lines(&mut stdout, &rows) }?;

@@ -8,6 +8,7 @@ use std::{
 
 use promptshelf_author::{schema, starter};
 use promptshelf_core::PromptName;
+use serde_json::json;
 
 use crate::{
     args::{NewArguments, Template},
@@ -29,12 +30,12 @@ impl Template {
 }
 
 pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
-    let folder = arguments.library.folder();
+    let folder = arguments.words.library.folder();
     if !folder.is_dir() {
         return Err(Failure::new(Exit::Library, format!("the library {} is not a folder", folder.display()))
-            .help("create the folder, or name another one with -l"));
+            .help("create the folder, or name another one before NAME"));
     }
-    let name = arguments.name.strip_suffix(".md").unwrap_or(&arguments.name);
+    let name = arguments.words.name().strip_suffix(".md").unwrap_or(arguments.words.name());
     check_name(name)?;
     let path = folder.join(format!("{name}.md"));
     let write_error =
@@ -56,7 +57,8 @@ pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
     write_schema(folder)?;
 
     let mut output = Output::stdout();
-    let shown = output.line(&path.display().to_string()).into_owned();
+    let shown = path.display().to_string();
+    let shown = if arguments.json { json!({ "path": shown }).to_string() } else { output.line(&shown).into_owned() };
     writeln!(output.out, "{shown}")?;
     Ok(output.out.flush()?)
 }

@@ -1,7 +1,7 @@
 //! `promptshelf render`: shows a prompt in readable form, with the size and tokens of each message.
 
 use std::{
-    env, fs,
+    env,
     io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -9,27 +9,27 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::add_samples;
-use promptshelf_core::{
-    Code, ContentBlock, Diagnostic, Media, Message, Prompt, RawArguments, ResourceBody, Role, Variables,
-};
+use promptshelf_core::{ContentBlock, Media, Message, Prompt, RawArguments, ResourceBody, Role, Variables};
 use promptshelf_server::Library;
 use promptshelf_service::{Caller, Rejection};
-use promptshelf_source::syntax::LIBRARY_FILE;
+use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticFormat;
 use crate::{
     args::RenderArguments,
     command_line,
     exit::{Exit, Failure},
-    output::{Output, count},
+    library::library_of,
+    output::{Output, count, list_json, pretty_json},
+    source::HERE,
 };
 
 pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
-    let target = Target::of(&arguments.file, arguments.library.explicit_folder())?;
+    let target = Target::of(arguments.words.name(), arguments.words.library.explicit_folder())?;
     let library = crate::library::open(&target.folder)?;
-    let values = arguments.values.read(io::stdin().lock())?;
+    let values = arguments.words.values.read(io::stdin().lock())?;
     if !arguments.watch {
-        return render_once(&library, &target, &values).await;
+        return render_once(&library, &target, &values, arguments.json).await;
     }
     let mut reports = library.loader().reports();
     let _following = library.loader().spawn();
@@ -40,7 +40,7 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
             write!(output.out, "\u{1b}[3J\u{1b}[2J\u{1b}[H")?;
         }
         drop(output);
-        if let Err(failure) = render_once(&library, &target, &values).await {
+        if let Err(failure) = render_once(&library, &target, &values, false).await {
             crate::output::report_failure(&failure);
         }
         if Output::stdout().terminal {
@@ -71,22 +71,12 @@ enum Selector {
 impl Target {
     /// Resolves the argument of the command. An argument that names no existing file is the name of a prompt.
     fn of(file: &str, library: Option<&Path>) -> Result<Target, Failure> {
-        let not_found = |error: io::Error| Failure::new(Exit::Library, format!("cannot open {file}: {error}"));
         if !Path::new(file).is_file() {
-            let folder = library.unwrap_or(Path::new(".")).to_owned();
+            let folder = library.unwrap_or(Path::new(HERE)).to_owned();
             return Ok(Target { folder, prompt: Selector::Name(file.to_owned()) });
         }
-        let path = fs::canonicalize(file).map_err(not_found)?;
-        let parent = path.parent().unwrap_or(&path);
-        let folder = match library {
-            Some(library) => fs::canonicalize(library).map_err(not_found)?,
-            None => library_of(&path, parent),
-        };
-        let relative = path
-            .strip_prefix(&folder)
-            .map_err(|_| Failure::new(Exit::Usage, format!("{file} is not in the library {}", folder.display())))?;
-        let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
-        Ok(Target { prompt: Selector::File(parts.join("/")), folder })
+        let (folder, path) = library_of(Path::new(file), library)?;
+        Ok(Target { folder, prompt: Selector::File(path) })
     }
 
     fn find(&self, library: &Library) -> Result<Arc<Prompt>, Failure> {
@@ -101,7 +91,7 @@ impl Target {
                 prompt.ok_or_else(|| {
                     let folder = command_line::path(&self.folder);
                     Failure::new(Exit::NotFound, format!("{path} does not define a valid prompt"))
-                        .help(format!("the library is taken to be {folder}; -l names another one"))
+                        .help(format!("the library is taken to be {folder}; name another one before the file"))
                 })
             }
         }
@@ -112,34 +102,7 @@ impl Target {
     }
 }
 
-/// Returns the library that a file belongs to: the nearest folder above it with a manifest; otherwise the nearest one in
-/// which everything exists that the file refers to, of its own folder, those with a partial, and the root of its
-/// repository.
-fn library_of(file: &Path, own: &Path) -> PathBuf {
-    if let Some(library) = own.ancestors().find(|folder| folder.join(LIBRARY_FILE).is_file()) {
-        return library.to_owned();
-    }
-    let has_partial = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name()).any(|name| name.as_encoded_bytes().starts_with(b"_"))
-    };
-    let is_root = |folder: &Path| folder.join(".git").exists();
-    let root = own.ancestors().find(|folder| is_root(folder));
-    let ancestors = own.ancestors().take_while(|folder| root.is_none_or(|root| folder.starts_with(root)));
-    let mut candidates = ancestors.filter(|folder| *folder == own || has_partial(folder) || is_root(folder));
-    candidates.find(|folder| has_references(folder, file)).unwrap_or(own).to_owned()
-}
-
-fn has_references(library: &Path, file: &Path) -> bool {
-    let (Ok(opened), Ok(path)) = (crate::library::open(library), file.strip_prefix(library)) else { return false };
-    let is_missing = |found: &Diagnostic| {
-        matches!(found.code, Code::MissingPartial | Code::MissingFile)
-            && Path::new(&*found.location.source.path) == path
-    };
-    !opened.diagnostics().iter().any(is_missing)
-}
-
-async fn render_once(library: &Library, target: &Target, values: &Variables) -> Result<(), Failure> {
+async fn render_once(library: &Library, target: &Target, values: &Variables, json: bool) -> Result<(), Failure> {
     let mut output = Output::stdout();
     let format = DiagnosticFormat { folder: &target.folder, colours: output.colours, width: output.width };
     for diagnostic in library.diagnostics().iter().filter(|found| target.is_defined_in(&found.location.source.path)) {
@@ -155,28 +118,55 @@ async fn render_once(library: &Library, target: &Target, values: &Variables) -> 
     let name = prompt.name().as_str();
     let answer = library.service().get(&Caller::local(), name, &RawArguments::from(&values)).await;
     let answer = answer.map_err(|rejection| crate::library::rejected(rejection, library, &target.folder, name))?;
-    print_messages(&mut output, &answer.value().messages)?;
+    let messages = &answer.value().messages;
+    if json {
+        writeln!(output.out, "{}", pretty_json(&to_json(name, messages, &filled)))?;
+        return Ok(output.out.flush()?);
+    }
+    print_messages(&mut output, messages)?;
     if !filled.is_empty() {
         let shown: Vec<String> = filled.iter().map(|name| format!("`{name}`")).collect();
-        let note = format!("{} filled in with a sample; --arg NAME=VALUE sets another value", shown.join(", "));
+        let note = format!("{} filled in with a sample; NAME=VALUE sets another value", shown.join(", "));
         let note = output.dimmed(&note);
         writeln!(output.out, "{note}")?;
     }
     Ok(output.out.flush()?)
 }
 
+/// Returns the text of a message, if it has one.
+fn text_of(content: &ContentBlock) -> Option<&str> {
+    match content {
+        ContentBlock::Text(text) => Some(&*text.text),
+        ContentBlock::Resource(resource) => match &resource.contents.body {
+            ResourceBody::Text(text) => Some(&**text),
+            ResourceBody::Blob(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn to_json(prompt: &str, messages: &[Message], samples: &[String]) -> Value {
+    let items = messages.iter().map(|message| {
+        let (content, text) = (&message.content, text_of(&message.content));
+        json!({
+            "role": message.role.as_str(),
+            "type": content.kind(),
+            "bytes": content.size(),
+            "tokens": text.map(estimate_tokens),
+            "text": text,
+        })
+    });
+    let mut list = list_json(items);
+    list["prompt"] = json!(prompt);
+    list["samples"] = json!(samples);
+    list
+}
+
 fn print_messages<W: Write>(output: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
     let (mut total_bytes, mut total_tokens) = (0, 0);
     for message in messages {
         let content = &message.content;
-        let text = match content {
-            ContentBlock::Text(text) => Some(&*text.text),
-            ContentBlock::Resource(resource) => match &resource.contents.body {
-                ResourceBody::Text(text) => Some(&**text),
-                ResourceBody::Blob(_) => None,
-            },
-            _ => None,
-        };
+        let text = text_of(content);
         total_bytes += content.size();
         let tokens = text.map(estimate_tokens);
         total_tokens += tokens.unwrap_or_default();

@@ -5,22 +5,21 @@ use std::io::{self, Write};
 use anstyle::Style;
 use futures_util::{Stream, TryStreamExt};
 use promptshelf_client::{Annotations, ClientError, ContentBlock, EmbeddedResource, Message, ResourceInfo, Role};
-use serde_json::{Value, json};
 
 use super::{Saved, get::print_json, show};
 use crate::{
     args::client::ResourcesArguments,
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},
-    output::{Output, note, shortened, visible_line},
+    output::{Output, list_json, note, shortened, visible_line},
     terminal::Progress,
 };
 
 pub(crate) async fn run(arguments: &ResourcesArguments) -> Result<(), Failure> {
-    let source = arguments.source.source(arguments.target.as_deref())?;
+    let source = arguments.words.library.source()?;
     let progress = Progress::new(visible_line(&source.to_string()).into_owned());
-    let connection = connect(&source, Options::new(arguments.source.timeout(), &progress), &progress).await?;
-    match &arguments.read {
+    let connection = connect(&source, Options::new(arguments.words.library.timeout(), &progress), &progress).await?;
+    match arguments.words.optional_name().or(arguments.read.as_deref()) {
         Some(uri) => progress.during(read(&connection, uri, arguments)).await,
         None => progress.during(list(&connection, arguments.json)).await,
     }
@@ -53,9 +52,8 @@ async fn list(connection: &Connection, json: bool) -> Result<(), Failure> {
     let failure = |error| connection.failure(error);
     let resources = all(connection.client.resources()).await.map_err(failure)?;
     let templates = all(connection.client.resource_templates()).await.map_err(failure)?;
-    let raw = |list: &[ResourceInfo]| list.iter().map(|resource| resource.raw.clone()).collect::<Vec<Value>>();
     if json {
-        return print_json(&json!({ "resources": raw(&resources), "resourceTemplates": raw(&templates) }));
+        return print_json(&list_json(resources.iter().chain(&templates).map(|resource| resource.raw.clone())));
     }
     let mut output = Output::stdout();
     for resource in resources.iter().chain(&templates) {

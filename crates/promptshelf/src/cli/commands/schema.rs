@@ -7,7 +7,7 @@ use promptshelf_author::schema;
 use crate::{
     args::{SchemaArguments, SchemaFile},
     exit::Failure,
-    output::{Output, pretty_json},
+    output::{Output, list_schema, pretty_json},
     settings,
 };
 
@@ -22,5 +22,6 @@ pub(crate) fn schema_of(file: SchemaFile) -> serde_json::Value {
         SchemaFile::Prompt => schema::prompt(),
         SchemaFile::Library => schema::library(),
         SchemaFile::Server => settings::schema(),
+        SchemaFile::List => list_schema(),
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     args::{SourceArguments, SourceCommand, SourceConfig},
     commands::channels::{refresh_remote_source, remote_sources},
     exit::{Exit, Failure},
-    output::{Output, count, pretty_json},
+    output::{Output, count, list_json, pretty_json},
     settings::{ConfiguredSource, ServerFileLocation, SourcePlace},
     sources::{OpenSources, SharedSettings, StateFolder, approvals, git_source, to_json},
 };
@@ -139,7 +139,8 @@ async fn list(configured: &Configured, is_json: bool) -> Result<(), Failure> {
 fn print_states(states: &Value, is_json: bool) -> Result<(), Failure> {
     let mut output = Output::stdout();
     if is_json {
-        writeln!(output.out, "{}", pretty_json(states))?;
+        let sources = states["sources"].as_array().into_iter().flatten().cloned();
+        writeln!(output.out, "{}", pretty_json(&list_json(sources)))?;
     } else {
         let empty = Vec::new();
         for source in states["sources"].as_array().unwrap_or(&empty) {

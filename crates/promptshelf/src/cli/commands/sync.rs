@@ -22,7 +22,7 @@ use cap_std::{
     ambient_authority,
     fs::{Dir, OpenOptions},
 };
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, future::try_join_all, stream};
 use promptshelf_author::{
     ActiveKind, ActivePart, ExportFormat, Loss,
     clients::{Client, NATIVE_FILES, NativeFiles},
@@ -36,15 +36,16 @@ use tokio::time::sleep;
 
 use self::marker::{Origin, Owner};
 use super::{
-    clients,
     consent::{self, Consent, Decision},
-    own_library,
+    known_clients, own_library,
 };
 use crate::{
     args::SyncArguments,
+    client_config::{Places, is_present},
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},
-    output::{Output, count, note, pretty_json, report_failure, visible_line},
+    output::{Output, count, list_json, note, pretty_json, report_failure, visible_line},
+    source::Source,
     state::{self, digest},
     terminal::Progress,
 };
@@ -53,23 +54,73 @@ use crate::{
 const REQUESTS: usize = 8;
 
 pub(crate) async fn run(arguments: &SyncArguments) -> Result<(), Failure> {
-    let client = clients::find(&arguments.client)?;
-    let native = client.native_files().ok_or_else(|| unsupported(client))?;
-    let source = arguments.source.source(arguments.target.as_deref())?;
-    own_library::refuse(&source, &arguments.to, &format!("{}/", native.folder), &names::sample(native.format))?;
-    own_library::refuse(&source, &arguments.to, &format!("{}/", native.skills), "x/SKILL.md")?;
+    let mut jobs = Vec::new();
+    let source = arguments.words.library.source()?;
+    for native in selected(&arguments.clients)? {
+        jobs.push(job(arguments, &source, native)?);
+    }
+    if arguments.watch {
+        return try_join_all(jobs.iter().map(watch)).await.map(drop);
+    }
+    let mut reports = Vec::new();
+    for job in &jobs {
+        let connection = connected(job).await?;
+        let report = job.pass(&connection, &listed(&connection).await?).await?;
+        if let (Some(library), true) = (&connection.library, reports.is_empty()) {
+            library.note_errors();
+        }
+        if !arguments.json {
+            report.print(job, None)?;
+        }
+        reports.push((job, report));
+    }
+    if arguments.json {
+        let mut output = Output::stdout();
+        let list = list_json(reports.iter().map(|(job, report)| report.json(job)));
+        writeln!(output.out, "{}", pretty_json(&list))?;
+        output.out.flush()?;
+    }
+    let is_refused = reports.iter().any(|(_, report)| report.is_refused());
+    if is_refused { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+}
+
+/// Returns the files of the clients of `--client`.
+fn selected(names: &[String]) -> Result<Vec<&'static NativeFiles>, Failure> {
+    if names.iter().any(|name| name == "all") {
+        let places = Places::of_environment();
+        let is_here = |client: &Client| {
+            let configuration = client.configuration().zip(places.as_ref());
+            configuration.is_some_and(|(configuration, places)| is_present(configuration, places))
+        };
+        let files = NATIVE_FILES.iter().filter(|files| known_clients::find(files.client).is_ok_and(is_here));
+        let files: Vec<&NativeFiles> = files.collect();
+        return match files.is_empty() {
+            true => Err(Failure::new(Exit::NotFound, "no client that reads files of prompts is found on this machine")
+                .help("name one with --client; `promptshelf known-clients` lists the names")),
+            false => Ok(files),
+        };
+    }
+    let files = names.iter().map(|name| {
+        let client = known_clients::find(name)?;
+        client.native_files().ok_or_else(|| unsupported(client))
+    });
+    files.collect()
+}
+
+fn job<'a>(arguments: &'a SyncArguments, source: &Source, native: &'static NativeFiles) -> Result<Job<'a>, Failure> {
+    own_library::refuse(source, &arguments.to, &format!("{}/", native.folder), &names::sample(native.format))?;
+    own_library::refuse(source, &arguments.to, &format!("{}/", native.skills), "x/SKILL.md")?;
     let folder = SyncFolder::open(&arguments.to, native, !arguments.dry_run)?;
-    let name = match &source {
-        crate::source::Source::Folder(folder) => crate::library::name(folder),
+    let name = match source {
+        Source::Folder(folder) => crate::library::name(folder),
         _ => None,
     };
-    let origin = Origin::of(&source, &arguments.to, name.as_deref());
+    let origin = Origin::of(source, &arguments.to, name.as_deref());
     if !arguments.dry_run {
-        origin.claim(&source)?;
+        origin.claim(source)?;
     }
-    let consent = Consent::new(&source, origin.as_str(), &arguments.allow_commands, !arguments.dry_run);
-    let job = Job { arguments, native, source, folder, origin, consent };
-    run_watch(&job).await
+    let consent = Consent::new(source, origin.as_str(), &arguments.allow_commands, !arguments.dry_run);
+    Ok(Job { arguments, native, source: source.clone(), folder, origin, consent })
 }
 
 fn unsupported(client: &Client) -> Failure {
@@ -85,7 +136,7 @@ fn unsupported(client: &Client) -> Failure {
 struct Job<'a> {
     arguments: &'a SyncArguments,
     native: &'static NativeFiles,
-    source: crate::source::Source,
+    source: Source,
     folder: SyncFolder,
     origin: Origin,
     consent: Consent<'a>,
@@ -282,16 +333,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Runs one pass; with `--watch` further ones until a signal ends the process.
-async fn run_watch(job: &Job<'_>) -> Result<(), Failure> {
+async fn watch(job: &Job<'_>) -> Result<(), Failure> {
     let connection = connected(job).await?;
-    if !job.arguments.watch {
-        let report = job.pass(&connection, &listed(&connection).await?).await?;
-        if let Some(library) = &connection.library {
-            library.note_errors();
-        }
-        report.print(job.arguments.json, None, &job.key())?;
-        return if report.is_refused() { Err(Failure::reported(Exit::Failed)) } else { Ok(()) };
-    }
     tokio::select! {
         result = follow(job, connection) => result,
         () = ended() => Ok(()),
@@ -349,7 +392,7 @@ async fn follow_connection(
             let all = listed(connection).await?;
             if known.as_ref() != Some(&all) || !all.prompts.iter().all(has_digest) {
                 let report = job.pass(connection, &all).await?;
-                report.print(job.arguments.json, Some(earlier), &job.key())?;
+                report.print(job, Some(earlier))?;
                 if std::mem::take(is_first) && !job.arguments.json {
                     note(&[format!("following {}", connection.source)]);
                 }
@@ -382,7 +425,8 @@ async fn replaced(connection: &Connection, served: Option<Arc<Catalog>>) {
 
 async fn connected(job: &Job<'_>) -> Result<Connection, Failure> {
     let progress = Progress::new(visible_line(&job.source.to_string()).into_owned());
-    let options = Options { watch: job.arguments.watch, ..Options::new(job.arguments.source.timeout(), &progress) };
+    let options =
+        Options { watch: job.arguments.watch, ..Options::new(job.arguments.words.library.timeout(), &progress) };
     connect(&job.source, options, &progress).await
 }
 
@@ -456,9 +500,9 @@ impl Report {
         self.lost.sort();
     }
 
-    /// Prints the report. With `earlier`, that of the pass before, only if there is something new. `key` names the
-    /// project, client and origin: what the last run said about them is not repeated.
-    fn print(&self, json: bool, earlier: Option<&Report>, key: &str) -> Result<(), Failure> {
+    /// Prints the report. With `earlier`, that of the pass before, only if there is something new. What the last run said
+    /// about the same project, client and origin is not repeated.
+    fn print(&self, job: &Job<'_>, earlier: Option<&Report>) -> Result<(), Failure> {
         let is_same = |earlier: &Report| {
             (&self.kept, &self.lost, &self.left_out, &self.refused)
                 == (&earlier.kept, &earlier.lost, &earlier.left_out, &earlier.refused)
@@ -467,11 +511,9 @@ impl Report {
             return Ok(());
         }
         let mut output = Output::stdout();
-        if json {
-            let value = self.json();
+        if job.arguments.json {
             // A reader of a stream expects one value a line.
-            let text = if earlier.is_some() { value.to_string() } else { pretty_json(&value) };
-            writeln!(output.out, "{text}")?;
+            writeln!(output.out, "{}", self.json(job))?;
             return Ok(output.out.flush()?);
         }
         let mut line = |text: String| -> Result<(), Failure> {
@@ -501,7 +543,7 @@ impl Report {
             ))?;
         }
         let losses = grouped(&self.lost);
-        match losses.is_empty() || !is_new(key, &losses) {
+        match losses.is_empty() || !is_new(&job.key(), &losses) {
             true if losses.is_empty() => {}
             true => line(format!(
                 "{} between prompts and files, as before; --json lists them",
@@ -521,7 +563,7 @@ impl Report {
         Ok(output.out.flush()?)
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, job: &Job<'_>) -> Value {
         let kept: Vec<Value> =
             self.kept.iter().map(|(path, reason)| json!({ "path": path, "reason": reason })).collect();
         let with = |rows: &[(String, String)], key: &str| -> Vec<Value> {
@@ -530,6 +572,7 @@ impl Report {
         let lost: Vec<Value> =
             self.lost.iter().map(|(prompt, loss)| json!({ "prompt": prompt, "what": loss.to_string() })).collect();
         json!({
+            "client": job.native.client,
             "written": self.written,
             "removed": self.removed,
             "kept": kept,

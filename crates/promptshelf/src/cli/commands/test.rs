@@ -1,73 +1,124 @@
 //! `promptshelf test`: runs the tests of prompt files and prints their outcomes.
 
-use std::{fs, io::Write};
+use std::{fs, io::Write, path::PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::testing::{TestOutcome, TestSuite, junit};
 use promptshelf_core::nearest;
 use promptshelf_server::ServiceTarget;
+use serde_json::json;
 
 use super::diagnostics::path_from_here;
 use crate::{
     args::TestArguments,
     exit::{Exit, Failure},
-    library::note_errors,
-    output::{Output, count},
+    library::{Selection, note_errors},
+    output::{Output, count, list_json, pretty_json},
 };
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
-    let folder = arguments.library.folder();
-    let library = crate::library::open(folder)?;
-    note_errors(&library, folder);
-    let is_broken = library.diagnostics().iter().any(promptshelf_core::Diagnostic::is_error);
+/// The outcomes of one library.
+struct Tested {
+    folder: PathBuf,
+    outcomes: Vec<TestOutcome>,
+    without_tests: usize,
+    is_broken: bool,
+}
 
+pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    let mut names = Vec::new();
+    for selection in Selection::of(&arguments.library.paths())? {
+        all.push(run_selected(arguments, selection, &mut names).await?);
+    }
+    let shown = |tested: &Tested, outcome: &TestOutcome| path_from_here(&tested.folder, &outcome.location.to_string());
+    let outcomes = || all.iter().flat_map(|tested| tested.outcomes.iter().map(move |outcome| (tested, outcome)));
+    let failed: Vec<(&Tested, &TestOutcome)> = outcomes().filter(|(_, outcome)| !outcome.is_passed()).collect();
     let mut output = Output::stdout();
-    let catalog = library.catalog();
-    let mut suite = TestSuite::new(&catalog, folder).update_golden_files(arguments.update);
-    if let Some(text) = &arguments.filter {
-        suite = suite.filter(text);
-    }
-    let target = ServiceTarget::new(library.service());
-    let mut outcomes = Vec::new();
-    for case in suite.cases() {
-        let outcome = suite.run(&case, &target).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-        if let Some(path) = &outcome.updated {
-            let path = output.line(&path.display().to_string()).into_owned();
-            writeln!(output.out, "wrote  {path}")?;
+    if arguments.json {
+        let items = outcomes().map(|(tested, outcome)| {
+            let mismatches = outcome.mismatches.iter();
+            let mismatches = mismatches.map(|it| json!({ "message": it.message, "details": it.details }));
+            json!({
+                "prompt": outcome.prompt,
+                "test": outcome.test,
+                "passed": outcome.is_passed(),
+                "location": shown(tested, outcome),
+                "mismatches": mismatches.collect::<Vec<_>>(),
+            })
+        });
+        writeln!(output.out, "{}", pretty_json(&list_json(items)))?;
+    } else {
+        for (tested, outcome) in &failed {
+            describe(&mut output, outcome, &shown(tested, outcome))?;
         }
-        let word = if outcome.is_passed() { output.styled(GOOD, "ok    ") } else { output.styled(BAD, "FAILED") };
-        let line = output.line(&case.full_name()).into_owned();
-        writeln!(output.out, "{word} {line}")?;
-        outcomes.push(outcome);
+        let without = all.iter().map(|tested| tested.without_tests).sum();
+        summary(&mut output, outcomes().count(), failed.len(), without)?;
     }
-    for unused in suite.unused_golden_files() {
-        let unused = output.line(&unused.display().to_string()).into_owned();
-        writeln!(output.out, "unused {unused}: no test names it")?;
-    }
-    let show_path = |path: &str| path_from_here(folder, path);
-    let failed: Vec<&TestOutcome> = outcomes.iter().filter(|outcome| !outcome.is_passed()).collect();
-    for outcome in &failed {
-        describe(&mut output, outcome, &show_path(&outcome.location.to_string()))?;
-    }
-    summary(&mut output, outcomes.len(), failed.len(), suite.prompts_without_tests())?;
     if let Some(path) = &arguments.junit {
-        fs::write(path, junit(&outcomes, show_path))
+        let report = match all.as_slice() {
+            [tested] => junit(&tested.outcomes, |path| path_from_here(&tested.folder, path)),
+            _ => junit(&outcomes().map(|(_, outcome)| outcome.clone()).collect::<Vec<_>>(), str::to_owned),
+        };
+        fs::write(path, report)
             .map_err(|error| Failure::new(Exit::Failed, format!("cannot write {}: {error}", path.display())))?;
     }
     output.out.flush()?;
-    if let Some(filter) = arguments.filter.as_ref().filter(|_| outcomes.is_empty()) {
+    if let Some(filter) = arguments.filter.as_ref().filter(|_| outcomes().next().is_none()) {
         let failure = Failure::new(Exit::NotFound, format!("no test has `{filter}` in its name, so none was run"));
-        let all = TestSuite::new(&catalog, folder);
-        let names: Vec<String> = all.cases().map(|case| case.full_name()).collect();
         return Err(match nearest(filter, names.iter().map(String::as_str)) {
             Some(name) => failure.help(format!("did you mean `{name}`?")),
             None => failure.help("`promptshelf test` without `--filter` runs and lists all tests"),
         });
     }
+    let is_broken = all.iter().any(|tested| tested.is_broken);
     if !failed.is_empty() || is_broken { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+}
+
+/// Runs the tests of one library, or of some of its files, and prints a line for each. Collects the names of all tests.
+async fn run_selected(
+    arguments: &TestArguments,
+    selection: Selection,
+    names: &mut Vec<String>,
+) -> Result<Tested, Failure> {
+    let folder = selection.folder.as_path();
+    let library = crate::library::open(folder)?;
+    note_errors(&library, folder);
+    let is_broken =
+        library.diagnostics().iter().any(|found| found.is_error() && selection.has(&found.location.source.path));
+    let mut output = Output::stdout();
+    let catalog = library.catalog();
+    let mut suite = TestSuite::new(&catalog, folder).update_golden_files(arguments.update);
+    names.extend(suite.cases().map(|case| case.full_name()));
+    if let Some(text) = &arguments.filter {
+        suite = suite.filter(text);
+    }
+    let target = ServiceTarget::new(library.service());
+    let mut outcomes = Vec::new();
+    for case in suite.cases().filter(|case| selection.has(&case.prompt().source().path)) {
+        let outcome = suite.run(&case, &target).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        if !arguments.json {
+            if let Some(path) = &outcome.updated {
+                let path = output.line(&path.display().to_string()).into_owned();
+                writeln!(output.out, "wrote  {path}")?;
+            }
+            let word = if outcome.is_passed() { output.styled(GOOD, "ok    ") } else { output.styled(BAD, "FAILED") };
+            let line = output.line(&case.full_name()).into_owned();
+            writeln!(output.out, "{word} {line}")?;
+        }
+        outcomes.push(outcome);
+    }
+    if selection.is_whole() && !arguments.json {
+        for unused in suite.unused_golden_files() {
+            let unused = output.line(&unused.display().to_string()).into_owned();
+            writeln!(output.out, "unused {unused}: no test names it")?;
+        }
+    }
+    let prompts = catalog.prompts().iter().filter(|prompt| selection.has(&prompt.source().path));
+    let without_tests = prompts.filter(|prompt| prompt.definition().tests.is_empty()).count();
+    Ok(Tested { folder: selection.folder, outcomes, without_tests, is_broken })
 }
 
 fn describe<W: Write>(output: &mut Output<W>, outcome: &TestOutcome, location: &str) -> Result<(), Failure> {

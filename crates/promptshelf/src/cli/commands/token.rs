@@ -6,7 +6,7 @@ use promptshelf_server::http::auth::{digest_of, random_token};
 use serde_json::json;
 
 use crate::{
-    args::TokenArguments,
+    args::{TokenArguments, TokenOptions},
     exit::{Exit, Failure},
     output::Output,
     settings::{Day, is_scope},
@@ -17,7 +17,7 @@ pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
     let token = random_token()?;
     let line = line(arguments, &digest_of(&token));
     let mut output = Output::stdout();
-    if arguments.json {
+    if arguments.options.json {
         writeln!(output.out, "{}", json!({ "token": token, "store": line }))?;
     } else {
         let mut block = String::new();
@@ -39,20 +39,20 @@ fn check(arguments: &TokenArguments) -> Result<(), Failure> {
     if arguments.name.trim().is_empty() {
         return Err(usage("the name is empty: expected the name of the token's owner, such as ada".to_owned()));
     }
-    for scope in &arguments.scopes {
+    for scope in &arguments.options.scopes {
         if !is_scope(scope) {
             let message =
                 format!("--scope: expected one scope such as prompts:write, without spaces, got {}", json!(scope));
             return Err(usage(message).help("repeat --scope for further scopes"));
         }
     }
-    if arguments.roles.iter().any(|role| role.trim().is_empty()) {
+    if arguments.options.roles.iter().any(|role| role.trim().is_empty()) {
         return Err(usage("--role: the role is empty: expected a name such as editor".to_owned()));
     }
-    arguments.expiry().map(drop)
+    arguments.options.expiry().map(drop)
 }
 
-impl TokenArguments {
+impl TokenOptions {
     pub(crate) fn expiry(&self) -> Result<Option<Day>, Failure> {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let Some(text) = &self.expires else { return Ok(None) };
@@ -75,12 +75,12 @@ fn line(arguments: &TokenArguments, digest: &[u8; 32]) -> String {
         let _ = write!(line, "{byte:02x}");
     }
     line.push('"');
-    for (key, texts) in [("scopes", &arguments.scopes), ("roles", &arguments.roles)] {
+    for (key, texts) in [("scopes", &arguments.options.scopes), ("roles", &arguments.options.roles)] {
         if !texts.is_empty() {
             let _ = write!(line, ", {key} = [{}]", list(texts));
         }
     }
-    if let Some(day) = &arguments.expires {
+    if let Some(day) = &arguments.options.expires {
         let _ = write!(line, ", expires = {}", quoted(day));
     }
     line + " }"

@@ -104,7 +104,7 @@ fn found(folder: &Folder) -> Vec<serde_json::Value> {
     let json =
         output.split_once("----- stdout -----\n").and_then(|(_, rest)| rest.split_once("----- stderr")).expect("both");
     let found: serde_json::Value = serde_json::from_str(json.0).expect("valid JSON");
-    found["diagnostics"].as_array().expect("a list").clone()
+    found["items"].as_array().expect("a list").clone()
 }
 
 /// Formats one diagnostic per line.

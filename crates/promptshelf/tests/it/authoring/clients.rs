@@ -42,7 +42,7 @@ fn all_clients_are_checked_and_unknown_ones_rejected() {
 #[test]
 fn client_table_lists_its_sources() {
     let folder = library(&[]);
-    assert_snapshot!(run(&folder, &["clients", "zed"]));
-    let json = run(&folder, &["clients", "--json"]);
+    assert_snapshot!(run(&folder, &["known-clients", "zed"]));
+    let json = run(&folder, &["known-clients", "--json"]);
     assert!(json.contains("\"id\": \"gemini-cli\"") && json.contains("\"read\": \"2026-11\""), "{json}");
 }

@@ -299,5 +299,5 @@ fn example_of_the_guide_works() {
         let (_, after) = rest.split_once(line).unwrap_or_else(|| panic!("{line}\n{printed}"));
         rest = after;
     }
-    assert_eq!(team.json(&["history"])["revisions"][0]["number"], 2);
+    assert_eq!(team.json(&["history"])["items"][0]["number"], 2);
 }

@@ -159,7 +159,7 @@ fn empty_channel_and_folder_round_trip() {
     fs::create_dir(team.path("prompts")).expect("a folder");
     assert!(team.ok(&["publish", "prompts", "-m", "Nothing"]).starts_with("no changes"));
     team.ok(&["pull", "sqlite:team.db", "copy"]);
-    assert_eq!(team.json(&["history"])["revisions"].as_array().map(Vec::len), Some(0));
+    assert_eq!(team.json(&["history"])["items"].as_array().map(Vec::len), Some(0));
     team.write("copy", &[("hello.md", HELLO)]);
     assert_eq!(team.json(&["publish", "copy", "-m", "First"])["revision"], 1);
 }

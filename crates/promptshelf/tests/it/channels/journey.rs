@@ -47,15 +47,11 @@ pub(super) fn whole_journey(team: &Team) {
     assert_eq!(team.json(&["rollback", "--to", "1", "-m", "Slow", "--as", "ada"])["proposal"], 3);
     assert_eq!(team.approve(&["3", "--as", "bob"])["revision"], 3);
     let history = team.json(&["history", "explain-code"]);
-    let versions: Vec<_> = history["revisions"]
-        .as_array()
-        .expect("revisions")
-        .iter()
-        .map(|r| r["prompts"][0]["version"].clone())
-        .collect();
+    let versions: Vec<_> =
+        history["items"].as_array().expect("revisions").iter().map(|r| r["prompts"][0]["version"].clone()).collect();
     assert_eq!(versions[..2], [json!(1), json!(2)]);
-    let at = history["revisions"][1]["at"].as_str().expect("a time");
-    assert_eq!(team.json(&["history", "--at", at])["revisions"][0]["number"], 2);
+    let at = history["items"][1]["at"].as_str().expect("a time");
+    assert_eq!(team.json(&["history", "--at", at])["items"][0]["number"], 2);
     // Two authors of one file.
     team.ok(&["pull", store, "theirs"]);
     for (folder, author) in [("prompts", "ada"), ("theirs", "eve")] {
@@ -65,9 +61,9 @@ pub(super) fn whole_journey(team: &Team) {
     assert!(team.fails("14", &["publish", "prompts", "-m", "Mine", "--as", "ada"]).contains("translate.md"));
     team.ok(&["promote", "--from", "production", "--to", "archive", "-m", "Copy"]);
     team.ok(&["store", "migrate", "--check"]);
-    let verified = team.json(&["store", "verify"])["channels"][1].clone();
+    let verified = team.json(&["store", "verify"])["items"][1].clone();
     assert_eq!((&verified["name"], &verified["misfit"]), (&json!("production"), &json!(null)));
-    assert_eq!(verified["digest"], team.json(&["history"])["revisions"][0]["digest"]);
+    assert_eq!(verified["digest"], team.json(&["history"])["items"][0]["digest"]);
     team.ok(&["store", "gc"]);
     assert_eq!(team.json(&["store", "prune", "--older-than", "1d"])["revisions"], 0);
     team.ok(&["store", "new-epoch"]);
@@ -174,7 +170,7 @@ fn dry_runs_change_nothing() {
     team.ok(&["pull", "sqlite:team.db", "copy", "--dry-run"]);
     assert!(!team.path("copy").exists());
     assert_eq!(team.revision("production"), 1);
-    assert_eq!(team.json(&["proposals", "--all"])["proposals"].as_array().map(Vec::len), Some(1));
+    assert_eq!(team.json(&["proposals", "--all"])["items"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]

@@ -140,7 +140,7 @@ async fn approval_of_a_killed_reviewer_counts() {
     assert_eq!(team.revision("production"), 0);
     // The same approval again, or that of another reviewer, publishes.
     assert_eq!(team.approve(&["1", "--as", "bob"])["revision"], 1);
-    assert_eq!(team.json(&["history"])["revisions"][0]["approvedBy"], serde_json::json!(["bob"]));
+    assert_eq!(team.json(&["history"])["items"][0]["approvedBy"], serde_json::json!(["bob"]));
 }
 
 /// A certificate authority, and a server's certificate of it.

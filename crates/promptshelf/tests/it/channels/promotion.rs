@@ -53,7 +53,7 @@ fn prompt_is_promoted_with_its_partial() {
     team.ok(&["pull", "sqlite:team.db", "live"]);
     assert!(team.read("live/one.md").contains("Uno") && team.read("live/_shared/honest.md").contains("very"));
     assert_eq!(team.read("live/hello.md"), HELLO);
-    assert_eq!(team.json(&["history"])["revisions"][0]["kind"], "promote");
+    assert_eq!(team.json(&["history"])["items"][0]["kind"], "promote");
     let all = team.json(&["promote", "--from", "staging", "--to", "production", "-m", "The rest"]);
     assert_eq!((names(&all), &all["revision"]), (vec!["hello"], &json!(3)));
     let again = team.ok(&["promote", "--from", "staging", "--to", "production", "-m", "Nothing"]);
@@ -144,7 +144,7 @@ fn rollback_of_everything_makes_a_new_revision() {
     assert_eq!(names(&preview), ["hello", "more"]);
     let back = team.json(&["rollback", "--to", "1", "-m", "Back"]);
     assert_eq!((&back["state"], &back["revision"]), (&json!("published"), &json!(3)));
-    let revisions = team.json(&["history"])["revisions"].clone();
+    let revisions = team.json(&["history"])["items"].clone();
     assert_eq!((&revisions[0]["kind"], &revisions[0]["number"]), (&json!("rollback"), &json!(3)));
     // Equal content has the number that it had.
     assert_eq!(

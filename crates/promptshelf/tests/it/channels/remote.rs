@@ -160,7 +160,7 @@ fn team_works_through_a_server_as_on_the_store() {
     assert_eq!(ada.json(&["publish", "prompts", "-m", "More careful", "--proposal", "2"])["proposal"], 2);
     assert!(bob.ok(&["proposals"]).contains("More careful"));
     let shown = bob.ok(&["proposals", "2"]);
-    assert!(shown.contains("very slowly, step by step") && shown.contains("--url http://127.0.0.1:"), "{shown}");
+    assert!(shown.contains("very slowly, step by step") && shown.contains("approve http://127.0.0.1:"), "{shown}");
     // The suggested command names the reviewed changes.
     let approve = shown.lines().find_map(|line| line.strip_prefix("next: `promptshelf ")).expect("a suggestion");
     let words: Vec<&str> = approve.split(['`', ' ']).take_while(|word| *word != "--url").collect();
@@ -170,10 +170,7 @@ fn team_works_through_a_server_as_on_the_store() {
     assert_eq!(bob.approve(&["3"])["revision"], 3);
     assert_eq!(root.json(&["promote", "--from", "production", "--to", "archive", "-m", "Copy"])["state"], "published");
     let history = ada.json(&["history"]);
-    assert_eq!(
-        (&history["revisions"][1]["author"], &history["revisions"][1]["approvedBy"]),
-        (&json!("ada"), &json!(["bob"]))
-    );
+    assert_eq!((&history["items"][1]["author"], &history["items"][1]["approvedBy"]), (&json!("ada"), &json!(["bob"])));
     served.team.folder.edit("prompts/translate.md", "---\n", "---\n# Mine\n");
     ada.ok(&["publish", "prompts", "-m", "To be rejected"]);
     assert_eq!(bob.json(&["reject", "5", "-m", "No"])["state"], "rejected");
@@ -188,7 +185,7 @@ fn team_works_through_a_server_as_on_the_store() {
     assert_eq!(ran.code, "0", "{}", ran.stderr);
     assert_eq!(bytes(&served.team.path("old")), bytes(&library));
     // The same words have the same results with the store.
-    let at = history["revisions"][1]["at"].as_str().expect("a time");
+    let at = history["items"][1]["at"].as_str().expect("a time");
     for words in [
         &["history"][..],
         &["history", "explain-code", "--at", at],
@@ -220,7 +217,7 @@ fn refusals_of_a_server_have_the_exit_codes_of_a_store() {
     // Conflicts.
     assert_eq!(root.approve(&["2", "--emergency", "a test"])["revision"], 2);
     let conflict = ada.fails("14", &["publish", "two", "-m", "Late"]);
-    assert!(conflict.contains("hello.md") && conflict.contains("pull --url"), "{conflict}");
+    assert!(conflict.contains("hello.md") && conflict.contains("pull 'http://"), "{conflict}");
     root.approve_fails("14", &["2"]);
     // Scopes are named; a proposer makes no channel.
     let refused = ada.approve_fails("12", &["2"]);

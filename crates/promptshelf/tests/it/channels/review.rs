@@ -29,11 +29,8 @@ fn approval_publishes_with_four_eyes() {
     let approved = team.approve(&["2", "--as", "bob"]);
     assert_eq!(approved, json!({ "channel": "production", "proposal": 2, "state": "published", "revision": 2 }));
     let history = team.json(&["history"]);
-    assert_eq!(
-        (&history["revisions"][0]["author"], &history["revisions"][0]["approvedBy"]),
-        (&json!("ada"), &json!(["bob"]))
-    );
-    assert_eq!(team.json(&["proposals"]), json!({ "proposals": [] }));
+    assert_eq!((&history["items"][0]["author"], &history["items"][0]["approvedBy"]), (&json!("ada"), &json!(["bob"])));
+    assert_eq!(team.json(&["proposals"]), json!({ "items": [], "next": null }));
     team.approve_fails("14", &["2", "--as", "eve"]);
     team.fails("7", &["approve", "99", "--as", "eve", "--digest", "01234567"]);
 }
@@ -110,7 +107,7 @@ fn approval_without_a_digest_shows_the_changes_at_a_terminal_and_asks() {
     assert!(shown.contains("+And pay."), "{shown}");
     let (code, written) = answered(terminal, "y");
     assert!(code == Some(0) && written.contains("production is at revision 2"), "{written}");
-    assert_eq!(team.json(&["history"])["revisions"][0]["approvedBy"], json!(["bob"]));
+    assert_eq!(team.json(&["history"])["items"][0]["approvedBy"], json!(["bob"]));
 }
 
 // req: S-290, S-295
@@ -162,7 +159,7 @@ fn emergency_passes_the_policy_and_stands_out() {
     let team = reviewed();
     let published = team.approve(&["2", "--emergency", "outage 17", "--as", "ada"]);
     assert_eq!(published["state"], "published");
-    assert_eq!(team.json(&["history"])["revisions"][0]["emergency"], "outage 17");
+    assert_eq!(team.json(&["history"])["items"][0]["emergency"], "outage 17");
     assert!(team.ok(&["history"]).contains("EMERGENCY (outage 17)"));
     team.write("prompts", &[("bye.md", &format!("{BYE}Twice.\n"))]);
     let direct = team.json(&["publish", "prompts", "-m", "Fix", "--emergency", "outage 18"]);

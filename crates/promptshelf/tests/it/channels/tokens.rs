@@ -99,12 +99,12 @@ fn tokens_are_effective_on_every_server(store: &str) {
     let begun = Instant::now();
     let listed = loop {
         let listed = command(store, None, &["token", "list", "--json"]);
-        if listed["tokens"].as_array().is_some_and(|all| all.iter().all(|token| token["used"].is_string())) {
+        if listed["items"].as_array().is_some_and(|all| all.iter().all(|token| token["used"].is_string())) {
             break listed;
         }
         assert!(begun.elapsed() < PATIENCE, "{listed}");
     };
-    assert_eq!(listed["tokens"].as_array().map(Vec::len), Some(2));
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(2));
     assert!(!listed.to_string().contains(&program[4..]));
     assert!(through(&["token", "list"]).contains("ops"));
 

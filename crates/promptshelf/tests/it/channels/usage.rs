@@ -26,10 +26,10 @@ pub(super) async fn calls(serve: Command) {
 #[tokio::test]
 async fn usage_lists_the_calls_of_every_client() {
     let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
-    assert_eq!(team.json(&["usage"])["prompts"], json!([]));
+    assert_eq!(team.json(&["usage"])["items"], json!([]));
     calls(team.command(&["serve", &team.store, "--http", "127.0.0.1:0"])).await;
     let report = team.json(&["usage", "--min-callers", "1", "--detail"]);
-    let rows: Vec<Value> = report["prompts"]
+    let rows: Vec<Value> = report["items"]
         .as_array()
         .expect("a list")
         .iter()
@@ -54,12 +54,9 @@ async fn usage_lists_the_calls_of_every_client() {
         ]),
         "{report}"
     );
-    assert_eq!(
-        (&report["prompts"][0]["client"], &report["prompts"][0]["clientVersion"]),
-        (&json!("ci"), &json!("2.0"))
-    );
-    assert_eq!(report["prompts"][1]["leftOut"], json!({ "name": 1 }));
-    assert_eq!(team.json(&["usage", "hello"])["prompts"][1]["callers"], Value::Null);
+    assert_eq!((&report["items"][0]["client"], &report["items"][0]["clientVersion"]), (&json!("ci"), &json!("2.0")));
+    assert_eq!(report["items"][1]["leftOut"], json!({ "name": 1 }));
+    assert_eq!(team.json(&["usage", "hello"])["items"][1]["callers"], Value::Null);
     let csv = team.ok(&["usage", "bye", "--csv"]);
     assert!(csv.starts_with("name,version,channel,client,") && csv.contains("\nbye,1,,ci,"), "{csv}");
     let table = team.ok(&["usage"]);
@@ -72,7 +69,7 @@ async fn usage_lists_the_calls_of_every_client() {
     team.ok(&["publish", "prompts", "-m", "Deprecate", "--as", "ada"]);
     let report = team.json(&["usage"]);
     assert_eq!((&report["unused"], &report["unusedTotal"]), (&json!(["new", "other"]), &json!(2)), "{report}");
-    let marks: Vec<_> = report["prompts"].as_array().expect("a list").iter().map(|row| &row["deprecated"]).collect();
+    let marks: Vec<_> = report["items"].as_array().expect("a list").iter().map(|row| &row["deprecated"]).collect();
     assert_eq!(marks, [true, false, false], "{report}");
     let table = team.ok(&["usage"]);
     assert!(table.contains("bye (deprecated)  1"), "{table}");

@@ -20,7 +20,7 @@ fn history() -> Team {
 fn history_prints_the_documented_json_newest_first() {
     let team = history();
     let mut history = team.json(&["history"]);
-    let revisions = history["revisions"].as_array_mut().expect("revisions");
+    let revisions = history["items"].as_array_mut().expect("revisions");
     let times: Vec<String> = revisions
         .iter_mut()
         .map(|revision| revision["at"].take().as_str().map(str::to_owned).expect("a time"))
@@ -33,7 +33,7 @@ fn history_prints_the_documented_json_newest_first() {
     let policy = team.json(&["policy", "--channel", "production"])["policy"].clone();
     let revision = |number: u64, author: &str, message: &str, prompts| json!({ "number": number, "digest": null, "kind": "publish", "author": author, "message": message, "at": null, "prompts": prompts, "policy": policy });
     assert_eq!(
-        history["revisions"],
+        history["items"],
         json!([
             revision(3, "eve", "Louder", changed),
             revision(2, "bob", "Partings", added("bye")),
@@ -41,7 +41,7 @@ fn history_prints_the_documented_json_newest_first() {
         ])
     );
     let of_hello = team.json(&["history", "hello"]);
-    let numbers: Vec<_> = of_hello["revisions"].as_array().expect("revisions").iter().map(|r| &r["number"]).collect();
+    let numbers: Vec<_> = of_hello["items"].as_array().expect("revisions").iter().map(|r| &r["number"]).collect();
     assert_eq!(numbers, [&json!(3), &json!(1)]);
     let table = team.ok(&["history"]);
     assert!(table.lines().next().is_some_and(|line| line.starts_with("3  ") && line.contains("hello v2")), "{table}");
@@ -52,11 +52,11 @@ fn history_prints_the_documented_json_newest_first() {
 #[test]
 fn history_at_a_time_shows_what_was_served() {
     let team = history();
-    let revisions = team.json(&["history"])["revisions"].clone();
+    let revisions = team.json(&["history"])["items"].clone();
     let at = revisions[1]["at"].as_str().expect("a time");
     let then = team.json(&["history", "--at", at]);
-    assert_eq!(then["revisions"][0]["number"], 2);
-    assert_eq!(then["revisions"].as_array().map(Vec::len), Some(1));
+    assert_eq!(then["items"][0]["number"], 2);
+    assert_eq!(then["items"].as_array().map(Vec::len), Some(1));
     let served: Vec<_> =
         then["served"].as_array().expect("prompts").iter().map(|p| (p["name"].clone(), p["version"].clone())).collect();
     assert_eq!(served, [(json!("bye"), json!(1)), (json!("hello"), json!(1))]);

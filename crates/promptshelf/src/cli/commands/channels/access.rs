@@ -12,6 +12,7 @@ use crate::{
     environment,
     exit::{Exit, Failure, store_word},
     output::{note, visible_line},
+    source::is_url,
     terminal::Progress,
     working_copy::Listing,
 };
@@ -31,15 +32,15 @@ impl StorePlace {
         let address = ChannelAddress::from_str(text).map_err(|error| {
             let failure = Failure::from(error);
             let is_server = text.starts_with("https://") || text.starts_with("http://");
-            if is_server { failure.help("`--url` names a server") } else { failure }
+            if is_server { failure.help("this command works on a store, not through a server") } else { failure }
         })?;
         let url = text.split('#').next().unwrap_or(text);
         let is_default = environment::variable(VARIABLE).is_some_and(|default| default.split('#').next() == Some(url));
         let shown = match address.store.to_string() == url {
             _ if is_default => String::new(),
-            true => format!(" --store {}", shell_word(url)),
+            true => shell_word(url),
             // The URL contains a password.
-            false => format!(" --store \"${VARIABLE}\""),
+            false => format!("\"${VARIABLE}\""),
         };
         Ok(StorePlace { address, has_channel: text.contains('#'), shown })
     }
@@ -58,7 +59,7 @@ impl StorePlace {
     }
 
     pub(super) fn command(&self, words: &str) -> String {
-        format!("`promptshelf {words}{}`", self.shown)
+        command_with(words, &self.shown)
     }
 
     pub(super) fn serve(&self) -> String {
@@ -182,10 +183,13 @@ impl Place {
             return Err(pinned());
         }
         if let Some(channel) = channel {
-            place.channel = channel.clone();
-            place.has_channel = true;
+            place = place.at(channel);
         }
         Ok(place)
+    }
+
+    pub(super) fn at(self, channel: &ChannelName) -> Place {
+        Place { channel: channel.clone(), has_channel: true, ..self }
     }
 
     pub(super) fn with_revision(arguments: &PlaceArguments) -> Result<Place, Failure> {
@@ -193,12 +197,15 @@ impl Place {
             |StoreText(text): &StoreText| environment::variable(VARIABLE).is_some_and(|default| default == *text);
         match (&arguments.url, &arguments.store) {
             (Some(_), Some(store)) if !is_default(store) => {
-                Err(Failure::new(Exit::Usage, "`--store` and `--url` both name the store").help("name it once"))
+                Err(Failure::new(Exit::Usage, "a store and a server are both named").help("name it once"))
             }
             (Some(url), _) => Place::server(url),
+            (None, Some(server)) if is_url(&server.0) => Place::server(server),
             (None, Some(store)) => Ok(StorePlace::parse(store)?.into()),
             (None, None) => {
-                let help = format!("name it with --store, set {VARIABLE}, or name a server with --url");
+                let help = format!(
+                    "name it as the first word, such as sqlite:team.db or the URL of a server, or set {VARIABLE}"
+                );
                 let is_store = |found: &environment::UnknownVariable| found.nearest.as_deref() == Some(VARIABLE);
                 let help =
                     environment::unknown().iter().find(|found| is_store(found)).map_or(help, ToString::to_string);
@@ -219,7 +226,7 @@ impl Place {
                 (channel.parse()?, Some(revision.parse().map_err(|_| invalid())?))
             }
         };
-        let shown = format!(" --url {}", shell_word(&server.to_string()));
+        let shown = shell_word(&server.to_string());
         Ok(Place {
             target: Target::Server(server),
             channel,
@@ -235,7 +242,7 @@ impl Place {
         if !self.is_server() {
             self.caller.name = Some(local_name(arguments)?);
         } else if arguments.name.is_some() {
-            let message = "`--as` and `--url` exclude each other: a server knows the caller";
+            let message = "`--as` is for a store: a server knows the caller";
             return Err(Failure::new(Exit::Usage, message)
                 .help("leave out `--as`; the author is the name of the token or of the sign-in"));
         }
@@ -273,7 +280,7 @@ impl Place {
     }
 
     pub(super) fn command(&self, words: &str) -> String {
-        format!("`promptshelf {words}{}`", self.shown)
+        command_with(words, &self.shown)
     }
 
     pub(super) fn pull(&self, channel: &ChannelName) -> String {
@@ -282,7 +289,7 @@ impl Place {
                 format!("`promptshelf pull {} FOLDER`", store_word(&address.store, channel))
             }
             Target::Server(server) => {
-                format!("`promptshelf pull --url {} FOLDER`", shell_word(&format!("{server}#{channel}")))
+                format!("`promptshelf pull {} FOLDER`", shell_word(&format!("{server}#{channel}")))
             }
         }
     }
@@ -339,6 +346,17 @@ impl From<StorePlace> for Place {
         let (channel, revision) = (address.channel.clone(), address.revision);
         let caller = LocalCaller::default();
         Place { target: Target::Store(address), channel, revision, has_channel, shown, caller }
+    }
+}
+
+/// Returns a command line with the store or server where the grammar has it: first, or as the destination of `publish`.
+fn command_with(words: &str, library: &str) -> String {
+    let is_group = ["store ", "token ", "rollout "].iter().any(|group| words.starts_with(group));
+    let after = words.match_indices(' ').nth(usize::from(is_group)).map_or(words.len(), |(at, _)| at);
+    match (library, words.split_at(after)) {
+        ("", _) => format!("`promptshelf {words}`"),
+        (library, ("publish", rest)) => format!("`promptshelf publish{rest} --to {library}`"),
+        (library, (command, rest)) => format!("`promptshelf {command} {library}{rest}`"),
     }
 }
 

@@ -48,7 +48,7 @@ struct Outcome {
 }
 
 pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?
+    let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?
         .acting(&arguments.actor)?
         .configured(arguments.config.as_deref());
     let mut evaluations = configured(arguments.config.as_deref(), &arguments.evaluations)?;
@@ -113,7 +113,7 @@ async fn evaluate(
     };
     let mut outcome =
         Outcome { channel: versions.channel.clone(), stored: Vec::new(), red: Vec::new(), failed: Vec::new() };
-    for version in versions.selected(arguments.prompt.as_deref())? {
+    for version in versions.selected(arguments.words.optional_name())? {
         for evaluation in evaluations {
             if arguments.missing
                 && let Some(present) = present(store, &versions.channel, version, &evaluation.name).await?

@@ -11,35 +11,36 @@ use super::{access::Place, connection::Connection, report};
 use crate::{
     args::channels::HistoryArguments,
     exit::{Exit, Failure},
-    output::{Output, count, shortened},
+    output::{Output, count, list_json, shortened},
 };
 
 pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
+    let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?;
+    let prompt = arguments.words.optional_name();
     let at = arguments.at.as_deref().map(moment).transpose()?;
     let channel = place.channel();
     let query = RevisionsQuery {
-        prompt: arguments.prompt.clone(),
+        prompt: prompt.map(str::to_owned),
         at,
         before: None,
         limit: Some(usize::from(arguments.limit)),
     };
     let read = async |store: &Connection| {
         let revisions = place.waiting(store.history(channel, &query)).await?;
-        if revisions.is_empty() && (arguments.prompt.is_some() || at.is_some()) {
+        if revisions.is_empty() && (prompt.is_some() || at.is_some()) {
             return Err(nothing(arguments, &place));
         }
         let served = match (at, revisions.first()) {
             (Some(_), Some(revision)) => {
                 let operation = op::GetServed { channel: channel.clone(), number: revision.number };
                 let mut served = store.get(&operation).await?.prompts;
-                served.retain(|version| arguments.prompt.as_ref().is_none_or(|prompt| version.name == *prompt));
+                served.retain(|version| prompt.is_none_or(|prompt| version.name == prompt));
                 Some(served)
             }
             _ => None,
         };
         // Changes of the policy belong to the whole channel.
-        let policies = match (&arguments.prompt, at) {
+        let policies = match (prompt, at) {
             (None, None) => store.policy_history(channel, usize::from(arguments.limit)).await?,
             _ => Vec::new(),
         };
@@ -47,11 +48,11 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     };
     let (revisions, policies, served) = place.using(read).await?;
     if arguments.json {
-        let mut history = json!({ "revisions": revisions.iter().map(to_json).collect::<Value>() });
+        let mut history = list_json(revisions.iter().map(to_json));
         if let Some(served) = served {
             history["served"] = json!(served);
         }
-        if arguments.prompt.is_none() && at.is_none() {
+        if prompt.is_none() && at.is_none() {
             history["policies"] = json!(policies);
         }
         return report::print_json(&history);
@@ -77,7 +78,7 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
 
 fn nothing(arguments: &HistoryArguments, place: &Place) -> Failure {
     let channel = place.channel();
-    let what = match (&arguments.prompt, &arguments.at) {
+    let what = match (arguments.words.optional_name(), &arguments.at) {
         (Some(prompt), Some(at)) => format!("no revision of {channel} up to {at} has changed the prompt {prompt}"),
         (Some(prompt), None) => format!("no revision of {channel} has changed a prompt {prompt}"),
         _ => format!("{channel} had no revision at {}", arguments.at.as_deref().unwrap_or_default()),

@@ -22,14 +22,13 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
-    let place =
-        Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?.acting(&arguments.change.actor)?;
+    let place = Place::new(&arguments.place, arguments.channel.as_ref())?.acting(&arguments.change.actor)?;
     let message = report::message(arguments.change.message.as_ref(), "dry run")?;
     if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
     }
-    let copy = WorkingCopy::open(&arguments.folder)?;
-    let read = read_served_tree(&arguments.folder);
+    let copy = WorkingCopy::open(arguments.library.folder())?;
+    let read = read_served_tree(arguments.library.folder());
     let (tree, left_out) = read.map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
     let work = Work { arguments, copy, tree, left_out: LeftOut::of(&left_out), message };
     place.changing(async |store| publish(store, &place, &work).await).await
@@ -213,7 +212,7 @@ fn print(
 }
 
 fn failure(error: CallError, arguments: &PublishArguments, place: &Place) -> Failure {
-    let folder = command_line::path(&arguments.folder);
+    let folder = command_line::path(arguments.library.folder());
     match error {
         CallError::Store(StoreError::Conflict { paths, revision }) => {
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();

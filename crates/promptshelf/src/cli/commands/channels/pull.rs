@@ -18,7 +18,7 @@ use super::{
     report,
 };
 use crate::{
-    args::channels::{PlaceArguments, PullArguments, StoreText},
+    args::channels::PullArguments,
     command_line,
     exit::{Exit, Failure},
     output::{Output, count, note},
@@ -31,7 +31,11 @@ const BATCH_BYTES: u64 = 16 << 20;
 const BATCH_FILES: usize = 1_000;
 
 pub(crate) async fn run(arguments: &PullArguments) -> Result<(), Failure> {
-    let (place, folder) = words(arguments)?;
+    let mut place = Place::with_revision(&arguments.words.library)?;
+    if let Some(channel) = &arguments.channel {
+        place = place.at(channel);
+    }
+    let folder = PathBuf::from(arguments.words.name());
     place.using(async |store| pull(store, arguments, &place, &folder).await).await
 }
 
@@ -62,31 +66,6 @@ async fn pull(store: &Connection, arguments: &PullArguments, place: &Place, fold
         fs::remove_dir(folder).ok();
     }
     print(arguments, place, folder, &target, outcome?)
-}
-
-fn words(arguments: &PullArguments) -> Result<(Place, PathBuf), Failure> {
-    let (place, folder) = match (arguments.words.as_slice(), &arguments.place) {
-        ([_, _], PlaceArguments { url: Some(_), .. }) => {
-            return Err(Failure::new(Exit::Usage, "a word and `--url` both name the store")
-                .help("with `--url` only the folder is expected"));
-        }
-        ([store, folder], _) => {
-            (Place::with_revision(&PlaceArguments { store: Some(store.clone()), url: None })?, folder)
-        }
-        ([folder], place) if place.is_missing() => {
-            let StoreText(folder) = folder;
-            let what = if promptshelf_store::StoreUrl::is_meant(folder) { "folder" } else { "store" };
-            return Err(Failure::new(Exit::Usage, format!("the {what} is missing"))
-                .help("expected the store and then the folder; PROMPTSHELF_STORE and `--url` name a store too"));
-        }
-        ([folder], place) => (Place::with_revision(place)?, folder),
-        _ => return Err(Failure::new(Exit::Usage, "the folder is missing")),
-    };
-    let StoreText(folder) = folder;
-    if promptshelf_store::StoreUrl::is_meant(folder) {
-        return Err(Failure::new(Exit::Usage, "the folder is missing: the last word is a store"));
-    }
-    Ok((place, PathBuf::from(folder)))
 }
 
 /// Replaces the files of the folder; returns the numbers of written and removed files.

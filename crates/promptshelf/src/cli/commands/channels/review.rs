@@ -17,7 +17,7 @@ use crate::{
     args::channels::{ApproveArguments, ProposalsArguments, RejectArguments},
     command_line::shell_word,
     exit::{Exit, Failure},
-    output::{Output, count, shortened},
+    output::{Output, count, list_json, shortened},
     terminal::{agree, is_interactive},
 };
 
@@ -25,19 +25,19 @@ use crate::{
 const SHORT: usize = 8;
 
 pub(crate) async fn proposals(arguments: &ProposalsArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, arguments.channel.as_ref())?;
+    let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?;
     place.using(async |store| list(store, arguments, &place).await).await
 }
 
 async fn list(store: &Connection, arguments: &ProposalsArguments, place: &Place) -> Result<(), Failure> {
-    if let Some(number) = arguments.number {
+    if let Some(number) = arguments.words.number()? {
         return show(store, place, number, arguments.json).await.map(drop);
     }
     let state = (!arguments.all).then_some(ProposalState::Open);
     let query = AllProposalsQuery { channel: place.named_channel().cloned(), state, ..AllProposalsQuery::default() };
     let proposals = place.waiting(store.proposals(&query)).await?;
     if arguments.json {
-        return report::print_json(&json!({ "proposals": proposals }));
+        return report::print_json(&list_json(proposals.iter().map(|proposal| json!(proposal))));
     }
     let mut output = Output::stdout();
     if proposals.is_empty() {
@@ -154,13 +154,14 @@ fn short(digest: &Digest) -> String {
 }
 
 pub(crate) async fn approve(arguments: &ApproveArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let place = Place::new(&arguments.words.library, None)?.acting(&arguments.actor)?;
     if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
     }
+    let number = arguments.words.proposal()?;
     let approve = async |store: &Connection| {
         let (proposal, confirmed) = match &arguments.digest {
-            Some(digest) => (seen(store, arguments.number, Some(digest), &place).await?, arguments.confirm.clone()),
+            Some(digest) => (seen(store, number, Some(digest), &place).await?, arguments.confirm.clone()),
             None => read_now(store, arguments, &place).await?,
         };
         let published = match &arguments.emergency {
@@ -174,7 +175,7 @@ pub(crate) async fn approve(arguments: &ApproveArguments) -> Result<(), Failure>
                 place.waiting(store.send(&op::ReviewProposal { id: proposal.id }, &review)).await
             }
         };
-        let published = published.map_err(|error| reviewing(error, arguments.number, &place))?;
+        let published = published.map_err(|error| reviewing(error, number, &place))?;
         let effects = match published.proposal.state {
             ProposalState::Published => CountedEffects::of(store, &published.proposal).await,
             _ => CountedEffects::default(),
@@ -191,7 +192,7 @@ async fn read_now(
     arguments: &ApproveArguments,
     place: &Place,
 ) -> Result<(Proposal, Vec<String>), Failure> {
-    let number = arguments.number;
+    let number = arguments.words.proposal()?;
     if !is_interactive() || arguments.json {
         let message = "an approval needs the digest of the changes that were read: `--digest DIGEST`";
         let look = place.command(&format!("proposals {number}"));
@@ -216,9 +217,10 @@ async fn read_now(
 }
 
 pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let place = Place::new(&arguments.words.library, None)?.acting(&arguments.actor)?;
+    let number = arguments.words.proposal()?;
     let reject = async |store: &Connection| {
-        let proposal = seen(store, arguments.number, arguments.digest.as_deref(), &place).await?;
+        let proposal = seen(store, number, arguments.digest.as_deref(), &place).await?;
         let outcome = if arguments.withdraw {
             let operation = op::WithdrawProposal { id: proposal.id };
             let (_, tag) = store.tagged(&op::GetProposal { id: proposal.id }).await?;
@@ -234,7 +236,7 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
             let review = NewReview { verdict: Verdict::Reject, digest, note, confirmed: Vec::new() };
             store.send(&op::ReviewProposal { id: proposal.id }, &review).await
         };
-        outcome.map_err(|error| reviewing(error, arguments.number, &place))
+        outcome.map_err(|error| reviewing(error, number, &place))
     };
     let outcome = place.changing(reject).await?;
     if arguments.json {

@@ -36,8 +36,9 @@ const COLUMNS: [&str; 21] = [
 const MAX_UNUSED: usize = 20;
 
 pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
-    let UsageArguments { prompt, since, detail, min_callers, .. } = arguments;
-    let place = Place::new(&arguments.place, None)?.showing_callers(*min_callers);
+    let prompt = arguments.words.optional_name().map(str::to_owned);
+    let UsageArguments { since, detail, min_callers, .. } = arguments;
+    let place = Place::new(&arguments.words.library, None)?.showing_callers(*min_callers);
     let prompt = prompt.as_deref();
     let read = async |store: &Connection| {
         let found = place.waiting(usage(store, prompt, *since, *detail)).await?;
@@ -50,7 +51,11 @@ pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
     let found = place.using(read).await?;
     let mut output = Output::stdout();
     if arguments.json {
-        return report::print_json(&serde_json::to_value(&found).map_err(std::io::Error::from)?);
+        let mut list = serde_json::to_value(&found).map_err(std::io::Error::from)?;
+        list["items"] = list["prompts"].take();
+        list["next"] = serde_json::Value::Null;
+        list.as_object_mut().map(|list| list.remove("prompts"));
+        return report::print_json(&list);
     }
     if arguments.csv {
         return print_csv(&found);

@@ -56,7 +56,13 @@ impl Target {
 }
 
 pub(super) async fn endpoint(arguments: &InstallArguments, places: &Places) -> Result<Target, Failure> {
-    match &arguments.url {
+    let is_only_for = |what: &str, of: &str| {
+        Err(Failure::new(Exit::Usage, format!("{what} is for {of}")).help("leave it out, or name another LIBRARY"))
+    };
+    match arguments.url() {
+        Some(_) if arguments.config.is_some() => is_only_for("--config", "a library that the client serves to itself"),
+        Some(_) if arguments.tools => is_only_for("--tools", "a library that the client serves to itself"),
+        None if arguments.token_env.is_some() => is_only_for("--token-env", "the URL of a server"),
         Some(url) => Ok(Target::Server { url: checked_url(url)?, token_variable: arguments.token_env.clone() }),
         None => command(arguments, places).await,
     }
@@ -98,7 +104,7 @@ async fn command(arguments: &InstallArguments, places: &Places) -> Result<Target
         words.push(path_word("", config, "", scope, places)?);
     }
     if !has_sources {
-        words.push(library(arguments.library.as_deref().unwrap_or(Path::new(HERE)), scope, places).await?);
+        words.push(library(arguments.library().unwrap_or(Path::new(HERE)), scope, places).await?);
     }
     // A project's file is shared: the program is found in PATH. Clients with windows do not have the PATH of a shell.
     let program = match launcher::words() {
@@ -121,7 +127,8 @@ async fn command(arguments: &InstallArguments, places: &Places) -> Result<Target
 
 /// Checks `server.toml`. Returns whether its sources are served, because no library is named.
 fn has_sources_only(arguments: &InstallArguments, config: &Path) -> Result<bool, Failure> {
-    let line = Arguments { library: arguments.library.clone(), tools: arguments.tools, ..Arguments::default() };
+    let line =
+        Arguments { library: arguments.library().map(Path::to_owned), tools: arguments.tools, ..Arguments::default() };
     // The client starts the server without the environment of this shell.
     let environment = |_: &str| None;
     let location = ServerFileLocation::find(Some(config), &environment);

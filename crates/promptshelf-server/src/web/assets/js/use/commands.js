@@ -19,8 +19,12 @@ export function shellWord(word) {
  * @param {Record<string, string>} values
  */
 export function getCommand(program, url, name, values) {
-  const given = Object.entries(values).map(([key, value]) => `--arg ${shellWord(`${key}=${value}`)}`);
-  return [program, 'get', shellWord(name), '--url', shellWord(url), ...given].join(' ');
+  const given = Object.entries(values).map(([key, value]) => {
+    const word = shellWord(`${key}=${value}`);
+    if (value === '-' || value.startsWith('@')) return `--literal ${word}`;
+    return /^[\p{L}\p{N}_-]+$/u.test(key) ? word : `--arg ${word}`;
+  });
+  return [program, 'get', shellWord(url), shellWord(name), ...given].join(' ');
 }
 
 /**

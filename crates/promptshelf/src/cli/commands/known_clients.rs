@@ -1,4 +1,4 @@
-//! `promptshelf clients`: shows how MCP clients treat prompts.
+//! `promptshelf known-clients`: shows how MCP clients treat prompts.
 
 use std::io::Write;
 
@@ -8,23 +8,19 @@ use promptshelf_core::nearest;
 use serde_json::{Value, json};
 
 use crate::{
-    args::ClientsArguments,
+    args::KnownClientsArguments,
     exit::{Exit, Failure},
-    output::{Output, pretty_json},
+    output::{Output, list_json, pretty_json},
 };
 
-pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &KnownClientsArguments) -> Result<(), Failure> {
     let selected: Vec<&clients::Client> = match &arguments.name {
         Some(name) => vec![find(name)?],
         None => clients::CLIENTS.iter().collect(),
     };
     let mut output = Output::stdout();
     if arguments.json {
-        writeln!(
-            output.out,
-            "{}",
-            pretty_json(&json!({ "clients": selected.iter().map(to_json).collect::<Vec<Value>>() }))
-        )?;
+        writeln!(output.out, "{}", pretty_json(&list_json(selected.iter().map(to_json))))?;
         return Ok(output.out.flush()?);
     }
     const NAME: Style = Style::new().bold();
@@ -66,7 +62,7 @@ pub(crate) fn find(name: &str) -> Result<&'static clients::Client, Failure> {
         let known = clients::CLIENTS.iter().map(|client| client.id);
         let help = match nearest(name, known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`promptshelf clients` lists the known clients".to_owned(),
+            None => "`promptshelf known-clients` lists the known clients".to_owned(),
         };
         Failure::new(Exit::Usage, format!("unknown client `{name}`")).help(help)
     })

@@ -1,0 +1,547 @@
+//! Changes that correct findings: for `check --fix`, the code actions of editors, and the page.
+//!
+//! A change is derived from a finding and the text that it points into. Those with one answer are applied without a
+//! question; of the others, an editor offers each.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use promptshelf_core::{Code, Diagnostic, SourceText, nearest};
+use promptshelf_source::syntax::front_matter;
+
+/// A replacement in the file of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// Bytes of the text.
+    pub range: Range<usize>,
+    /// The new text.
+    pub text: String,
+}
+
+/// What a fix does with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// Replaces parts of the text.
+    Edits(Vec<Edit>),
+    /// Gives the file another path.
+    Rename(String),
+    /// Writes the file as UTF-8; [`decoded`] returns the text.
+    Decode,
+}
+
+/// A change that corrects a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// The change in a few words, such as "Change `titel` to `title`".
+    pub title: String,
+    /// The path of the file.
+    pub path: String,
+    /// The change.
+    pub change: Change,
+    /// Whether there is no other answer, so that the change needs no decision.
+    pub is_only: bool,
+}
+
+/// Returns the changes that would correct a finding, the best first.
+///
+/// ```
+/// use promptshelf_author::{Change, fixes};
+/// use promptshelf_core::{Code, Diagnostic, Location, SourceText};
+///
+/// let source = SourceText::new("a.md", "---\ntitel: A\n---\nHi\n");
+/// let found = Diagnostic::warning(Code::UnknownKey, Location::new(&source, 4..9), "unknown key").help("did you mean `title`?");
+/// let fixes = fixes(&found);
+/// let Change::Edits(edits) = &fixes[0].change else { panic!("it is an edit") };
+/// assert_eq!((edits[0].range.clone(), edits[0].text.as_str(), fixes[0].is_only), (4..9, "title", true));
+/// ```
+#[must_use]
+pub fn fixes(found: &Diagnostic) -> Vec<Fix> {
+    let Some((change, title, is_only)) = only(found).map(|(change, title)| (change, title, true)) else {
+        return choices(found);
+    };
+    vec![Fix { title, path: found.location.source.path.clone(), change, is_only }]
+}
+
+/// Returns the text of a file in Windows-1252 or UTF-16.
+#[must_use]
+pub fn decoded(bytes: &[u8]) -> Option<String> {
+    let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).ok()
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
+        bytes if std::str::from_utf8(bytes).is_ok() => None,
+        // A text has no such bytes.
+        bytes if bytes.iter().any(|byte| matches!(byte, 0..=8 | 14..=31 | 127)) => None,
+        bytes => bytes.iter().map(|byte| of_windows_1252(*byte)).collect(),
+    }
+}
+
+/// The characters of Windows-1252 from 0x80 to 0x9f, `\0` where there is none.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\0', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\0', 'Ž', '\0', '\0', '‘', '’', '“', '”', '•',
+    '–', '—', '˜', '™', 'š', '›', 'œ', '\0', 'ž', 'Ÿ',
+];
+
+fn of_windows_1252(byte: u8) -> Option<char> {
+    match byte {
+        0x80..=0x9f => Some(WINDOWS_1252[usize::from(byte - 0x80)]).filter(|c| *c != '\0'),
+        byte => Some(char::from(byte)),
+    }
+}
+
+/// A file that fixes change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixedFile {
+    /// The path of the file.
+    pub path: String,
+    /// The change of the file, of the text that the findings point into.
+    pub change: Change,
+    /// The number of corrected findings.
+    pub count: usize,
+}
+
+/// Returns the changes of all findings with one answer, joined by file. Fixes that touch the same text wait for the next
+/// check.
+#[must_use]
+pub fn only_fixes(findings: &[Diagnostic]) -> Vec<FixedFile> {
+    let mut files: BTreeMap<String, FixedFile> = BTreeMap::new();
+    for fix in findings.iter().flat_map(fixes).filter(|fix| fix.is_only) {
+        match files.get_mut(&fix.path) {
+            None => {
+                files.insert(fix.path.clone(), FixedFile { path: fix.path, change: fix.change, count: 1 });
+            }
+            Some(FixedFile { change: Change::Edits(edits), count, .. }) => match fix.change {
+                Change::Edits(new) if new.iter().all(|edit| edits.contains(edit)) => *count += 1,
+                Change::Edits(new) if !new.iter().any(|edit| edits.iter().any(|other| overlap(edit, other))) => {
+                    edits.extend(new);
+                    edits.sort_by_key(|edit| edit.range.start);
+                    *count += 1;
+                }
+                _ => {}
+            },
+            // A renamed or decoded file is checked again first.
+            Some(_) => {}
+        }
+    }
+    files.into_values().collect()
+}
+
+fn overlap(one: &Edit, other: &Edit) -> bool {
+    one.range.start < other.range.end && other.range.start < one.range.end || one.range.start == other.range.start
+}
+
+/// Applies edits, which are ordered and do not overlap, to a text.
+#[must_use]
+pub fn edited(text: &str, edits: &[Edit]) -> String {
+    let (mut result, mut at) = (String::with_capacity(text.len()), 0);
+    for edit in edits {
+        let (Some(kept), true) = (text.get(at..edit.range.start), edit.range.end <= text.len()) else { continue };
+        result.push_str(kept);
+        result.push_str(&edit.text);
+        at = edit.range.end;
+    }
+    result + text.get(at..).unwrap_or_default()
+}
+
+fn replaced(range: Range<usize>, text: impl Into<String>) -> Change {
+    Change::Edits(vec![Edit { range, text: text.into() }])
+}
+
+/// Returns the only sensible change, with its title.
+fn only(found: &Diagnostic) -> Option<(Change, String)> {
+    let (source, span) = (&found.location.source, found.location.span());
+    let text = &*source.text;
+    let at = text.get(span.clone())?;
+    if found.code == Code::NotUtf8 {
+        return Some((Change::Decode, "Convert the file to UTF-8".to_owned()));
+    }
+    if matches!(found.code, Code::InvalidName | Code::UnportableName) {
+        return renamed(source);
+    }
+    if found.code == Code::InvisibleCharacter && !at.is_empty() {
+        return Some((replaced(span, ""), "Remove the invisible characters".to_owned()));
+    }
+    if let Some(change) = suggested(found, at) {
+        return Some(change);
+    }
+    let line = line_of(text, span.start);
+    let message = found.message.as_str();
+    match found.code {
+        Code::TemplateSyntax => template_syntax(found, text, &span),
+        Code::UnknownFunction => {
+            let (_, meant) = SYNONYMS.iter().find(|(word, _)| word.eq_ignore_ascii_case(at))?;
+            Some((replaced(span, *meant), changed(at, meant)))
+        }
+        Code::InvalidCall if is_path(at) => {
+            Some((replaced(span, format!("\"{at}\"")), "Put quotation marks around the path".to_owned()))
+        }
+        Code::InvalidCall if message.starts_with("unknown role") => {
+            let word = at.trim_matches(['"', '\'']);
+            let meant = nearest(word, ["user", "assistant"])?;
+            let start = span.start + at.find(word)?;
+            Some((replaced(start..start + word.len(), meant), changed(word, meant)))
+        }
+        Code::Syntax if message.starts_with("typographic") => {
+            let inner = at.strip_prefix(DOUBLE)?.strip_suffix(DOUBLE)?;
+            (!inner.contains(['"', '\\'])).then(|| (replaced(span, format!("\"{inner}\"")), QUOTES.to_owned()))
+        }
+        Code::Syntax if message.starts_with("tabs") => tabs(text),
+        Code::Syntax if is_dashes(at) => {
+            let lines = dashes(text);
+            let edits = lines.into_iter().map(|range| Edit { range, text: "---".to_owned() });
+            Some((Change::Edits(edits.collect()), "Write three dashes".to_owned()))
+        }
+        Code::Syntax if message.contains("second `: `") => {
+            let start = line.start + text[line.clone()].find(": ")? + 2;
+            quoted(text, start..line.end)
+        }
+        Code::Syntax if message.contains("closing quotation mark") => {
+            let start = line.start + text[line.clone()].find(": '")? + 2;
+            let value = text[start..line.end].trim_end();
+            let inner = value.strip_prefix('\'')?.strip_suffix('\'')?;
+            let is_plain = !inner.contains(['"', '\\']) && !inner.contains("''");
+            let change =
+                || (replaced(start..start + value.len(), format!("\"{inner}\"")), "Use double quotes".to_owned());
+            is_plain.then(change)
+        }
+        Code::WrongType if message.contains("expected text, found a list") => quoted(text, span),
+        Code::WrongType if message.contains("expected `true` or `false`") => {
+            let meant = nearest(at.trim(), ["true", "yes", "on", "false", "no", "off"])?;
+            let value = if ["true", "yes", "on"].contains(&meant) { "true" } else { "false" };
+            Some((replaced(span, value), changed(at, value)))
+        }
+        Code::WrongType if message.starts_with("`arguments`: expected a list, found a mapping") => {
+            arguments_as_list(text, span)
+        }
+        Code::WrongType if message.starts_with("the front matter") => no_break_spaces(text),
+        _ => None,
+    }
+}
+
+const QUOTES: &str = "Write straight quotation marks";
+const DOUBLE: [char; 4] = ['“', '”', '„', '‟'];
+const SINGLE: [char; 4] = ['‘', '’', '‚', '‛'];
+
+/// Names of other template languages for filters.
+const SYNONYMS: [(&str, &str); 12] = [
+    ("uppercase", "upper"),
+    ("upcase", "upper"),
+    ("toUpperCase", "upper"),
+    ("lowercase", "lower"),
+    ("downcase", "lower"),
+    ("toLowerCase", "lower"),
+    ("capitalise", "capitalize"),
+    ("strip", "trim"),
+    ("size", "length"),
+    ("len", "length"),
+    ("titlecase", "title"),
+    ("to_json", "tojson"),
+];
+
+fn changed(from: &str, to: &str) -> String {
+    format!("Change `{from}` to `{to}`")
+}
+
+/// Returns the change of "did you mean" to the word that the finding marks.
+fn suggested(found: &Diagnostic, at: &str) -> Option<(Change, String)> {
+    let meant = found.help.as_deref()?.strip_prefix("did you mean `")?.split_once("`?")?.0;
+    let word = at.trim_matches(['"', '\'']);
+    if word.contains(['\n', ' ']) || nearest(word, [meant]).is_none() {
+        return None;
+    }
+    // `{% end if %}`
+    let text = &*found.location.source.text;
+    let start = found.location.span().start + at.find(word)?;
+    let mut end = start + word.len();
+    if word == "end" && text[end..].trim_start().starts_with(meant.strip_prefix("end")?) {
+        end += text[end..].len() - text[end..].trim_start().len() + meant.len() - "end".len();
+    }
+    Some((replaced(start..end, meant), changed(word, meant)))
+}
+
+fn template_syntax(found: &Diagnostic, text: &str, span: &Range<usize>) -> Option<(Change, String)> {
+    let at = &text[span.clone()];
+    let before = &text[..span.start];
+    if at.contains(DOUBLE) || at.contains(SINGLE) {
+        let start = before.rfind("{{").max(before.rfind("{%"))?;
+        let end = text[start..].find(['}', '\n']).map_or(text.len(), |length| start + length);
+        let marks = text[start..end].char_indices().filter_map(|(offset, c)| {
+            let straight = if DOUBLE.contains(&c) {
+                "\""
+            } else if SINGLE.contains(&c) {
+                "'"
+            } else {
+                return None;
+            };
+            let range = start + offset..start + offset + c.len_utf8();
+            Some(Edit { range, text: straight.to_owned() })
+        });
+        return Some((Change::Edits(marks.collect()), QUOTES.to_owned()));
+    }
+    let operators = [("&&", "and"), ("||", "or"), ("=", "==")];
+    if let Some((written, meant)) = operators.iter().find(|(written, _)| text[span.start..].starts_with(written)) {
+        let is_asked = found.help.as_deref().is_some_and(|help| help.contains(&format!("`{meant}`")));
+        let range = span.start..span.start + written.len();
+        return is_asked.then(|| (replaced(range, *meant), changed(written, meant)));
+    }
+    if at == "if" && before.trim_end().ends_with("else") {
+        let start = before.trim_end().len() - "else".len();
+        return Some((replaced(start..span.end, "elif"), changed("else if", "elif")));
+    }
+    // `{{ name }` at the end of a line
+    if found.message.contains("`{{` is not closed") && at.trim_end().ends_with('}') && !at.contains('\n') {
+        let end = span.start + at.trim_end().len();
+        return Some((replaced(end..end, "}"), "Add the second `}`".to_owned()));
+    }
+    None
+}
+
+fn line_of(text: &str, offset: usize) -> Range<usize> {
+    let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[offset..].find(['\n', '\r']).map_or(text.len(), |length| offset + length);
+    start..end
+}
+
+/// Puts a value of one line into quotation marks.
+fn quoted(text: &str, range: Range<usize>) -> Option<(Change, String)> {
+    let value = text.get(range.clone())?.trim_end();
+    let is_plain = !value.is_empty() && !value.contains(['"', '\\', '\n']) && !value.contains(" #");
+    let change = || {
+        let range = range.start..range.start + value.len();
+        (replaced(range, format!("\"{value}\"")), "Put the value in quotation marks".to_owned())
+    };
+    is_plain.then(change)
+}
+
+fn is_path(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    text.contains('.') && text.chars().all(is_part)
+}
+
+/// Replaces tabs in the indentation of the front matter by two spaces each.
+fn tabs(text: &str) -> Option<(Change, String)> {
+    let (keys, _) = front_matter(text)?;
+    let mut edits = Vec::new();
+    let mut start = keys.start;
+    for line in text[keys].split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+        if line[..indent].contains('\t') {
+            edits.push(Edit { range: start..start + indent, text: line[..indent].replace('\t', "  ") });
+        }
+        start += line.len();
+    }
+    (!edits.is_empty()).then(|| (Change::Edits(edits), "Indent with spaces".to_owned()))
+}
+
+fn no_break_spaces(text: &str) -> Option<(Change, String)> {
+    const SPACE: char = '\u{a0}';
+
+    let (keys, _) = front_matter(text)?;
+    let spaces = text[keys.clone()].match_indices(SPACE).map(|(offset, found)| {
+        let start = keys.start + offset;
+        Edit { range: start..start + found.len(), text: " ".to_owned() }
+    });
+    let edits: Vec<Edit> = spaces.collect();
+    (!edits.is_empty()).then(|| (Change::Edits(edits), "Replace no-break spaces".to_owned()))
+}
+
+/// Turns `name:` with keys below it into `- name: name`.
+fn arguments_as_list(text: &str, span: Range<usize>) -> Option<(Change, String)> {
+    let start = line_of(text, span.start).start;
+    let lines: Vec<&str> = text.get(start..span.end)?.split_inclusive('\n').collect();
+    let base = lines.first()?.len() - lines.first()?.trim_start().len();
+    let (mut edits, mut at) = (Vec::new(), start);
+    for line in lines {
+        let indent = line.len() - line.trim_start().len();
+        if indent == base {
+            let name = line.trim().strip_suffix(':')?;
+            let range = at + indent..at + line.trim_end().len();
+            edits.push(Edit { range, text: format!("- name: {name}") });
+        } else if indent < base + 2 && !line.trim().is_empty() {
+            return None;
+        }
+        at += line.len();
+    }
+    Some((Change::Edits(edits), "Write the arguments as a list".to_owned()))
+}
+
+/// Returns whether a line is a delimiter of front matter with too many dashes.
+pub(crate) fn is_dashes(line: &str) -> bool {
+    let line = line.trim_end();
+    line.len() > 3 && line.bytes().all(|byte| byte == b'-')
+}
+
+/// Returns the lines that were meant as the delimiters of front matter: the first one, and the next one with dashes only.
+pub(crate) fn dashes(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut start) = (Vec::new(), 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let trimmed = line.trim_end();
+        if number == 0 && !is_dashes(trimmed) {
+            return found;
+        }
+        if is_dashes(trimmed) || (number > 0 && trimmed == "---") {
+            found.push(start..start + trimmed.len());
+        }
+        if found.len() == 2 {
+            break;
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// Gives a file a name that every client accepts.
+fn renamed(source: &Arc<SourceText>) -> Option<(Change, String)> {
+    let (folder, file) =
+        source.path.rsplit_once('/').map_or(("", source.path.as_str()), |(folder, file)| (folder, file));
+    let (stem, ending) = file.rsplit_once('.')?;
+    if has_name(&source.text) {
+        return None;
+    }
+    let name = portable(stem)?;
+    let slash = if folder.is_empty() { "" } else { "/" };
+    let path = format!("{folder}{slash}{name}.{ending}");
+    (path != source.path).then(|| (Change::Rename(path.clone()), format!("Rename the file to `{name}.{ending}`")))
+}
+
+/// Returns whether the front matter names the prompt, so that the file's name is not its name.
+fn has_name(text: &str) -> bool {
+    let keys = front_matter(text).map(|(keys, _)| &text[keys]).unwrap_or_default();
+    keys.lines().any(|line| line.starts_with("name:"))
+}
+
+/// Returns the name of lower-case letters, digits and `-` that is nearest to a text.
+#[must_use]
+pub fn portable(text: &str) -> Option<String> {
+    let mut name = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => name.push(c.to_ascii_lowercase()),
+            'ä' | 'Ä' => name.push_str("ae"),
+            'ö' | 'Ö' => name.push_str("oe"),
+            'ü' | 'Ü' => name.push_str("ue"),
+            'ß' => name.push_str("ss"),
+            '_' if !name.is_empty() && !name.ends_with(['_', '-']) => name.push('_'),
+            _ if !name.is_empty() && !name.ends_with(['_', '-']) => name.push('-'),
+            _ => {}
+        }
+    }
+    let name = name.trim_end_matches(['-', '_']);
+    (!name.is_empty() && name.len() <= 64).then(|| name.to_owned())
+}
+
+/// Returns the changes of a finding that needs a decision.
+fn choices(found: &Diagnostic) -> Vec<Fix> {
+    let (source, span) = (&found.location.source, found.location.span());
+    let text = &*source.text;
+    let fix = |title: String, change| Fix { title, path: source.path.clone(), change, is_only: false };
+    let mut fixes = Vec::new();
+    let Some(at) = text.get(span.clone()).filter(|at| !at.is_empty()) else { return fixes };
+    let is_name = |word: &str| word.chars().all(|c| c.is_alphanumeric() || c == '_');
+    match found.code {
+        Code::UndeclaredArgument if is_name(at) => {
+            if let Some(edit) = declaration(text, at) {
+                fixes.push(fix(format!("Declare the argument `{at}`"), Change::Edits(vec![edit])));
+            }
+            if let Some(tag) = tag_around(text, &span) {
+                let literal = format!("{{% raw %}}{}{{% endraw %}}", &text[tag.clone()]);
+                fixes.push(fix("Keep the braces as text".to_owned(), replaced(tag, literal)));
+            }
+        }
+        Code::TemplateSyntax | Code::UnknownFunction => {
+            if let Some(tag) = tag_around(text, &span) {
+                let literal = format!("{{% raw %}}{}{{% endraw %}}", &text[tag.clone()]);
+                fixes.push(fix("Keep the braces as text".to_owned(), replaced(tag, literal)));
+            }
+        }
+        Code::BareText => {
+            if let Some(tag) = tag_around(text, &span) {
+                let inside = text[tag.clone()].trim_start_matches("{{").trim_end_matches("}}").trim();
+                for filter in ["fence".to_owned(), format!("xml(\"{at}\")")] {
+                    let enclosed = format!("{{{{ {inside} | {filter} }}}}");
+                    fixes.push(fix(format!("Enclose the value with `{filter}`"), replaced(tag.clone(), enclosed)));
+                }
+            }
+        }
+        Code::UnknownKey if !at.contains('\n') => {
+            let line = line_of(text, span.start);
+            let end = (line.end + 1).min(text.len());
+            let has_block = text[end..].starts_with([' ', '\t']);
+            if !has_block {
+                fixes.push(fix(format!("Remove the key `{at}`"), replaced(line.start..end, "")));
+            }
+        }
+        _ => {}
+    }
+    fixes
+}
+
+/// Returns the tag of a template around a position.
+fn tag_around(text: &str, span: &Range<usize>) -> Option<Range<usize>> {
+    let start = text[..span.start].rfind('{')?.checked_sub(1)?;
+    let close = match text.get(start..start + 2)? {
+        "{{" => "}}",
+        "{%" => "%}",
+        _ => return None,
+    };
+    let end = span.end + text.get(span.end..)?.find(close)? + close.len();
+    (!text[start..end].contains('\n')).then_some(start..end)
+}
+
+/// Returns the edit that declares an argument.
+fn declaration(text: &str, name: &str) -> Option<Edit> {
+    let (keys, _) = front_matter(text)?;
+    let entry = format!("  - name: {name}\n    description: \"\"\n");
+    let front = &text[keys.clone()];
+    let at = match front.lines().position(|line| line.trim_end() == "arguments:") {
+        Some(number) => {
+            let before: usize = front.split_inclusive('\n').take(number + 1).map(str::len).sum();
+            let inside = front[before..].split_inclusive('\n').take_while(|line| line.starts_with([' ', '-', '\t']));
+            keys.start + before + inside.map(str::len).sum::<usize>()
+        }
+        None => return Some(Edit { range: keys.end..keys.end, text: format!("arguments:\n{entry}") }),
+    };
+    Some(Edit { range: at..at, text: entry })
+}
+
+/// Adds advice to a finding that has none, and better advice for words of other languages.
+pub(crate) fn advise(found: &mut Diagnostic) {
+    let at = found.location.source.text.get(found.location.span()).unwrap_or_default();
+    let message = found.message.as_str();
+    let advice = match found.code {
+        Code::UnknownFunction if ["today", "now", "date", "strftime", "time"].contains(&at) => {
+            Some("there is no clock: add an argument of type `date`".to_owned())
+        }
+        Code::UnknownFunction => {
+            let synonym = SYNONYMS.iter().find(|(word, _)| word.eq_ignore_ascii_case(at));
+            synonym.map(|(_, meant)| format!("did you mean `{meant}`?"))
+        }
+        Code::InvalidCall if is_path(at) && message.contains("must be a literal") => {
+            Some(format!("put quotation marks around the path: `\"{at}\"`"))
+        }
+        Code::TemplateSyntax if at == "if" && message.starts_with("unexpected") => Some("write `elif`".to_owned()),
+        Code::UnknownKey if CLAUDE_KEYS.contains(&at) => Some(
+            "this looks like a command of Claude Code: move the file to `.claude/commands`, or convert it with `promptshelf import`"
+                .to_owned(),
+        ),
+        Code::WrongType if found.help.is_none() => [
+            ("expected text, found a list", "put it in quotation marks, or write one text"),
+            ("expected text", "put it in quotation marks"),
+            ("number, found", "write a number, such as 100"),
+            ("expected `true` or `false`", "write `true` or `false`, without quotation marks"),
+        ]
+        .iter()
+        .find(|(part, _)| message.contains(part))
+        .map(|(_, advice)| (*advice).to_owned()),
+        _ => None,
+    };
+    if let Some(advice) = advice {
+        found.help = Some(advice);
+    }
+}
+
+/// Keys of commands of Claude Code that files of a library do not have.
+const CLAUDE_KEYS: [&str; 4] = ["argument-hint", "allowed-tools", "model", "disable-model-invocation"];

@@ -1,0 +1,162 @@
+//! Fixes: typical mistakes of a folder are corrected until only decisions are left.
+
+use std::collections::BTreeMap;
+
+use promptshelf_author::{Change, decoded, edited, findings, only_fixes};
+use promptshelf_core::{Diagnostic, check};
+use promptshelf_source::{Files, MemoryTree, Source as _};
+
+const HEAD: &str = "---\ndescription: Writes\narguments:\n  - name: tone\n    description: How\n---\n";
+
+fn read(files: &BTreeMap<String, Vec<u8>>) -> Vec<Diagnostic> {
+    let tree: MemoryTree = files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    let checked = check(Files::tree(tree).lenient().read().expect("a library").into_definitions(), None);
+    findings(&checked.catalog, &checked.diagnostics)
+}
+
+/// Applies fixes as `check --fix` does, until there are none. Returns the number of corrected findings.
+fn fix(files: &mut BTreeMap<String, Vec<u8>>) -> usize {
+    let mut corrected = 0;
+    for _ in 0..10 {
+        let fixed = only_fixes(&read(files));
+        for file in &fixed {
+            let bytes = files.remove(&file.path).expect("a file");
+            let (path, bytes) = match &file.change {
+                Change::Edits(edits) => {
+                    (file.path.clone(), edited(&String::from_utf8_lossy(&bytes), edits).into_bytes())
+                }
+                Change::Rename(to) => (to.clone(), bytes),
+                Change::Decode => (file.path.clone(), decoded(&bytes).expect("a text").into_bytes()),
+                _ => unreachable!("there are no others"),
+            };
+            files.insert(path, bytes);
+            corrected += file.count;
+        }
+        if fixed.is_empty() {
+            break;
+        }
+    }
+    corrected
+}
+
+#[test]
+fn typical_mistakes_are_corrected_and_decisions_stay() {
+    let body = |text: &str| format!("{HEAD}{text}\n");
+    let argument = |line: &str| {
+        format!(
+            "---\ndescription: Writes\narguments:\n  - name: tone\n    description: How\n    {line}\n---\n{{{{ tone }}}}\n"
+        )
+    };
+    let key = |line: &str| format!("---\n{line}\n---\nHello\n");
+    let utf16: Vec<u8> = std::iter::once(0xfeff_u16)
+        .chain(key("description: größer").encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let mut windows = key("description: gr\u{1}\u{2}er").into_bytes();
+    windows.iter_mut().for_each(|byte| {
+        *byte = match *byte {
+            1 => 0xf6,
+            2 => 0xdf,
+            other => other,
+        }
+    });
+    let with_one_answer: Vec<(&str, Vec<u8>)> = vec![
+        ("quotes-in-tag.md", body("{% if tone == “kind” %}Hi{% endif %}").into()),
+        ("quotes-in-list.md", argument("enum: [“kind”, “formal”]").into()),
+        ("windows.md", windows),
+        ("utf16.md", utf16),
+        ("My prompt file.md", body("{{ tone }}").into()),
+        ("🚀 launch.md", body("{{ tone }} now").into()),
+        ("dashes.md", "----\ndescription: Writes\n----\nHello\n".into()),
+        ("list.md", key("description: [a, b]").into()),
+        ("filter.md", body("{{ tone | uppercase }}").into()),
+        ("filter-near.md", body("{{ tone | uper }}").into()),
+        ("include.md", body("{{ tone }} {% include _shared/tone.md %}").into()),
+        ("include-near.md", body("{{ tone }} {% include \"_shared/tome.md\" %}").into()),
+        (
+            "tabs.md",
+            "---\ndescription: Writes\narguments:\n\t- name: tone\n\t  description: How\n---\n{{ tone }}\n".into(),
+        ),
+        ("keys.md", key("desciption: Writes\ntitel: T").into()),
+        ("name.md", body("{{ ton }}").into()),
+        ("type.md", argument("type: strng").into()),
+        ("default.md", argument("enum: [kind, formal]\n    default: Formal").into()),
+        ("invisible.md", body("{{ tone }}\u{200b} x \u{202e} y").into()),
+        ("end.md", body("{% if tone %}Hi{% end if %}").into()),
+        ("else.md", body("{% if tone %}a{% else if tone == \"x\" %}b{% endif %}").into()),
+        ("equals.md", body("{% if tone = \"x\" %}b{% endif %}").into()),
+        ("and.md", body("{% if tone && tone != \"x\" %}b{% endif %}").into()),
+        ("required.md", argument("required: yess").into()),
+        ("colon.md", key("description: Note: this is one").into()),
+        ("apostrophe.md", key("description: 'it's'").into()),
+        ("role.md", body("{{ role(\"asistant\") }}{{ tone }}").into()),
+        ("brace.md", body("{{ tone }").into()),
+        ("mapping.md", "---\ndescription: Writes\narguments:\n  tone:\n    description: How\n---\n{{ tone }}\n".into()),
+        ("no-break.md", key("description:\u{a0}Writes").into()),
+    ];
+    let with_decisions: Vec<(&str, Vec<u8>)> = vec![
+        ("literal.md", key("description: Writes").replace("Hello", "Dear {{first_name}}").into()),
+        ("claude.md", "---\ndescription: Writes\nmodel: opus\n---\nDo $ARGUMENTS\n".into()),
+        ("clock.md", key("description: Writes").replace("Hello", "{{ today() }}").into()),
+        ("number.md", argument("maxLength: many").into()),
+    ];
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::from([("_shared/tone.md".to_owned(), b"Be kind.\n".to_vec())]);
+    let owned = |(path, bytes): &(&str, Vec<u8>)| ((*path).to_owned(), bytes.clone());
+    files.extend(with_one_answer.iter().chain(&with_decisions).map(owned));
+    let before = files.clone();
+    let corrected = fix(&mut files);
+    let left = read(&files);
+    let shown: Vec<String> = left.iter().map(ToString::to_string).collect();
+    for found in &left {
+        let is_decision = with_decisions.iter().any(|(path, _)| *path == found.location.source.path);
+        assert!(is_decision, "{found}\n{}", String::from_utf8_lossy(&files[&found.location.source.path]));
+    }
+    for (path, bytes) in &with_decisions {
+        assert!(shown.iter().any(|found| found.starts_with(path)), "{path}: {shown:?}");
+        assert_eq!(&files[*path], bytes, "{path} was changed");
+    }
+    assert_eq!(files["_shared/tone.md"], before["_shared/tone.md"]);
+    assert!(corrected >= 30, "{corrected} findings");
+    assert!(files.contains_key("my-prompt-file.md") && files.contains_key("launch.md"), "{:?}", files.keys());
+    // A second run has nothing to do.
+    let corrected = files.clone();
+    assert_eq!(fix(&mut files), 0);
+    assert_eq!(files, corrected);
+}
+
+#[test]
+fn advice_is_for_people_who_write_texts() {
+    let text =
+        |body: &str| BTreeMap::from([("a.md".to_owned(), format!("{HEAD}{{{{ tone }}}} {body}\n").into_bytes())]);
+    for (body, advice) in [
+        ("{{ today() }}", "there is no clock: add an argument of type `date`"),
+        ("{{ tone | uppercase }}", "did you mean `upper`?"),
+        ("{% include _a/b.md %}", "put quotation marks around the path"),
+        ("$ARGUMENTS", "declare an argument"),
+    ] {
+        let found = read(&text(body));
+        assert!(found.iter().any(|found| found.help.as_deref().is_some_and(|help| help.contains(advice))), "{found:?}");
+    }
+    for (line, advice) in [
+        ("maxLength: many", "write a number"),
+        ("required: maybe", "write `true` or `false`"),
+        ("model: opus", "this looks like a command of Claude Code"),
+    ] {
+        let indent = if line.starts_with("model") { "" } else { "    " };
+        let file = HEAD.replace("How\n---", &format!("How\n{indent}{line}\n---"));
+        let found = read(&BTreeMap::from([("a.md".to_owned(), format!("{file}{{{{ tone }}}}\n").into_bytes())]));
+        assert!(
+            found.iter().any(|found| found.help.as_deref().is_some_and(|help| help.contains(advice))),
+            "{line}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn files_of_other_programs_keep_their_placeholders() {
+    let files = BTreeMap::from([(
+        ".claude/commands/a.md".to_owned(),
+        b"---\ndescription: Does\nargument-hint: x\n---\nDo $ARGUMENTS\n".to_vec(),
+    )]);
+    assert!(read(&files).iter().all(|found| !found.message.contains("$ARGUMENTS")), "{:?}", read(&files));
+}

@@ -1,0 +1,257 @@
+//! The grammar of the words of a command: LIBRARY first, which may be left out; then names; then `NAME=VALUE`.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt::Debug,
+    marker::PhantomData,
+    path::Path,
+};
+
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::ErrorKind, value_parser};
+use promptshelf_client::ConfiguredServer;
+use promptshelf_git::GitAddress;
+use promptshelf_store::StoreUrl;
+
+use super::{LibraryOption, ValueArguments, channels::PlaceArguments, client::SourceArguments, pair};
+use crate::{
+    library,
+    source::{HERE, is_path, is_url},
+};
+
+/// The ids of the positional arguments.
+pub(super) const LIBRARY: &str = "first";
+pub(super) const NAMES: &str = "names";
+/// The usage before the form of the names, until the path of the command is known.
+pub(super) const USAGE: &str = "[LIBRARY]";
+
+/// What the LIBRARY of a command may be. The options of the type name it, too.
+pub(crate) trait Library: Args + Debug {
+    const ABOUT: &str;
+
+    /// Returns whether a word that could be a name is a LIBRARY.
+    fn is_meant(word: &OsStr) -> bool;
+
+    /// Takes the word. Returns it if an option names the library already.
+    fn take(&mut self, word: OsString) -> Result<(), OsString>;
+}
+
+/// The names after LIBRARY.
+pub(crate) trait Names: Debug {
+    /// Their form in help texts.
+    const FORM: &str;
+    const ABOUT: &str;
+    const LEAST: usize;
+    const MOST: usize;
+    /// Whether `NAME=VALUE` may follow.
+    const HAS_VALUES: bool = false;
+
+    /// Returns whether a word that may be left out can be a name at all.
+    fn can_be(_word: &OsStr) -> bool {
+        true
+    }
+}
+
+/// The words of a command, and the options that stand for some of them.
+#[derive(Debug)]
+pub(crate) struct Words<L, N> {
+    pub(crate) library: L,
+    pub(crate) names: Vec<String>,
+    pub(crate) values: ValueArguments,
+    form: PhantomData<N>,
+}
+
+impl<L, N> Words<L, N> {
+    /// Returns the first name; empty only where the command needs none.
+    pub(crate) fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    pub(crate) fn optional_name(&self) -> Option<&str> {
+        self.names.first().map(String::as_str)
+    }
+}
+
+impl<L: Library, N: Names> Args for Words<L, N> {
+    fn augment_args(command: Command) -> Command {
+        let word = |id| Arg::new(id).value_parser(value_parser!(OsString));
+        let mut command = command.arg(word(LIBRARY).value_name("LIBRARY").help(L::ABOUT));
+        if !N::FORM.is_empty() {
+            let first = N::FORM.split(['<', '[', '>', ']']).nth(1).unwrap_or_default();
+            command = command.arg(word(NAMES).num_args(..).value_name(first).help(N::ABOUT));
+        }
+        command = command.override_usage(format!("{USAGE} {}", N::FORM));
+        command = L::augment_args(command);
+        if N::HAS_VALUES { ValueArguments::augment_args(command) } else { command }
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Words::<L, N>::augment_args(command)
+    }
+}
+
+impl<L: Library, N: Names> FromArgMatches for Words<L, N> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Words<L, N>, clap::Error> {
+        let mut library = L::from_arg_matches(matches)?;
+        let mut values = if N::HAS_VALUES { ValueArguments::from_arg_matches(matches)? } else { Default::default() };
+        let words = [Some(LIBRARY), (!N::FORM.is_empty()).then_some(NAMES)].into_iter().flatten();
+        let words = words.filter_map(|id| matches.get_many::<OsString>(id)).flatten().cloned();
+        let (assigned, mut words): (Vec<OsString>, Vec<OsString>) =
+            words.partition(|word| N::HAS_VALUES && is_value(word));
+        for word in assigned {
+            values.values.extend(pair(&word.to_string_lossy()));
+        }
+        let is_library = words.first().is_some_and(|first| match words.len() {
+            count if count > N::MOST => true,
+            count if count <= N::LEAST => is_address(first),
+            _ => L::is_meant(first) || !N::can_be(first),
+        });
+        if is_library && let Err(word) = library.take(words.remove(0)) {
+            let message = format!("`{}` and an option both name the library: name it once", word.display());
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
+        }
+        if words.len() < N::LEAST {
+            let message = format!("a word is missing: expected [LIBRARY] {}", N::FORM);
+            return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
+        }
+        if let Some(word) = words.get(N::MOST) {
+            let message = format!("unexpected `{}`: expected [LIBRARY] {}", word.display(), N::FORM);
+            return Err(clap::Error::raw(ErrorKind::UnknownArgument, message));
+        }
+        let names = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Ok(Words { library, names, values, form: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Words::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Returns whether a word is `NAME=VALUE`, and not a path or an address with `=` in it.
+fn is_value(word: &OsStr) -> bool {
+    let name = word.to_str().and_then(|word| word.split_once('=')).map(|(name, _)| name);
+    name.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')))
+}
+
+/// Returns whether a word can only be an address.
+fn is_address(word: &OsStr) -> bool {
+    word.to_str().is_some_and(|word| is_url(word) || StoreUrl::is_meant(word) || GitAddress::is_meant(word))
+}
+
+/// Returns whether a word is a place, and not the name of a prompt of the current folder.
+fn is_place(word: &OsStr, is_known: impl FnOnce(&str) -> bool) -> bool {
+    let Some(text) = word.to_str().filter(|text| !is_address(word) && !is_path(text)) else { return true };
+    let is_prompt = || library::open(Path::new(HERE)).is_ok_and(|library| library.catalog().find(text).is_some());
+    (Path::new(text).is_dir() || is_known(text)) && !is_prompt()
+}
+
+/// A resource, instead of all.
+#[derive(Debug)]
+pub(crate) struct Uri;
+
+impl Names for Uri {
+    const FORM: &str = "[URI]";
+    const ABOUT: &str = "Read this resource instead of listing all";
+    const LEAST: usize = 0;
+    const MOST: usize = 1;
+
+    fn can_be(word: &OsStr) -> bool {
+        word.to_str().is_some_and(|word| word.contains(':'))
+    }
+}
+
+impl Library for SourceArguments {
+    const ABOUT: &str = "A folder of prompt files, a git repository (git+https://…), the URL of a server, or the name of a \
+                         server in the configuration of Claude Code (.mcp.json) or VS Code [default: the current folder]";
+
+    fn is_meant(word: &OsStr) -> bool {
+        is_place(word, |word| ConfiguredServer::all().iter().any(|server| server.name == word))
+    }
+
+    fn take(&mut self, word: OsString) -> Result<(), OsString> {
+        if self.is_set() {
+            return Err(word);
+        }
+        self.first = Some(word);
+        Ok(())
+    }
+}
+
+impl Library for LibraryOption {
+    const ABOUT: &str = "The folder of prompt files, or a git repository (git+https://…) [default: the current folder]";
+
+    fn is_meant(word: &OsStr) -> bool {
+        is_place(word, |_| false)
+    }
+
+    fn take(&mut self, word: OsString) -> Result<(), OsString> {
+        if self.folder.is_some() {
+            return Err(word);
+        }
+        self.folder = Some(word.into());
+        Ok(())
+    }
+}
+
+impl Library for PlaceArguments {
+    const ABOUT: &str = "The store: sqlite:FILE or postgres://…, or the URL of a server with it; `#CHANNEL` names another \
+                         channel than production [env: PROMPTSHELF_STORE]";
+
+    fn is_meant(word: &OsStr) -> bool {
+        is_address(word)
+    }
+
+    fn take(&mut self, word: OsString) -> Result<(), OsString> {
+        let is_default = |store: &str| crate::environment::variable("PROMPTSHELF_STORE").as_deref() == Some(store);
+        let is_named = self.url.is_some() || self.store.as_ref().is_some_and(|store| !is_default(&store.0));
+        match word.into_string() {
+            Ok(word) if !is_named => {
+                let is_server = is_url(&word);
+                let place = Some(word.into());
+                if is_server {
+                    self.url = place
+                } else {
+                    self.store = place
+                }
+                Ok(())
+            }
+            Ok(word) => Err(word.into()),
+            Err(word) => Err(word),
+        }
+    }
+}
+
+macro_rules! names {
+    ($($(#[$about:meta])* $name:ident($form:literal, $least:literal..=$most:expr, $values:literal, $help:literal);)+) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub(crate) struct $name;
+
+        impl Names for $name {
+            const FORM: &str = $form;
+            const ABOUT: &str = $help;
+            const LEAST: usize = $least;
+            const MOST: usize = $most;
+            const HAS_VALUES: bool = $values;
+        }
+    )+};
+}
+
+names! {
+    Nothing("", 0..=0, false, "");
+    OnlyPrompt("[PROMPT]", 0..=1, false, "Only this prompt");
+    Prompts("[PROMPT]...", 0..=usize::MAX, false, "These prompts, with all files that they bring in [default: everything]");
+    PromptsAndValues("[PROMPT]... [NAME=VALUE]...", 0..=usize::MAX, true, "Names of prompts [default: all], and values of their arguments");
+    PromptAndValues("<PROMPT> [NAME=VALUE]...", 1..=1, true, "The prompt's name, and values of its arguments");
+    FileAndValues("<PROMPT> [NAME=VALUE]...", 1..=1, true, "A prompt file, or the name of a prompt; and values of its arguments");
+    PartOfValue("<PROMPT> <ARGUMENT> [VALUE] [NAME=VALUE]...", 2..=3, true,
+        "The prompt's name, or a resource template such as `logs://recent{?timeframe}`; its argument; the beginning of its value; and other values");
+    NewPrompt("<NAME>", 1..=1, false, "The prompt's name, or its path in the library: `git/commit` becomes `git-commit`");
+    States("<A> <B>", 2..=2, false,
+        "The states to compare: revisions such as `12`, channels, `CHANNEL@REVISION`, or paths of folders");
+    ToFolder("<FOLDER>", 1..=1, false, "The folder: a new or empty one, or one without local changes since the last pull");
+    Proposal("<NUMBER>", 1..=1, false, "The proposal");
+    OnlyProposal("[NUMBER]", 0..=1, false, "Show this proposal with its changes");
+    Token("<TOKEN>", 1..=1, false, "The number of the token, or its name");
+    Owner("<NAME>", 1..=1, false, "Name of the token's owner in access rules and records");
+}
