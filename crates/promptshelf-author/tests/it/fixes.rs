@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use promptshelf_author::{Change, decoded, edited, findings, only_fixes};
 use promptshelf_core::{Diagnostic, check};
-use promptshelf_source::{Files, MemoryTree, Source as _};
+use promptshelf_source::{Files, MemoryFile, MemoryTree, Source as _};
 
 const HEAD: &str = "---\ndescription: Writes\narguments:\n  - name: tone\n    description: How\n---\n";
 
 fn read(files: &BTreeMap<String, Vec<u8>>) -> Vec<Diagnostic> {
-    let tree: MemoryTree = files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    let tree: MemoryTree =
+        files.iter().map(|(path, bytes)| (path.as_str(), MemoryFile::new(bytes.as_slice()))).collect();
     let checked = check(Files::tree(tree).lenient().read().expect("a library").into_definitions(), None);
     findings(&checked.catalog, &checked.diagnostics)
 }

@@ -102,6 +102,21 @@ fn health_tells_running_servers_from_others() {
     assert!(word.starts_with("exit code: 2") && word.contains("http://127.0.0.1:8080"), "{word}");
 }
 
+/// A project of other programs is served or converted; examples come only with `--yes`.
+#[test]
+fn init_offers_what_a_project_has() {
+    let folder = Folder::empty();
+    folder.write(".claude/commands/review.md", "Review\n");
+    folder.write(".github/prompts/plan.prompt.md", "Plan\n");
+    let offered = run(&folder, &["init"]);
+    for words in [".claude/commands: 1 file", ".github/prompts: 1 file", "serve --open", "import . --to prompts"] {
+        assert!(offered.contains(words), "{words}: {offered}");
+    }
+    assert!(!folder.path().join("promptshelf.toml").exists(), "{offered}");
+    let made = run(&folder, &["init", "--yes"]);
+    assert!(made.starts_with("exit code: 0") && folder.path().join("promptshelf.toml").exists(), "{made}");
+}
+
 #[test]
 fn version_as_json_has_target_and_commit() {
     let output = promptshelf().args(["--version", "--json"]).output().expect("it runs");

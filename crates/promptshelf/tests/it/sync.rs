@@ -85,7 +85,7 @@ fn files_follow_the_library_and_edited_ones_stay() {
     );
     assert!(review.ends_with("Review rust:\n\n$ARGUMENTS\n"), "{review}");
     let nothing = json!({
-        "written": [], "removed": [], "kept": [], "leftOut": [], "refused": [], "lost": first["lost"],
+        "client": "claude-code", "written": [], "removed": [], "kept": [], "leftOut": [], "refused": [], "lost": first["lost"],
     });
     assert_eq!(synced(folder.path(), &arguments), nothing, "a second sync changes nothing");
 

@@ -284,6 +284,7 @@ fn commands_of_a_server_need_consent() {
         let done = sync(folder.path()).args(arguments).output().expect("a process");
         assert_eq!(done.status.code(), Some(1), "{client} {text}");
         let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        let report = &report["items"][0];
         assert_eq!((&report["written"], &report["refused"][0]["prompt"]), (&json!([]), &json!("evil")), "{report}");
         assert!(!folder.path().join(path).exists(), "{client} {text}");
         let allowed = synced(folder.path(), &["--client", client, "--url", &server.url, "--allow-commands", "evil"]);

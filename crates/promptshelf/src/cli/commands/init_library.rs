@@ -1,13 +1,14 @@
 //! `promptshelf init FOLDER`: makes a library with example prompts.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, OpenOptions},
     io::{self, Write as _},
     path::Path,
 };
 
 use promptshelf_author::STARTER_LIBRARY;
-use promptshelf_source::syntax::LIBRARY_FILE;
+use promptshelf_source::{is_foreign_file, prompt_files, syntax::LIBRARY_FILE};
 use serde_json::json;
 
 use super::serve::is_too_wide;
@@ -15,9 +16,49 @@ use crate::{
     command_line,
     exit::{Exit, Failure},
     launcher,
-    output::{Output, pretty_json},
+    output::{Output, agrees, count, pretty_json},
     source::HERE,
+    terminal::{agree, is_interactive},
 };
+
+/// Returns the folders with prompts of other programs, and the number of their files.
+fn foreign_prompts(folder: &Path) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for file in prompt_files(folder).unwrap_or_default() {
+        let mut parts = file.split('/');
+        if let (Some(program), Some(kind), true) = (parts.next(), parts.next(), is_foreign_file(&folder.join(&file))) {
+            *found.entry(format!("{program}/{kind}")).or_default() += 1;
+        }
+    }
+    found
+}
+
+/// Says what the project has already, and how it is served or imported. Returns whether examples are to be written too.
+fn offer(folder: &Path, present: &BTreeMap<String, usize>, json: bool) -> Result<bool, Failure> {
+    let mut output = Output::stdout();
+    if json {
+        let result = json!({ "folder": folder, "present": present, "written": [], "kept": [] });
+        writeln!(output.out, "{}", pretty_json(&result))?;
+        return Ok(output.out.flush().map(|()| false)?);
+    }
+    let is_here = folder == Path::new(HERE);
+    let place = if is_here { String::new() } else { format!(" {}", command_line::path(folder)) };
+    writeln!(output.out, "prompts of other programs are here:")?;
+    for (path, files) in present {
+        let path = output.line(path).into_owned();
+        writeln!(output.out, "  {path}: {}", count(*files, "file"))?;
+    }
+    let program = launcher::command();
+    let from = if is_here { " .".to_owned() } else { place.clone() };
+    writeln!(
+        output.out,
+        "\nserve them as they are:\n  {program} serve{place} --open\n\
+         convert them to a library:\n  {program} import{from} --to prompts\n\
+         write examples next to them:\n  {program} init{place} --yes"
+    )?;
+    output.out.flush()?;
+    Ok(is_interactive() && agree("Write examples next to them? [y/N] "))
+}
 
 /// Writes the files of a new library that are not there yet.
 pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
@@ -36,6 +77,10 @@ pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
     if folder.join(LIBRARY_FILE).exists() {
         let message = format!("{shown} is a library already, and was not changed: it has a {LIBRARY_FILE}");
         return Err(Failure::new(Exit::Conflict, message).help("`promptshelf new NAME` adds a prompt to it"));
+    }
+    let present = foreign_prompts(folder);
+    if !present.is_empty() && !agrees() && !offer(folder, &present, json)? {
+        return Ok(());
     }
     let (mut written, mut kept) = (Vec::new(), Vec::new());
     for (name, text) in STARTER_LIBRARY {

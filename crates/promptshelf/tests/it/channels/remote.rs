@@ -163,7 +163,9 @@ fn team_works_through_a_server_as_on_the_store() {
     assert!(shown.contains("very slowly, step by step") && shown.contains("approve http://127.0.0.1:"), "{shown}");
     // The suggested command names the reviewed changes.
     let approve = shown.lines().find_map(|line| line.strip_prefix("next: `promptshelf ")).expect("a suggestion");
-    let words: Vec<&str> = approve.split(['`', ' ']).take_while(|word| *word != "--url").collect();
+    let words: Vec<&str> =
+        approve.split('`').flat_map(|part| part.split(' ')).take_while(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.starts_with("http")).collect();
     assert_eq!(bob.json(&words)["revision"], 2);
     assert!(ada.ok(&["diff", "1", "2", "--rendered"]).contains("very slowly, step by step"));
     assert_eq!(ada.json(&["rollback", "--to", "1", "-m", "Slow"])["proposal"], 3);
@@ -469,7 +471,7 @@ fn looser_policy_is_a_proposal_through_a_server() {
     assert!(proposed.contains("is looser") && proposed.contains("approvals 1 → 0"), "{proposed}");
     assert_eq!(root.json(&production)["policy"]["approvals"], 1);
     let shown = bob.ok(&["proposals", "2"]);
-    assert!(shown.contains("four-eyes on → off") && shown.contains("approve 2 --digest"), "{shown}");
+    assert!(shown.contains("four-eyes on → off") && shown.contains(" 2 --digest"), "{shown}");
     root.approve_fails("13", &["2"]);
     assert_eq!(bob.approve(&["2"])["state"], "published");
     assert_eq!(root.json(&production)["policy"]["approvals"], 0);
@@ -504,7 +506,7 @@ fn refusals_are_the_same_on_both_roads() {
     ] {
         let (local, remote) = (team.run(words), root.run(words));
         let neutral = |ran: &Ran| {
-            let stderr = ran.stderr.replace(&format!(" --url {}", served.url()), "");
+            let stderr = ran.stderr.replace(&format!(" {}", served.url()), "");
             stderr.replace(&served.url(), "PLACE").replace(&team.store, "PLACE")
         };
         assert_ne!(local.code, "0", "{words:?}");
