@@ -8,14 +8,14 @@ use std::{
 };
 
 use promptshelf_author::STARTER_LIBRARY;
-use promptshelf_source::{is_foreign_file, prompt_files, syntax::LIBRARY_FILE};
+use promptshelf_source::syntax::LIBRARY_FILE;
 use serde_json::json;
 
 use super::serve::is_too_wide;
 use crate::{
     command_line,
     exit::{Exit, Failure},
-    launcher,
+    launcher, library,
     output::{Output, agrees, count, pretty_json},
     source::HERE,
     terminal::{agree, is_interactive},
@@ -24,9 +24,10 @@ use crate::{
 /// Returns the folders with prompts of other programs, and the number of their files.
 fn foreign_prompts(folder: &Path) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
-    for file in prompt_files(folder).unwrap_or_default() {
-        let mut parts = file.split('/');
-        if let (Some(program), Some(kind), true) = (parts.next(), parts.next(), is_foreign_file(&folder.join(&file))) {
+    let Ok(library) = library::open(folder) else { return found };
+    for prompt in library.catalog().prompts() {
+        let mut parts = prompt.source().path.split('/');
+        if let (Some(program), Some(kind)) = (parts.next().filter(|part| part.starts_with('.')), parts.next()) {
             *found.entry(format!("{program}/{kind}")).or_default() += 1;
         }
     }

@@ -197,7 +197,7 @@ impl Place {
             |StoreText(text): &StoreText| environment::variable(VARIABLE).is_some_and(|default| default == *text);
         match (&arguments.url, &arguments.store) {
             (Some(_), Some(store)) if !is_default(store) => {
-                Err(Failure::new(Exit::Usage, "a store and a server are both named").help("name it once"))
+                Err(Failure::new(Exit::Usage, "two words or options both name the store").help("name it once"))
             }
             (Some(url), _) => Place::server(url),
             (None, Some(server)) if is_url(&server.0) => Place::server(server),
