@@ -5,6 +5,8 @@ mod contract;
 #[cfg(unix)]
 mod faults;
 #[cfg(unix)]
+mod model;
+#[cfg(unix)]
 mod moving;
 #[cfg(unix)]
 mod older;
@@ -14,6 +16,8 @@ mod postgres;
 mod refusals;
 mod rollouts;
 mod sample;
+#[cfg(unix)]
+mod sequences;
 mod sqlite;
 #[cfg(unix)]
 mod threats;
