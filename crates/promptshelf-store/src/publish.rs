@@ -32,6 +32,7 @@ use crate::{
         revision::{self, NewRevision},
         upload,
     },
+    tokens,
     upload::within,
 };
 
@@ -308,17 +309,16 @@ impl Store {
         let basis = transaction.finish(result).await?;
         let checked = check(&basis, checker).await?;
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let mut proposal = proposed(draft, &basis.changes, &checked);
-        let mut reasons = policy::lacks(&basis.policy, &proposal, &[]);
         let result = async {
+            let proposal = proposed(&mut transaction, draft, &basis.changes, &checked).await?;
+            let mut reasons = policy::lacks(&basis.policy, &proposal, &[]);
             let evaluated = checked.evaluated(&basis.snapshot.live);
-            let lacks = gate::lacks(&mut transaction, &basis.policy, &proposal, &evaluated).await?;
+            reasons.extend(gate::lacks(&mut transaction, &basis.policy, &proposal, &evaluated).await?);
             let numbers = shown_numbers(draft, basis.channel);
-            Ok((prompt::number(&mut transaction, &checked.prompts, numbers).await?, lacks))
+            Ok((proposal, prompt::number(&mut transaction, &checked.prompts, numbers).await?, reasons))
         }
         .await;
-        let (prompts, lacks) = transaction.finish(result).await?;
-        reasons.extend(lacks);
+        let (mut proposal, prompts, reasons) = transaction.finish(result).await?;
         let act = act(draft);
         let unmet = policy::unmet(&basis.policy, &reasons, &act).cloned().collect();
         proposal.set_reasons(unmet);
@@ -398,15 +398,21 @@ fn effective(draft: &Draft, snapshot: &Snapshot, revision: u64) -> Result<Vec<Re
 }
 
 /// Returns a new proposal, before the store has given it a number and a time.
-fn proposed(draft: &Draft, changes: &[Replacement], checked: &Checked) -> Proposal {
-    Proposal {
+async fn proposed(
+    transaction: &mut Transaction,
+    draft: &Draft,
+    changes: &[Replacement],
+    checked: &Checked,
+) -> Result<Proposal, StoreError> {
+    let creators = tokens::creators(transaction, [draft.author.clone()].into()).await?;
+    Ok(Proposal {
         id: 0,
         channel: draft.channel.clone(),
         base: draft.base,
         kind: draft.kind,
         message: draft.message.clone(),
         author: draft.author.clone(),
-        creators: Vec::new(),
+        creators: tokens::behind(&creators, &draft.author),
         state: ProposalState::Open,
         digest: proposal::digest(changes),
         at: jiff::Timestamp::now(),
@@ -420,7 +426,7 @@ fn proposed(draft: &Draft, changes: &[Replacement], checked: &Checked) -> Propos
         revision: None,
         lacks: Vec::new(),
         reasons: Vec::new(),
-    }
+    })
 }
 
 async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, StoreError> {
@@ -468,7 +474,8 @@ async fn write_proposal(
     match draft.target {
         Target::New => {
             let (id, at) = proposal::open(transaction, &new).await?;
-            let mut proposal = Proposal { id, at, ..proposed(draft, &basis.changes, checked) };
+            let proposed = proposed(transaction, draft, &basis.changes, checked).await?;
+            let mut proposal = Proposal { id, at, ..proposed };
             let mut reasons = policy::lacks(&channel.policy, &proposal, &[]);
             reasons.extend(gate::lacks(transaction, &channel.policy, &proposal, &evaluated).await?);
             proposal.set_reasons(reasons);
