@@ -12,6 +12,7 @@ mod fuzz;
 mod guard;
 mod guide;
 mod prepare;
+mod proof;
 mod release;
 mod repository;
 mod steps;
@@ -37,8 +38,14 @@ struct Cli {
 enum Verb {
     /// Run everything that CI runs for a change
     Test(Choice),
-    /// Run what takes long for what it proves of one change
-    Nightly(Choice),
+    /// Run what takes long for what it proves of one change, and write target/nightly/report.md
+    Nightly {
+        #[command(flatten)]
+        choice: Choice,
+        /// The minutes of each part that could go on for ever: sequences, faults, random bytes
+        #[arg(long, value_name = "M")]
+        minutes: Option<u64>,
+    },
     /// Check rules that no other tool checks: names of machines and registries, the changelog
     Tidy,
     /// Send random bytes to the parsers of untrusted input (needs cargo-fuzz and a nightly toolchain)
@@ -101,7 +108,16 @@ fn run(verb: Verb) -> Result<()> {
     let repository = Repository::find()?;
     match verb {
         Verb::Test(choice) => choice.run(&repository, steps::TEST),
-        Verb::Nightly(choice) => choice.run(&repository, steps::NIGHTLY),
+        Verb::Nightly { choice, minutes } => {
+            let repository = Repository { minutes, ..repository };
+            if choice.list {
+                return choice.run(&repository, steps::NIGHTLY);
+            }
+            proof::begin(&repository)?;
+            let outcome = choice.run(&repository, steps::NIGHTLY);
+            proof::report(&repository, outcome.is_ok())?;
+            outcome
+        }
         Verb::Tidy => tidy::run(&repository),
         Verb::Fuzz { seconds, target } => fuzz::run(&repository, seconds, target.as_deref()),
         Verb::Bench { quick, only, attack_seconds, peers } => {

@@ -20,6 +20,8 @@ pub(crate) struct Repository {
     pub(crate) root: PathBuf,
     /// Output of `cargo metadata` for the crates of the workspace.
     pub(crate) metadata: Value,
+    /// How long each part of `nightly` that could go on for ever takes; `None` stands for a night.
+    pub(crate) minutes: Option<u64>,
 }
 
 impl Repository {
@@ -29,7 +31,7 @@ impl Repository {
         let root = here.parent().context("xtask lies in the workspace")?.to_owned();
         let printed = Program::cargo(&root).args(&["metadata", "--no-deps", "--format-version", "1"]).read()?;
         let metadata = serde_json::from_str(&printed).context("cargo metadata printed no JSON")?;
-        Ok(Repository { root, metadata })
+        Ok(Repository { root, metadata, minutes: None })
     }
 
     /// Returns the binary as `cargo test` builds it: with the same profile and features, so that nothing is built

@@ -16,7 +16,7 @@ use crate::{
         build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_postgres, install_python,
         install_target, node,
     },
-    release,
+    proof, release,
     repository::Repository,
     terminal::Program,
     tidy, web,
@@ -78,6 +78,7 @@ pub(crate) const NIGHTLY: &[Step] = &[
     ),
     step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
     step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
+    step("model", "random sequences of operations on a store do what the reference model says", proof::model),
     step("work", "no operation of a template costs more than its steps", |it| {
         cargo(it, "test --release --package promptshelf-core --test it work::").run_tests()
     }),

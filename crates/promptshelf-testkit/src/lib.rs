@@ -5,6 +5,7 @@
 //! Every wait ends after [`PATIENCE`], and a helper that finds something unexpected panics, as an assertion does.
 
 #![expect(clippy::missing_panics_doc, reason = "every helper panics when the test has failed")]
+#![expect(clippy::print_stdout, reason = "figures of long tests are for people")]
 
 use std::time::Duration;
 
@@ -31,6 +32,22 @@ pub mod terminal;
 
 /// The longest wait for anything before a test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Tells a figure of a long test, such as how many sequences it ran: on stdout, and as a line of the file that the variable
+/// `FIGURES` names, from which `cargo xtask nightly` makes its report.
+pub fn figure(text: &str) {
+    println!("figures: {text}");
+    let Some(path) = std::env::var_os("FIGURES") else { return };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, format!("{text}\n").as_bytes()));
+    written.expect("the file of the figures is writable");
+}
+
+/// Returns the number in a variable, by which a long test is made longer.
+#[must_use]
+pub fn amount(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
 
 /// Waits for `waiting`, at most for [`PATIENCE`]; `what` describes it in the panic message.
 pub async fn in_time<T>(what: &str, waiting: impl Future<Output = T>) -> T {

@@ -9,12 +9,12 @@ use std::{
     sync::Arc,
 };
 
+use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     Actor, CheckLevel, CheckReport, CheckSummary, Checker, CommentSide, Digest, Effect, EffectImpact, FileChange,
     NewComment, NewEvaluation, NewReview, Policy, PolicyGuard, Promotion, PromptChange, PromptChangeKind,
     ProposalState, ProposedPolicy, Publish, RevisionKind, Verdict, WebhookEvent,
 };
-use promptshelf_source::{MemoryFile, MemoryTree};
 
 use crate::sequences::SequenceChecker;
 
@@ -274,8 +274,9 @@ impl Channel {
         self.at(number).map(|revision| revision.tree.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn live(&self, number: u64) -> Live {
-        self.at(number).map(|revision| revision.live.clone()).unwrap_or_default()
+    pub(crate) fn live(&self, number: u64) -> &Live {
+        const NONE: &Live = &Live::new();
+        self.at(number).map_or(NONE, |revision| &revision.live)
     }
 
     /// The first revision from which on a prompt had the version that it has at a revision.
@@ -293,7 +294,7 @@ impl Channel {
 
     /// What a revision did to prompts.
     pub(crate) fn changes(&self, number: u64) -> Vec<PromptChange> {
-        differences(&self.live(number - 1), &self.live(number))
+        differences(self.live(number - 1), self.live(number))
     }
 
     /// Whether a version of a prompt is, or was in revisions that are still told of, served.
@@ -325,8 +326,9 @@ fn asks(policy: &Policy) -> bool {
 
 /// Whether a policy demands less than another one.
 fn is_looser(before: &Policy, after: &Policy) -> bool {
-    let level = |policy: &Policy| [CheckLevel::Off, CheckLevel::Errors, CheckLevel::Warnings]
-        .iter().position(|level| *level == policy.checks);
+    let level = |policy: &Policy| {
+        [CheckLevel::Off, CheckLevel::Errors, CheckLevel::Warnings].iter().position(|level| *level == policy.checks)
+    };
     let widened = |old: &[String], new: &[String]| {
         !old.is_empty() && (new.is_empty() || !new.iter().all(|role| old.contains(role)))
     };
@@ -412,9 +414,9 @@ impl Model {
             Subject::Files(changes) => {
                 let tree = self.channels.get(&proposal.channel).map(|it| it.tree(it.head())).unwrap_or_default();
                 let present = |path: &String| tree.get(path).map(|text| digest(text));
-                let outdated = changes.iter().filter(|(path, (before, after))| {
-                    present(path) != *before && present(path) != *after
-                });
+                let outdated = changes
+                    .iter()
+                    .filter(|(path, (before, after))| present(path) != *before && present(path) != *after);
                 let outdated: Vec<String> = outdated.map(|(path, _)| format!("`{path}`")).collect();
                 if !outdated.is_empty() {
                     reasons.push(format!("changed-since paths={}", outdated.join(", ")));
@@ -452,14 +454,16 @@ impl Model {
                 EffectImpact::Breaking => {}
             }
         }
-        let live = self.channels.get(&proposal.channel).map(|it| it.live(it.head())).unwrap_or_default();
+        let none = Live::new();
+        let live = self.channels.get(&proposal.channel).map_or(&none, |it| it.live(it.head()));
         for (name, new) in &proposal.prompts {
             let old = live.get(name).map(|(_, digest)| *digest);
             for evaluation in policy.evaluations.iter().filter(|_| old != Some(*new)) {
                 let newest = |of: Digest| {
-                    self.evaluations.iter().rev().find(|it| {
-                        (&it.evaluation, &it.prompt, it.digest) == (evaluation, name, of)
-                    })
+                    self.evaluations
+                        .iter()
+                        .rev()
+                        .find(|it| (&it.evaluation, &it.prompt, it.digest) == (evaluation, name, of))
                 };
                 let code = match (newest(*new), old.filter(|_| policy.no_regression)) {
                     (None, _) => "missing",
@@ -483,9 +487,10 @@ impl Model {
 
     fn view_of(&self, proposal: &Proposal) -> View {
         let changes = match &proposal.subject {
-            Subject::Files(changes) => changes.iter().map(|(path, (before, after))| {
-                FileChange { path: path.clone(), before: *before, after: *after }
-            }).collect(),
+            Subject::Files(changes) => changes
+                .iter()
+                .map(|(path, (before, after))| FileChange { path: path.clone(), before: *before, after: *after })
+                .collect(),
             Subject::Policy(_) => Vec::new(),
         };
         let review = |it: &Review| {
@@ -540,7 +545,13 @@ impl Model {
         }
     }
 
-    pub(crate) fn publish(&mut self, publish: &Publish, is_expected: bool, actor: &Actor, id: u64) -> Result<Outcome, Refusal> {
+    pub(crate) fn publish(
+        &mut self,
+        publish: &Publish,
+        is_expected: bool,
+        actor: &Actor,
+        id: u64,
+    ) -> Result<Outcome, Refusal> {
         let mut changes = BTreeMap::new();
         for change in &publish.changes {
             let after = change.after.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
@@ -549,20 +560,23 @@ impl Model {
             }
         }
         let target = publish.proposal.map_or(Target::New, |replaced| Target::Replace(replaced, is_expected));
-        self.submit(Draft {
-            channel: publish.channel.to_string(),
-            base: publish.base,
-            kind: publish.kind,
-            message: publish.message.clone(),
-            author: actor.name.clone(),
-            may_publish: actor.may_publish,
-            may_administer: actor.may_administer,
-            target,
-            emergency: publish.emergency.clone(),
-            changes,
-            source: None,
-            dry_run: publish.dry_run,
-        }, id)
+        self.submit(
+            Draft {
+                channel: publish.channel.to_string(),
+                base: publish.base,
+                kind: publish.kind,
+                message: publish.message.clone(),
+                author: actor.name.clone(),
+                may_publish: actor.may_publish,
+                may_administer: actor.may_administer,
+                target,
+                emergency: publish.emergency.clone(),
+                changes,
+                source: None,
+                dry_run: publish.dry_run,
+            },
+            id,
+        )
     }
 
     fn basis(&self, draft: &Draft) -> Result<Basis, Refusal> {
@@ -599,7 +613,7 @@ impl Model {
             _ => checker.check_replacement(&memory(&present), &memory(&tree), tests),
         };
         let found = report.prompts.iter().map(|prompt| (prompt.name.clone(), prompt.digest)).collect();
-        Ok(Basis { before: channel.live(head), changes, tree, report, effects, found })
+        Ok(Basis { before: channel.live(head).clone(), changes, tree, report, effects, found })
     }
 
     /// The prompts that evaluations are about.
@@ -614,8 +628,8 @@ impl Model {
         let number = |name: &String, digest: Digest| {
             let versions = self.versions.get(name);
             let known = versions.and_then(|all| all.iter().position(|it| *it == digest)).map_or(0, |at| at as u64 + 1);
-            let may_see = draft.kind == RevisionKind::Promote
-                || channel.is_some_and(|channel| channel.has_served(name, digest));
+            let may_see =
+                draft.kind == RevisionKind::Promote || channel.is_some_and(|channel| channel.has_served(name, digest));
             if may_see { known } else { 0 }
         };
         let names: BTreeSet<&String> = basis.before.keys().chain(basis.found.keys()).collect();
@@ -705,7 +719,8 @@ impl Model {
             proposal.prompts = Vec::new();
         }
         let mut prompts = self.shown(&draft, &basis);
-        let about = Delivery { proposal: Some(id), author: Some(proposal.author.clone()), ..Self::about(&draft.channel) };
+        let about =
+            Delivery { proposal: Some(id), author: Some(proposal.author.clone()), ..Self::about(&draft.channel) };
         if !is_published {
             self.proposals.insert(id, proposal);
             if !is_old {
@@ -764,7 +779,13 @@ impl Model {
         self.texts.insert(digest(text), text.to_owned());
     }
 
-    pub(crate) fn review(&mut self, id: u64, new: &NewReview, is_present: bool, actor: &Actor) -> Result<Outcome, Refusal> {
+    pub(crate) fn review(
+        &mut self,
+        id: u64,
+        new: &NewReview,
+        is_present: bool,
+        actor: &Actor,
+    ) -> Result<Outcome, Refusal> {
         let proposal = self.open(id)?.clone();
         if !is_present {
             return Err(Refusal::Changed);
@@ -823,20 +844,23 @@ impl Model {
             (path.clone(), (*before, after.map(|after| self.text(after))))
         };
         let changes = changes.iter().map(change).collect();
-        self.submit(Draft {
-            channel: proposal.channel,
-            base: proposal.base,
-            kind: proposal.kind,
-            message: proposal.message,
-            author: proposal.author,
-            may_publish: actor.may_publish,
-            may_administer: actor.may_administer,
-            target: Target::Existing(id),
-            emergency,
-            changes,
-            source: None,
-            dry_run: false,
-        }, id)
+        self.submit(
+            Draft {
+                channel: proposal.channel,
+                base: proposal.base,
+                kind: proposal.kind,
+                message: proposal.message,
+                author: proposal.author,
+                may_publish: actor.may_publish,
+                may_administer: actor.may_administer,
+                target: Target::Existing(id),
+                emergency,
+                changes,
+                source: None,
+                dry_run: false,
+            },
+            id,
+        )
     }
 
     fn carry_out(
@@ -911,7 +935,13 @@ impl Model {
         self.view(id).ok_or(Refusal::NotFound)
     }
 
-    pub(crate) fn comment(&mut self, id: u64, new: &NewComment, is_present: bool, actor: &Actor) -> Result<(), Refusal> {
+    pub(crate) fn comment(
+        &mut self,
+        id: u64,
+        new: &NewComment,
+        is_present: bool,
+        actor: &Actor,
+    ) -> Result<(), Refusal> {
         let proposal = self.open(id)?;
         if !is_present {
             return Err(Refusal::Changed);
@@ -936,7 +966,12 @@ impl Model {
     }
 
     /// The changes that make files of one tree those of another one. With prompts, only their files.
-    fn copied(&self, source: &Tree, target: &Tree, prompts: &[String]) -> Result<BTreeMap<String, Option<String>>, Refusal> {
+    fn copied(
+        &self,
+        source: &Tree,
+        target: &Tree,
+        prompts: &[String],
+    ) -> Result<BTreeMap<String, Option<String>>, Refusal> {
         let paths: BTreeSet<&String> = source.keys().chain(target.keys()).collect();
         let all = paths.into_iter().map(|path| (path.clone(), source.get(path).cloned()));
         if prompts.is_empty() {
@@ -980,7 +1015,11 @@ impl Model {
             if before == after.as_ref() {
                 continue;
             }
-            match promotion.all.then_some(Choice::Take).unwrap_or_else(|| self.choose(&from, &to, existed.is_some(), &path)) {
+            match promotion
+                .all
+                .then_some(Choice::Take)
+                .unwrap_or_else(|| self.choose(&from, &to, existed.is_some(), &path))
+            {
                 Choice::Take => {
                     changes.insert(path, change);
                 }
@@ -997,20 +1036,23 @@ impl Model {
         let named = if is_whole { "all files".to_owned() } else { promotion.prompts.join(", ") };
         let from_source = (from.clone(), source.head(), is_whole);
         let message = format!("Promote {named} from {from}, revision {}", source.head());
-        let mut outcome = self.submit(Draft {
-            channel: to.clone(),
-            base: target.head(),
-            kind: RevisionKind::Promote,
-            message,
-            author: actor.name.clone(),
-            may_publish: actor.may_publish,
-            may_administer: actor.may_administer,
-            target: Target::New,
-            emergency: None,
-            changes,
-            source: Some(from_source.clone()),
-            dry_run: promotion.dry_run,
-        }, id)?;
+        let mut outcome = self.submit(
+            Draft {
+                channel: to.clone(),
+                base: target.head(),
+                kind: RevisionKind::Promote,
+                message,
+                author: actor.name.clone(),
+                may_publish: actor.may_publish,
+                may_administer: actor.may_administer,
+                target: Target::New,
+                emergency: None,
+                changes,
+                source: Some(from_source.clone()),
+                dry_run: promotion.dry_run,
+            },
+            id,
+        )?;
         outcome.view.source = Some(from_source);
         if existed.is_some() {
             let present = self.known(&to)?;
@@ -1029,13 +1071,16 @@ impl Model {
         if !exists {
             return Choice::Take;
         }
-        let (Some(source), Some(target)) = (self.channels.get(from), self.channels.get(to)) else { return Choice::Take };
+        let (Some(source), Some(target)) = (self.channels.get(from), self.channels.get(to)) else {
+            return Choice::Take;
+        };
         let (new, old) = (source.tree(source.head()).remove(path), target.tree(target.head()).remove(path));
         let contents = |channel: &Channel| -> BTreeSet<String> {
             (channel.oldest.max(1)..=channel.head()).filter_map(|number| channel.tree(number).remove(path)).collect()
         };
         let (of_source, of_target) = (contents(source), contents(target));
-        let had = |side: &BTreeSet<String>, text: &Option<String>| text.as_ref().is_some_and(|text| side.contains(text));
+        let had =
+            |side: &BTreeSet<String>, text: &Option<String>| text.as_ref().is_some_and(|text| side.contains(text));
         if let Some(base) = self.base(from, to) {
             let base = base.get(path);
             return match () {
@@ -1102,20 +1147,23 @@ impl Model {
             (path, (before, after))
         };
         let named = if prompts.is_empty() { "all files".to_owned() } else { prompts.join(", ") };
-        self.submit(Draft {
-            channel: name.to_owned(),
-            base: channel.head(),
-            kind: RevisionKind::Rollback,
-            message: format!("Roll back {named} to revision {to}"),
-            author: actor.name.clone(),
-            may_publish: actor.may_publish,
-            may_administer: actor.may_administer,
-            target: Target::New,
-            emergency: None,
-            changes: copied.into_iter().map(change).collect(),
-            source: None,
-            dry_run,
-        }, id)
+        self.submit(
+            Draft {
+                channel: name.to_owned(),
+                base: channel.head(),
+                kind: RevisionKind::Rollback,
+                message: format!("Roll back {named} to revision {to}"),
+                author: actor.name.clone(),
+                may_publish: actor.may_publish,
+                may_administer: actor.may_administer,
+                target: Target::New,
+                emergency: None,
+                changes: copied.into_iter().map(change).collect(),
+                source: None,
+                dry_run,
+            },
+            id,
+        )
     }
 
     /// Changes a policy. Returns the proposal, if the change became one.
@@ -1140,36 +1188,42 @@ impl Model {
         }
         let head = self.channels.entry(name.to_owned()).or_default().head();
         if !by_operator && asks(&before) && is_looser(&before, after) {
-            self.proposals.insert(id, Proposal {
-                channel: name.to_owned(),
-                base: head,
-                kind: RevisionKind::Policy,
-                message: "rules".to_owned(),
-                author: actor.name.clone(),
-                state: ProposalState::Open,
-                subject: Subject::Policy(ProposedPolicy { before, after: after.clone() }),
-                reviews: Vec::new(),
-                checks: CheckSummary::default(),
-                effects: Vec::new(),
-                source: None,
-                revision: None,
-                prompts: Vec::new(),
-                comments: Vec::new(),
-            });
+            self.proposals.insert(
+                id,
+                Proposal {
+                    channel: name.to_owned(),
+                    base: head,
+                    kind: RevisionKind::Policy,
+                    message: "rules".to_owned(),
+                    author: actor.name.clone(),
+                    state: ProposalState::Open,
+                    subject: Subject::Policy(ProposedPolicy { before, after: after.clone() }),
+                    reviews: Vec::new(),
+                    checks: CheckSummary::default(),
+                    effects: Vec::new(),
+                    source: None,
+                    revision: None,
+                    prompts: Vec::new(),
+                    comments: Vec::new(),
+                },
+            );
             let about = Delivery { proposal: Some(id), author: Some(actor.name.clone()), ..Self::about(name) };
             self.announce(WebhookEvent::Proposed, &about);
             return Ok(self.view(id));
         }
         if before != *after {
-            self.set_policy(name, PolicyEntry {
-                actor: actor.name.clone(),
-                before: exists.then_some(before),
-                after: after.clone(),
-                proposal: None,
-                approved_by: Vec::new(),
-                emergency: None,
-                by_operator,
-            });
+            self.set_policy(
+                name,
+                PolicyEntry {
+                    actor: actor.name.clone(),
+                    before: exists.then_some(before),
+                    after: after.clone(),
+                    proposal: None,
+                    approved_by: Vec::new(),
+                    emergency: None,
+                    by_operator,
+                },
+            );
         }
         Ok(None)
     }
@@ -1195,9 +1249,8 @@ impl Model {
         }
         let score = new.scores.values().next().copied().unwrap_or_default();
         let passed = new.thresholds.values().all(|least| score >= *least);
-        let is_same = |it: &Result_| {
-            (&it.evaluation, &it.prompt, it.digest) == (&new.evaluation, &new.prompt, new.digest)
-        };
+        let is_same =
+            |it: &Result_| (&it.evaluation, &it.prompt, it.digest) == (&new.evaluation, &new.prompt, new.digest);
         self.evaluations.push(Result_ {
             evaluation: new.evaluation.clone(),
             prompt: new.prompt.clone(),
@@ -1224,9 +1277,7 @@ impl Model {
             removed += oldest - channel.oldest.max(1);
             channel.oldest = oldest;
             self.proposals.retain(|_, it| {
-                it.channel != *name
-                    || it.state == ProposalState::Open
-                    || it.revision.unwrap_or(it.base + 1) >= oldest
+                it.channel != *name || it.state == ProposalState::Open || it.revision.unwrap_or(it.base + 1) >= oldest
             });
         }
         let is_needed = |it: &Result_| {
@@ -1299,7 +1350,13 @@ impl Model {
     }
 
     /// Sets the share of a rollout; `None` stops it.
-    pub(crate) fn set_rollout(&mut self, from: &str, to: &str, percent: Option<u8>, actor: &Actor) -> Result<(), Refusal> {
+    pub(crate) fn set_rollout(
+        &mut self,
+        from: &str,
+        to: &str,
+        percent: Option<u8>,
+        actor: &Actor,
+    ) -> Result<(), Refusal> {
         if percent.is_some_and(|percent| percent > 100) {
             return Err(Refusal::Invalid);
         }

@@ -1,10 +1,10 @@
 //! Random sequences of operations on a store and on the reference model: every answer and, after each step, every read
 //! has to be the same.
 //!
-//! A failure is shrunk and printed as a test. `MODEL_SEQUENCES`, `MODEL_SEED` and `MODEL_MINUTES` choose another amount.
+//! A failure is shrunk and printed as a test. `MODEL_SEQUENCES`, `MODEL_SEED` and `MODEL_MINUTES` choose others.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt::Debug,
     path::PathBuf,
     sync::Arc,
@@ -20,7 +20,7 @@ use promptshelf_store::{
     PolicyOutcome, PolicyRoles, Promotion, Proposal, ProposalQuery, Publish, Published, RevisionKind, RolloutPlan,
     StandingQuery, Store, StoreError, StoreUrl, UsageQuery, Verdict, Webhook, WebhookEvent, check_now,
 };
-use promptshelf_testkit::database::Postgres;
+use promptshelf_testkit::{amount, database::Postgres, figure};
 use proptest::{
     prelude::{Just, Strategy, any},
     prop_oneof,
@@ -77,8 +77,20 @@ const CHANNELS: [&str; 3] = ["production", "staging", "next"];
 const PATHS: [&str; 6] = ["a.md", "b.md", "c.md", "moved/a.md", "partials/p.md", "partials/q.md"];
 const PROMPTS: [&str; 3] = ["a", "b", "c"];
 const TEXTS: [&str; 14] = [
-    "one", "two", "three", "use partials/p.md", "use partials/p.md\nmore", "use partials/q.md", "error", "warning",
-    "failing test", "closed\nA", "A", "unloadable", "", "four\nlines\nof\ntext",
+    "one",
+    "two",
+    "three",
+    "use partials/p.md",
+    "use partials/p.md\nmore",
+    "use partials/q.md",
+    "error",
+    "warning",
+    "failing test",
+    "closed\nA",
+    "A",
+    "unloadable",
+    "",
+    "four\nlines\nof\ntext",
 ];
 
 /// An actor and its rights.
@@ -253,12 +265,17 @@ struct Run {
     backup: Option<Model>,
     /// All heads that were ever read.
     heads: Vec<(String, Head)>,
-    /// The digests of proposals, by what they change.
-    subjects: Vec<(Subject, Digest)>,
+    /// The oldest revision and the digest of the newest one, as they were when the files of a channel were read.
+    read: HashMap<String, (u64, Option<Digest>)>,
+    /// What the digests of proposals stand for.
+    subjects: HashMap<Digest, Subject>,
     tokens: u64,
 }
 
 type Outcomes = Result<(), String>;
+
+/// The largest number of proposals that a store lists.
+const ALL: usize = 1_000;
 
 /// Fails with what differs.
 fn same<T: PartialEq + Debug>(what: &str, store: &T, model: &T) -> Outcomes {
@@ -281,9 +298,7 @@ fn refusal(error: StoreError) -> Refusal {
 fn codes(reasons: &[promptshelf_store::Reason]) -> Vec<String> {
     const SHOWN: [&str; 5] = ["n", "failed", "paths", "prompt", "evaluation"];
     let code = |reason: &promptshelf_store::Reason| {
-        let is_shown = |name: &str| {
-            SHOWN.contains(&name) || (name == "name" && reason.code != "similar-names")
-        };
+        let is_shown = |name: &str| SHOWN.contains(&name) || (name == "name" && reason.code != "similar-names");
         let values = reason.values.iter().filter(|(name, _)| is_shown(name));
         values.fold(reason.code.to_string(), |text, (name, value)| format!("{text} {name}={value}"))
     };
@@ -328,7 +343,9 @@ fn actor(who: Who) -> Actor {
 }
 
 fn policy(rules: Rules) -> Policy {
-    let roles = |number: u8| -> Vec<String> { ["editor", "chief"][..number as usize].iter().map(|it| (*it).to_owned()).collect() };
+    let roles = |number: u8| -> Vec<String> {
+        ["editor", "chief"][..number as usize].iter().map(|it| (*it).to_owned()).collect()
+    };
     Policy {
         approvals: rules.approvals.into(),
         four_eyes: rules.four_eyes,
@@ -350,7 +367,8 @@ impl Run {
             model: Model::default(),
             backup: None,
             heads: Vec::new(),
-            subjects: Vec::new(),
+            read: HashMap::new(),
+            subjects: HashMap::new(),
             tokens: 0,
         };
         let mut run = run;
@@ -667,7 +685,10 @@ impl Run {
                 let figures = UsageFigures { count: count.into(), ..UsageFigures::default() };
                 let batch = format!("batch {batch}");
                 self.model.add_usage(&batch, &key.prompt, count.into());
-                store.add_usage(&batch, Timestamp::now(), &[(key, figures)].into()).await.map_err(|error| error.to_string())
+                store
+                    .add_usage(&batch, Timestamp::now(), &[(key, figures)].into())
+                    .await
+                    .map_err(|error| error.to_string())
             }
             Step::Signal { source } => {
                 let source = format!("source {source}");
@@ -723,7 +744,9 @@ impl Run {
         let shown = |it: &promptshelf_store::Delivery| {
             let body: Value = serde_json::from_str(&it.body).unwrap_or_default();
             let prompts = body["prompts"].as_array().into_iter().flatten();
-            let prompts = prompts.map(|it| (it["name"].as_str().unwrap_or_default().to_owned(), it["version"].as_u64().unwrap_or_default()));
+            let prompts = prompts.map(|it| {
+                (it["name"].as_str().unwrap_or_default().to_owned(), it["version"].as_u64().unwrap_or_default())
+            });
             crate::model::Delivery {
                 webhook: it.webhook.clone(),
                 event: it.event,
@@ -746,34 +769,41 @@ impl Run {
         (0..self.model.deliveries.len()).rev().filter(|at| self.model.deliveries[*at].is_dead).collect()
     }
 
-    /// Compares what every step may change.
-    async fn read(&mut self) -> Result<(), String> {
+    /// Compares what every step may change: all heads and policies, the newest proposals, the deliveries whose turn it is, and
+    /// the files and prompts of the channels whose head or oldest revision is another one.
+    async fn read(&mut self, proposals: usize) -> Outcomes {
         let (store, model) = (self.store.clone(), &self.model);
         let channels = store.channels().await.map_err(|error| error.to_string())?;
         let found: Vec<_> = channels
             .iter()
-            .map(|it| (it.name.to_string(), it.head.revision, it.head.digest, it.policy.clone(), it.head.epoch.to_string()))
+            .map(|it| {
+                (it.name.to_string(), it.head.revision, it.head.digest, it.policy.clone(), it.head.epoch.to_string())
+            })
             .collect();
         let expected = model.channels.iter().map(|(name, it)| {
             let digest = it.at(it.head()).and_then(|revision| revision.digest);
             (name.clone(), it.head(), digest, it.policy.clone(), model.epoch.clone())
         });
         same("channels", &found, &expected.collect())?;
-        let query = ProposalQuery { limit: 1_000, ..ProposalQuery::default() };
+        let query = ProposalQuery { limit: proposals, ..ProposalQuery::default() };
         let found = store.proposals(&query).await.map_err(|error| error.to_string())?;
-        let expected = model.proposals.keys().rev().map(|id| (*id, model.view(*id)));
+        let expected = model.proposals.keys().rev().take(proposals).map(|id| (*id, model.view(*id)));
         same("proposals", &found.iter().map(|it| (it.id, Some(view(it)))).collect::<Vec<_>>(), &expected.collect())?;
         for proposal in &found {
             let Some(known) = model.proposals.get(&proposal.id) else { continue };
-            let clash = self.subjects.iter().find(|(subject, digest)| {
-                (*subject == known.subject) != (*digest == proposal.digest)
-            });
-            same("digest of the changes", &clash, &None)?;
-            if !self.subjects.iter().any(|(subject, _)| *subject == known.subject) {
-                self.subjects.push((known.subject.clone(), proposal.digest));
+            if let Some(subject) = self.subjects.get(&proposal.digest) {
+                same("what a digest is of", subject, &known.subject)?;
+            } else {
+                let is_new = self.subjects.values().all(|subject| *subject != known.subject);
+                same("the same changes have one digest", &is_new, &true)?;
+                self.subjects.insert(proposal.digest, known.subject.clone());
             }
         }
         for (name, of) in &model.channels {
+            let place = (of.oldest, of.at(of.head()).and_then(|revision| revision.digest));
+            if proposals < ALL && self.read.insert(name.clone(), place) == Some(place) {
+                continue;
+            }
             let (head, files) = store.files(&channel(name), None).await.map_err(|error| error.to_string())?;
             let files: Vec<_> = files.into_iter().map(|file| (file.path, file.digest, file.size)).collect();
             let expected = of.tree(of.head()).into_iter().map(|(path, text)| (path, digest(&text), text.len() as u64));
@@ -781,9 +811,9 @@ impl Run {
             let served = store.served(&channel(name), head.revision).await.map_err(|error| error.to_string())?;
             let served: Vec<_> =
                 served.into_iter().map(|it| (it.name, it.version, it.digest, it.since, it.until)).collect();
-            let expected = of.live(of.head()).into_iter().map(|(name, (version, digest))| {
-                let since = of.since(&name, of.head());
-                (name, version, digest, since, None)
+            let expected = of.live(of.head()).iter().map(|(name, (version, digest))| {
+                let since = of.since(name, of.head());
+                (name.clone(), *version, *digest, since, None)
             });
             same("served", &served, &expected.collect())?;
             let query = HistoryQuery { limit: 1, ..HistoryQuery::default() };
@@ -797,9 +827,9 @@ impl Run {
     }
 
     /// Compares everything.
-    async fn read_all(&mut self, turn: usize) -> Result<(), String> {
+    async fn read_all(&mut self, turn: usize) -> Outcomes {
         let fail = |error: StoreError| error.to_string();
-        self.read().await?;
+        self.read(ALL).await?;
         let (store, model) = (self.store.clone(), &self.model);
         for verified in store.verify().await.map_err(fail)? {
             same("verified", &verified.misfit, &None)?;
@@ -829,21 +859,23 @@ impl Run {
             // An older revision, each time another one.
             let number = of.oldest + turn as u64 % (of.head() - of.oldest + 1);
             let (_, tree) = store.tree(&place, Some(number)).await.map_err(fail)?;
-            let found = tree.iter().map(|(path, file)| (path.to_owned(), String::from_utf8_lossy(file.bytes()).into_owned()));
+            let found =
+                tree.iter().map(|(path, file)| (path.to_owned(), String::from_utf8_lossy(file.bytes()).into_owned()));
             same("tree", &found.collect(), &of.tree(number))?;
             if number > 0 {
                 let served = store.served(&place, number).await.map_err(fail)?;
                 let served: Vec<_> = served.into_iter().map(|it| (it.name, it.version, it.since, it.until)).collect();
-                let expected = of.live(number).into_iter().map(|(name, (version, _))| {
-                    let (since, until) = (of.since(&name, number), of.until(&name, number));
-                    (name, version, since, until)
+                let expected = of.live(number).iter().map(|(name, (version, _))| {
+                    let (since, until) = (of.since(name, number), of.until(name, number));
+                    (name.clone(), *version, since, until)
                 });
                 same("served earlier", &served, &expected.collect())?;
             }
             let prompt = PROMPTS[turn % PROMPTS.len()];
             let query = HistoryQuery { prompt: Some(prompt.to_owned()), limit: 1_000, ..HistoryQuery::default() };
             let history = store.history(&place, &query).await.map_err(fail)?;
-            let expected = told.iter().filter(|number| of.changes(**number).iter().any(|it| it.name == prompt)).copied();
+            let expected =
+                told.iter().filter(|number| of.changes(**number).iter().any(|it| it.name == prompt)).copied();
             same("history of a prompt", &history.iter().map(|it| it.number).collect::<Vec<_>>(), &expected.collect())?;
             let policies = store.policy_history(&place, None, 1_000).await.map_err(fail)?;
             let entry = |it: promptshelf_store::PolicyChange| crate::model::PolicyEntry {
@@ -860,9 +892,10 @@ impl Run {
             let evaluations = store.evaluations(&place, &EvaluationQuery::default()).await.map_err(fail)?;
             let found: Vec<_> =
                 evaluations.into_iter().map(|it| (it.evaluation, it.prompt, it.digest, it.passed, it.author)).collect();
-            let expected = model.evaluations(name).into_iter().map(|it| {
-                (it.evaluation.clone(), it.prompt.clone(), it.digest, it.passed, it.author.clone())
-            });
+            let expected = model
+                .evaluations(name)
+                .into_iter()
+                .map(|it| (it.evaluation.clone(), it.prompt.clone(), it.digest, it.passed, it.author.clone()));
             same("evaluations", &found, &expected.collect())?;
         }
         self.read_deltas(turn).await?;
@@ -903,10 +936,10 @@ impl Run {
             .flat_map(|it| it.channels.iter().map(|of| (it.name.clone(), of.channel.to_string(), of.version, of.since)))
             .collect();
         let expected = model.channels.iter().flat_map(|(channel, of)| {
-            let live = of.live(of.head()).into_iter();
+            let live = of.live(of.head()).iter();
             live.map(move |(name, (version, _))| {
-                let since = of.since(&name, of.head());
-                (name, channel.clone(), version, since)
+                let since = of.since(name, of.head());
+                (name.clone(), channel.clone(), *version, since)
             })
         });
         same("standings", &found, &expected.collect())?;
@@ -915,13 +948,22 @@ impl Run {
             let found = comments.into_iter().map(|it| (it.author, it.text, it.path)).collect();
             same("comments", &found, &proposal.comments)?;
             let Subject::Files(changes) = &proposal.subject else { continue };
-            let are_there = changes.values().flat_map(|(before, after)| [*before, *after]).flatten().all(|it| model.has_content(it));
+            let are_there = changes
+                .values()
+                .flat_map(|(before, after)| [*before, *after])
+                .flatten()
+                .all(|it| model.has_content(it));
             let contents = store.proposal_contents(*id).await;
             same("the contents of a proposal are there", &contents.is_ok(), &are_there)?;
-            let found: Vec<_> = contents.into_iter().flatten().map(|(path, before, after)| {
-                let text = |bytes: Option<Arc<[u8]>>| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-                (path, text(before), text(after))
-            }).collect();
+            let found: Vec<_> = contents
+                .into_iter()
+                .flatten()
+                .map(|(path, before, after)| {
+                    let text =
+                        |bytes: Option<Arc<[u8]>>| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                    (path, text(before), text(after))
+                })
+                .collect();
             let text = |of: &Option<Digest>| of.map(|of| model.text(of));
             let expected = changes.iter().map(|(path, (before, after))| (path.clone(), text(before), text(after)));
             same("contents of a proposal", &found, &expected.filter(|_| are_there).collect())?;
@@ -942,7 +984,10 @@ impl Run {
             .map(|it| {
                 let changes = it.history.first().map_or(0, |change| change.number);
                 let rollout = crate::model::Rollout {
-                    percent: it.percent, is_stopped: it.is_stopped, changed_by: it.changed_by, changes,
+                    percent: it.percent,
+                    is_stopped: it.is_stopped,
+                    changed_by: it.changed_by,
+                    changes,
                 };
                 ((it.channel.to_string(), it.target.to_string()), rollout)
             })
@@ -968,8 +1013,8 @@ async fn compare(place: Place, steps: &[Step]) -> Result<(), (usize, String)> {
     for (number, step) in steps.iter().enumerate() {
         let told = |problem: String| (number, format!("step {}, {step:?}: {problem}", number + 1));
         run.step(*step).await.map_err(told)?;
-        let is_whole = number % 12 == 11 || number + 1 == steps.len();
-        if is_whole { run.read_all(number).await } else { run.read().await }.map_err(told)?;
+        let is_whole = number % 20 == 19 || number + 1 == steps.len();
+        if is_whole { run.read_all(number).await } else { run.read(6).await }.map_err(told)?;
     }
     let place = run.place.url();
     run.store.close().await;
@@ -981,7 +1026,11 @@ async fn compare(place: Place, steps: &[Step]) -> Result<(), (usize, String)> {
 }
 
 /// Leaves out steps as long as the sequence still fails. Returns how it fails then.
-fn shrink(steps: &mut Vec<Step>, first: (usize, String), run: impl Fn(&[Step]) -> Result<(), (usize, String)>) -> String {
+fn shrink(
+    steps: &mut Vec<Step>,
+    first: (usize, String),
+    run: impl Fn(&[Step]) -> Result<(), (usize, String)>,
+) -> String {
     let (last, mut problem) = first;
     steps.truncate(last + 1);
     let mut size = steps.len() / 2;
@@ -1004,21 +1053,17 @@ fn shrink(steps: &mut Vec<Step>, first: (usize, String), run: impl Fn(&[Step]) -
     problem
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 /// Runs sequences, and prints the shortest one that fails as a test.
 fn sequences(backend: &'static str, seed: u64, normally: u64) {
-    let count = number("MODEL_SEQUENCES").unwrap_or(normally);
-    let seed = seed + number("MODEL_SEED").unwrap_or_default() * 1_000;
-    let (started, minutes) = (Instant::now(), number("MODEL_MINUTES").unwrap_or(u64::MAX / 60));
+    let count = amount("MODEL_SEQUENCES").unwrap_or(normally);
+    let seed = seed + amount("MODEL_SEED").unwrap_or_default() * 1_000;
+    let (started, minutes) = (Instant::now(), amount("MODEL_MINUTES").unwrap_or(u64::MAX / 60));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut random = TestRunner::new_with_rng(Config::default(), rng);
-    let strategy = proptest::collection::vec(step(), 60..=80);
+    let strategy = proptest::collection::vec(step(), 60..=64);
     let run = |steps: &[Step]| {
         runtime.block_on(async {
             let place = if backend == "sqlite" { Place::sqlite() } else { Place::postgres() };
@@ -1038,9 +1083,8 @@ fn sequences(backend: &'static str, seed: u64, normally: u64) {
         }
         (done, all) = (done + 1, all + steps.len());
     }
-    // Read by `cargo xtask nightly`.
     let seconds = started.elapsed().as_secs();
-    println!("figures: model on {backend}: {done} sequences, {all} steps, seed {seed}, {seconds} s");
+    figure(&format!("model on {backend}: {done} sequences, {all} steps, seed {seed}, {seconds} s"));
 }
 
 // req: S-450
