@@ -59,3 +59,10 @@ pub(crate) fn model(repository: &Repository) -> Result<()> {
         None => tests.run_tests(),
     }
 }
+
+/// Lets every statement of every operation of a store fail in each way.
+pub(crate) fn statements(repository: &Repository) -> Result<()> {
+    install_postgres(repository)?;
+    let tests = cargo(repository, "test --release --package promptshelf-store --test it statements::");
+    tests.env("FAULTS", "1").run_tests()
+}

@@ -79,6 +79,7 @@ pub(crate) const NIGHTLY: &[Step] = &[
     step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
     step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
     step("model", "random sequences of operations on a store do what the reference model says", proof::model),
+    step("statements", "each statement of each operation may fail", proof::statements),
     step("work", "no operation of a template costs more than its steps", |it| {
         cargo(it, "test --release --package promptshelf-core --test it work::").run_tests()
     }),

@@ -18,7 +18,7 @@ use std::{
 
 use migrate::after;
 use parking_lot::Mutex;
-use pool::private_file;
+use pool::{Faults, private_file};
 use sqlx::error::DatabaseError;
 use transaction::Connection;
 
@@ -28,6 +28,7 @@ use crate::{
 };
 
 pub(crate) use migrate::{KNOWN_MAJOR, Migrated, NEWEST, Table, migrate, tables, version};
+pub use pool::Fault;
 pub(crate) use pool::{Database, Mode, listener_pool, settle};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};
 pub(crate) use value::{Row, Value, json, malformed};
@@ -330,7 +331,7 @@ impl OlderSchema {
     }
 
     async fn begin(&self, connection: Connection, begin: &'static str) -> Result<Transaction, StoreError> {
-        let mut transaction = Transaction::begin(connection, begin).await?.discarded();
+        let mut transaction = Transaction::begin(connection, begin, &Faults::default()).await?.discarded();
         let statements = if transaction.is_postgres() { &self.postgres } else { &self.sqlite };
         transaction.script(statements.clone()).await?;
         Ok(transaction)

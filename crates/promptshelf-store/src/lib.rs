@@ -56,6 +56,8 @@ mod webhook_body;
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
 pub use check::{CheckReport, CheckSummary, Checker, Checking, PromptFile, check_now};
 pub use comment::{Comment, CommentLine, CommentSide, NewComment};
+#[doc(hidden)]
+pub use database::Fault;
 pub use effect::{BrokenCalls, Effect, EffectImpact};
 pub use error::StoreError;
 pub use evaluation::{

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, path::Path, sync::Arc};
 use crate::{
     StoreError,
     address::{ChannelName, StoreUrl},
-    database::{Database, Migrated, Mode, NEWEST, migrate, version},
+    database::{Database, Fault, Migrated, Mode, NEWEST, migrate, version},
     snapshot::Snapshots,
 };
 use parking_lot::Mutex;
@@ -121,6 +121,19 @@ impl Store {
         let mut transaction = self.0.database.begin(Mode::Write).await?;
         let result = transaction.script(format!("PRAGMA max_page_count = {pages}")).await;
         transaction.finish(result).await
+    }
+
+    /// Lets the statement with a number fail, counted from now on, so that a test can try each.
+    #[doc(hidden)]
+    pub fn break_statement(&self, number: u64, fault: Fault) {
+        self.0.database.faults().set(number, fault);
+    }
+
+    /// Returns how many statements are left until the one that fails; 0 if it has failed.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn unbroken_statements(&self) -> u64 {
+        self.0.database.faults().left()
     }
 
     pub(crate) fn quota(&self) -> Option<u64> {

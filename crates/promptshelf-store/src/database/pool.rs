@@ -6,7 +6,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -66,7 +66,55 @@ pub(crate) enum Database {
 
 /// Whether the last change failed because the disk of the store is full.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DiskState(Arc<AtomicBool>);
+pub(crate) struct DiskState(Arc<AtomicBool>, pub(super) Faults);
+
+/// How a statement fails in a test.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The database refuses it.
+    Refused,
+    /// The connection is lost before it.
+    Cut,
+    /// It is carried out, and the connection is lost before the answer.
+    Unanswered,
+}
+
+/// The statement that fails in a test: the number of statements until then, 0 for none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults(Arc<(AtomicU64, AtomicU8)>);
+
+impl Faults {
+    const KINDS: [Fault; 3] = [Fault::Refused, Fault::Cut, Fault::Unanswered];
+
+    pub(crate) fn set(&self, number: u64, fault: Fault) {
+        self.0.1.store(fault as u8, Ordering::SeqCst);
+        self.0.0.store(number, Ordering::SeqCst);
+    }
+
+    pub(crate) fn left(&self) -> u64 {
+        self.0.0.load(Ordering::SeqCst)
+    }
+
+    /// Counts a statement. Returns how it fails.
+    pub(super) fn next(&self) -> Option<Fault> {
+        // Outside of tests, one load.
+        if self.0.0.load(Ordering::Relaxed) == 0 || self.0.0.fetch_sub(1, Ordering::SeqCst) != 1 {
+            return None;
+        }
+        Faults::KINDS.get(usize::from(self.0.1.load(Ordering::SeqCst))).copied()
+    }
+}
+
+impl Fault {
+    pub(super) fn error(self) -> StoreError {
+        let reason = "a test lets this statement fail".to_owned();
+        match self {
+            Fault::Refused => StoreError::Database { reason, source: None },
+            Fault::Cut | Fault::Unanswered => StoreError::Unreachable { reason, source: None },
+        }
+    }
+}
 
 impl DiskState {
     pub(super) fn set_full(&self, is_full: bool) {
@@ -156,6 +204,12 @@ impl Database {
         *older = Some(Arc::new(OlderSchema::new(present)));
     }
 
+    /// The statement that fails in a test.
+    pub(crate) fn faults(&self) -> &Faults {
+        let (Database::Postgres(.., disk) | Database::Sqlite { disk, .. }) = self;
+        &disk.1
+    }
+
     /// Returns whether the last change failed because the disk is full.
     pub(crate) fn is_full(&self) -> bool {
         let (Database::Postgres(.., disk) | Database::Sqlite { disk, .. }) = self;
@@ -179,7 +233,7 @@ impl Database {
                 let connection = Connection::Postgres(pool.acquire().await.map_err(failure)?);
                 match older {
                     Some(older) => older.begin(connection, POSTGRES_READ_OLDER).await,
-                    None => Transaction::begin(connection, postgres_begin(mode)).await,
+                    None => Transaction::begin(connection, postgres_begin(mode), self.faults()).await,
                 }
             }
             Database::Sqlite { readers, writer, older, .. } => {
@@ -192,7 +246,7 @@ impl Database {
                 let connection = Connection::Sqlite(pool.acquire().await.map_err(failure)?);
                 match older {
                     Some(older) => older.begin(connection, begin).await,
-                    None => Transaction::begin(connection, begin).await,
+                    None => Transaction::begin(connection, begin, self.faults()).await,
                 }
             }
         }

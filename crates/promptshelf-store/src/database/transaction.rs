@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Postgres, Sqlite, pool::PoolConnection};
 
 use super::{
     failure,
-    pool::DiskState,
+    pool::{DiskState, Fault, Faults},
     timed_out,
     value::{Row, Value},
 };
@@ -29,6 +29,7 @@ pub(crate) struct Transaction {
     /// Whether nothing that it does is kept.
     is_discarded: bool,
     disk: Option<DiskState>,
+    faults: Faults,
 }
 
 pub(super) enum Connection {
@@ -69,8 +70,13 @@ impl Rows<'_> {
 
 impl Transaction {
     /// Begins a transaction with statements that take no parameters.
-    pub(super) async fn begin(connection: Connection, statements: &'static str) -> Result<Transaction, StoreError> {
-        let mut transaction = Transaction { connection, is_finished: false, is_discarded: false, disk: None };
+    pub(super) async fn begin(
+        connection: Connection,
+        statements: &'static str,
+        faults: &Faults,
+    ) -> Result<Transaction, StoreError> {
+        let faults = faults.clone();
+        let mut transaction = Transaction { connection, is_finished: false, is_discarded: false, disk: None, faults };
         transaction.script(statements).await?;
         Ok(transaction)
     }
@@ -93,12 +99,23 @@ impl Transaction {
         values: Vec<Value>,
     ) -> Result<Vec<Row>, StoreError> {
         let sql: Cow<'static, str> = sql.into();
-        match &mut self.connection {
+        let fault = self.fault()?;
+        let rows = match &mut self.connection {
             // Unnamed statements: a pooler may give the next transaction another connection.
             Connection::Postgres(connection) => {
                 fetch!(Postgres, connection, Row::Postgres, sql, values, false, SILENCE)
             }
             Connection::Sqlite(connection) => fetch!(Sqlite, connection, Row::Sqlite, sql, values, true, DISK),
+        };
+        fault.map_or(rows, Err)
+    }
+
+    /// Fails as a test wants it before a statement. Returns the error after it.
+    fn fault(&self) -> Result<Option<StoreError>, StoreError> {
+        match self.faults.next() {
+            None => Ok(None),
+            Some(Fault::Unanswered) => Ok(Some(Fault::Unanswered.error())),
+            Some(fault) => Err(fault.error()),
         }
     }
 
@@ -142,14 +159,16 @@ impl Transaction {
     /// Runs statements without parameters and results.
     pub(crate) async fn script(&mut self, sql: impl Into<Cow<'static, str>>) -> Result<(), StoreError> {
         let script = sqlx::raw_sql(AssertSqlSafe(sql.into()));
-        match &mut self.connection {
+        let fault = self.fault()?;
+        let done = match &mut self.connection {
             Connection::Postgres(connection) => {
                 in_time(SILENCE, script.execute(&mut **connection)).await?.map(|_| ()).map_err(failure)
             }
             Connection::Sqlite(connection) => {
                 in_time(DISK, script.execute(&mut **connection)).await?.map(|_| ()).map_err(failure)
             }
-        }
+        };
+        fault.map_or(done, Err)
     }
 
     /// Commits if the result is a success, and rolls back otherwise.

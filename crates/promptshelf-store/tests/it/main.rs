@@ -20,4 +20,6 @@ mod sample;
 mod sequences;
 mod sqlite;
 #[cfg(unix)]
+mod statements;
+#[cfg(unix)]
 mod threats;

@@ -35,6 +35,8 @@ pub(crate) enum Refusal {
     Invalid,
     /// With the codes of the reasons.
     Policy(Vec<String>),
+    Unreachable,
+    Database,
     Other(String),
 }
 
@@ -779,6 +781,15 @@ impl Model {
         self.texts.insert(digest(text), text.to_owned());
     }
 
+    /// Chooses a proposal: an open one in most cases. Returns a number that does not exist, if there is none.
+    pub(crate) fn choose(&self, choice: u8) -> u64 {
+        let is_open = |id: &u64| self.proposals[id].state == ProposalState::Open;
+        let all: Vec<u64> = self.proposals.keys().copied().collect();
+        let open: Vec<u64> = all.iter().copied().filter(is_open).collect();
+        let from = if choice % 8 == 7 || open.is_empty() { all } else { open };
+        if from.is_empty() || choice == 255 { 9_999 } else { from[choice as usize % from.len()] }
+    }
+
     pub(crate) fn review(
         &mut self,
         id: u64,
@@ -786,6 +797,24 @@ impl Model {
         is_present: bool,
         actor: &Actor,
     ) -> Result<Outcome, Refusal> {
+        self.add_review(id, new, is_present, actor)?;
+        if new.verdict == Verdict::Reject {
+            return self.as_it_is(id);
+        }
+        match self.submit_open(id, None, actor) {
+            Err(Refusal::Conflict(..)) => self.as_it_is(id),
+            result => result,
+        }
+    }
+
+    /// The first half of a review: it is stored.
+    pub(crate) fn add_review(
+        &mut self,
+        id: u64,
+        new: &NewReview,
+        is_present: bool,
+        actor: &Actor,
+    ) -> Result<(), Refusal> {
         let proposal = self.open(id)?.clone();
         if !is_present {
             return Err(Refusal::Changed);
@@ -825,13 +854,7 @@ impl Model {
             let about = Delivery { proposal: Some(id), author, ..Self::about(&proposal.channel) };
             self.announce(WebhookEvent::Reviewed, &about);
         }
-        if new.verdict == Verdict::Reject {
-            return self.as_it_is(id);
-        }
-        match self.submit_open(id, None, actor) {
-            Err(Refusal::Conflict(..)) => self.as_it_is(id),
-            result => result,
-        }
+        Ok(())
     }
 
     fn submit_open(&mut self, id: u64, emergency: Option<String>, actor: &Actor) -> Result<Outcome, Refusal> {
@@ -1018,7 +1041,7 @@ impl Model {
             match promotion
                 .all
                 .then_some(Choice::Take)
-                .unwrap_or_else(|| self.choose(&from, &to, existed.is_some(), &path))
+                .unwrap_or_else(|| self.choose_file(&from, &to, existed.is_some(), &path))
             {
                 Choice::Take => {
                     changes.insert(path, change);
@@ -1067,7 +1090,7 @@ impl Model {
     }
 
     /// Decides about a file that differs between a source and the target of a promotion.
-    fn choose(&self, from: &str, to: &str, exists: bool, path: &str) -> Choice {
+    fn choose_file(&self, from: &str, to: &str, exists: bool, path: &str) -> Choice {
         if !exists {
             return Choice::Take;
         }

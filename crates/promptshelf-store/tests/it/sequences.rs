@@ -96,28 +96,28 @@ const TEXTS: [&str; 14] = [
 /// An actor and its rights.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Who {
-    name: u8,
-    may_publish: bool,
-    may_administer: bool,
+    pub(crate) name: u8,
+    pub(crate) may_publish: bool,
+    pub(crate) may_administer: bool,
 }
 
 /// A path gets a text, or `None`: it is deleted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edit {
-    path: u8,
-    text: Option<u8>,
+    pub(crate) path: u8,
+    pub(crate) text: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    approvals: u8,
-    four_eyes: bool,
-    checks: u8,
-    tests: bool,
-    evaluations: u8,
-    no_regression: bool,
-    no_breaking: bool,
-    role: u8,
+    pub(crate) approvals: u8,
+    pub(crate) four_eyes: bool,
+    pub(crate) checks: u8,
+    pub(crate) tests: bool,
+    pub(crate) evaluations: u8,
+    pub(crate) no_regression: bool,
+    pub(crate) no_breaking: bool,
+    pub(crate) role: u8,
 }
 
 /// A step of a sequence. Numbers choose among what there is at that moment, so that each part of a sequence is one too.
@@ -232,20 +232,20 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Where the store of a sequence is.
-enum Place {
+pub(crate) enum Place {
     Sqlite { folder: tempfile::TempDir },
     Postgres { url: StoreUrl },
 }
 
 impl Place {
-    fn sqlite() -> Place {
+    pub(crate) fn sqlite() -> Place {
         // The disk would only make it slower.
         let memory = PathBuf::from("/dev/shm");
         let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
         Place::Sqlite { folder: tempfile::tempdir_in(parent).unwrap() }
     }
 
-    fn postgres() -> Place {
+    pub(crate) fn postgres() -> Place {
         Place::Postgres { url: Postgres::shared().database().parse().unwrap() }
     }
 
@@ -257,10 +257,12 @@ impl Place {
     }
 }
 
-struct Run {
+pub(crate) struct Run {
     place: Place,
     store: Store,
-    model: Model,
+    /// The handle of the operations; `store` reads.
+    pub(crate) writer: Store,
+    pub(crate) model: Model,
     /// The model of the backup.
     backup: Option<Model>,
     /// All heads that were ever read.
@@ -291,8 +293,16 @@ fn refusal(error: StoreError) -> Refusal {
         StoreError::Unchanged { .. } => Refusal::Unchanged,
         StoreError::InvalidInput { .. } => Refusal::Invalid,
         StoreError::Policy { reasons, .. } => Refusal::Policy(codes(&reasons)),
+        StoreError::Unreachable { .. } => Refusal::Unreachable,
+        StoreError::Database { .. } => Refusal::Database,
         other => Refusal::Other(other.to_string()),
     }
+}
+
+/// An error of an operation that never fails without a fault.
+fn told(error: StoreError) -> String {
+    let text = error.to_string();
+    format!("store: Err({:?}) {text}", refusal(error))
 }
 
 fn codes(reasons: &[promptshelf_store::Reason]) -> Vec<String> {
@@ -337,7 +347,7 @@ fn outcome(published: &Published) -> Outcome {
     }
 }
 
-fn actor(who: Who) -> Actor {
+pub(crate) fn actor(who: Who) -> Actor {
     let Who { name, may_publish, may_administer } = who;
     Actor { name: NAMES[name as usize].to_owned(), may_publish, may_administer }
 }
@@ -359,10 +369,11 @@ fn policy(rules: Rules) -> Policy {
 }
 
 impl Run {
-    async fn new(place: Place) -> Run {
+    pub(crate) async fn new(place: Place) -> Run {
         let store = Store::create(&place.url()).await.unwrap();
-        let run = Run {
+        let mut run = Run {
             place,
+            writer: store.clone(),
             store,
             model: Model::default(),
             backup: None,
@@ -371,19 +382,15 @@ impl Run {
             subjects: HashMap::new(),
             tokens: 0,
         };
-        let mut run = run;
         // The epoch is only told with a head.
         run.model.epoch = run.store.new_epoch().await.unwrap().to_string();
         run
     }
 
-    /// Chooses a proposal: an open one in most cases. Returns a number that does not exist, if there is none.
-    fn proposal(&self, choice: u8) -> u64 {
-        let is_open = |id: &u64| self.model.proposals[id].state == promptshelf_store::ProposalState::Open;
-        let all: Vec<u64> = self.model.proposals.keys().copied().collect();
-        let open: Vec<u64> = all.iter().copied().filter(is_open).collect();
-        let from = if choice % 8 == 7 || open.is_empty() { all } else { open };
-        if from.is_empty() || choice == 255 { 9_999 } else { from[choice as usize % from.len()] }
+    async fn open(&mut self) -> Outcomes {
+        self.store = Store::open(&self.place.url()).await.map_err(told)?;
+        self.writer = self.store.clone();
+        Ok(())
     }
 
     /// The digest of the present changes of a proposal, or another one.
@@ -411,7 +418,7 @@ impl Run {
 
     /// Remembers the digest of a new revision.
     async fn see(&mut self, name: &str, number: u64) -> Outcomes {
-        let head = self.store.head(&channel(name)).await.map_err(|error| error.to_string())?;
+        let head = self.store.head(&channel(name)).await.map_err(told)?;
         if head.revision == number {
             let found = self.model.channels.get_mut(name).and_then(|it| it.revisions.last_mut());
             if let Some(revision) = found {
@@ -423,8 +430,8 @@ impl Run {
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each operation")]
-    async fn step(&mut self, step: Step) -> Outcomes {
-        let store = self.store.clone();
+    pub(crate) async fn step(&mut self, step: Step) -> Outcomes {
+        let store = self.writer.clone();
         match step {
             Step::Publish { who, to, back, edits, replace, expected, urgent, dry } => {
                 let name = CHANNELS[to as usize];
@@ -436,7 +443,7 @@ impl Run {
                     let after = edit.text.map(|text| TEXTS[text as usize].as_bytes().into());
                     Change { path: path.to_owned(), before: tree.get(path).map(|text| digest(text)), after }
                 };
-                let replaced = replace.map(|choice| self.proposal(choice));
+                let replaced = replace.map(|choice| self.model.choose(choice));
                 let present = match replaced {
                     Some(id) => self.digest(id, false).await,
                     None => Digest::of(b""),
@@ -479,7 +486,7 @@ impl Run {
                 self.compare(result, |model, id| model.publish(&publish, true, &actor(who), id)).await
             }
             Step::Review { who, proposal, reject, stale, confirm } => {
-                let id = self.proposal(proposal);
+                let id = self.model.choose(proposal);
                 let effects = self.model.proposals.get(&id).map(|it| it.effects.clone()).unwrap_or_default();
                 let new = NewReview {
                     verdict: if reject { Verdict::Reject } else { Verdict::Approve },
@@ -495,18 +502,18 @@ impl Run {
                 self.compare(result, |model, _| model.review(id, &new, !stale, &actor(who))).await
             }
             Step::PublishProposal { who, proposal, stale, urgent } => {
-                let id = self.proposal(proposal);
+                let id = self.model.choose(proposal);
                 let (digest, emergency) = (self.digest(id, stale).await, urgent.then(|| "now".to_owned()));
                 let result = store.publish_proposal(id, Some(digest), emergency.clone(), &actor(who), checker()).await;
                 self.compare(result, |model, _| model.publish_proposal(id, !stale, emergency, &actor(who))).await
             }
             Step::Withdraw { who, proposal } => {
-                let id = self.proposal(proposal);
+                let id = self.model.choose(proposal);
                 let result = store.withdraw(id, &actor(who)).await.map(|it| view(&it)).map_err(refusal);
                 same("answer", &result, &self.model.withdraw(id, &actor(who)))
             }
             Step::Comment { who, proposal, path, line, after, stale } => {
-                let id = self.proposal(proposal);
+                let id = self.model.choose(proposal);
                 let side = if after { CommentSide::After } else { CommentSide::Before };
                 let new = NewComment {
                     digest: self.digest(id, stale).await,
@@ -561,7 +568,7 @@ impl Run {
             Step::Evaluate { who, channel: name, prompt, proposal, back, score, threshold } => {
                 let (name, prompt) = (CHANNELS[name as usize], PROMPTS[prompt as usize]);
                 // The version that a proposal has, or one that was served.
-                let proposed = proposal.map(|choice| self.proposal(choice));
+                let proposed = proposal.map(|choice| self.model.choose(choice));
                 let proposed = proposed.and_then(|id| self.model.proposals.get(&id)?.prompt(prompt));
                 let served = self.model.channels.get(name).and_then(|it| {
                     let number = it.head().saturating_sub(back.into());
@@ -593,14 +600,14 @@ impl Run {
                 let names = events.iter().map(|event| event.as_str().to_owned()).collect();
                 self.model.webhooks.insert(id.to_owned(), names);
                 let webhook = Webhook { id: id.to_owned(), label: id.to_owned(), events };
-                store.register_webhooks(&[webhook]).await.map_err(|error| error.to_string())
+                store.register_webhooks(&[webhook]).await.map_err(told)
             }
             Step::Deliver { fails } => {
                 let due = self.due().await?;
                 let Some((at, id)) = due.first().copied() else { return Ok(()) };
                 if !fails {
                     self.model.deliveries.remove(at);
-                    return store.delivered(id).await.map_err(|error| error.to_string());
+                    return store.delivered(id).await.map_err(told);
                 }
                 let none = Duration::ZERO;
                 let attempt =
@@ -609,11 +616,11 @@ impl Run {
                 delivery.attempts += 1;
                 delivery.is_dead = delivery.attempts >= 2;
                 let is_dead = delivery.is_dead;
-                let result = store.delivery_failed(id, &attempt).await.map_err(|error| error.to_string())?;
+                let result = store.delivery_failed(id, &attempt).await.map_err(told)?;
                 same("answer", &result, &is_dead)
             }
             Step::Redeliver { letter } => {
-                let letters = store.dead_letters().await.map_err(|error| error.to_string())?;
+                let letters = store.dead_letters().await.map_err(told)?;
                 let dead: Vec<usize> = self.dead();
                 same("dead letters", &letters.len(), &dead.len())?;
                 if dead.is_empty() {
@@ -622,7 +629,7 @@ impl Run {
                 let choice = letter as usize % dead.len();
                 let delivery = &mut self.model.deliveries[dead[choice]];
                 (delivery.is_dead, delivery.attempts) = (false, 0);
-                store.redeliver(letters[choice].id).await.map_err(|error| error.to_string())
+                store.redeliver(letters[choice].id).await.map_err(told)
             }
             Step::ReportBroken { channel: name, back } => {
                 let name = CHANNELS[name as usize];
@@ -653,19 +660,19 @@ impl Run {
                 self.tokens += 1;
                 let new = NewToken { name: name.to_owned(), ..NewToken::default() };
                 let digest = Digest::of(&self.tokens.to_le_bytes());
-                store.create_token(&new, digest, &actor(who)).await.map_err(|error| error.to_string())?;
+                store.create_token(&new, digest, &actor(who)).await.map_err(told)?;
                 let creator = actor(who).name;
                 self.model.tokens.push(crate::model::Token { name: name.to_owned(), creator, revoker: None });
                 Ok(())
             }
             Step::RevokeToken { who, token } => {
-                let tokens = store.tokens().await.map_err(|error| error.to_string())?;
+                let tokens = store.tokens().await.map_err(told)?;
                 if tokens.is_empty() {
                     let result = store.revoke_token(9_999, &actor(who)).await.map(|_| ()).map_err(refusal);
                     return same("answer", &result, &Err(Refusal::NotFound));
                 }
                 let choice = token as usize % tokens.len();
-                store.revoke_token(tokens[choice].id, &actor(who)).await.map_err(|error| error.to_string())?;
+                store.revoke_token(tokens[choice].id, &actor(who)).await.map_err(told)?;
                 // The newest is the first.
                 let at = self.model.tokens.len() - 1 - choice;
                 self.model.tokens[at].revoker.get_or_insert(actor(who).name);
@@ -685,15 +692,12 @@ impl Run {
                 let figures = UsageFigures { count: count.into(), ..UsageFigures::default() };
                 let batch = format!("batch {batch}");
                 self.model.add_usage(&batch, &key.prompt, count.into());
-                store
-                    .add_usage(&batch, Timestamp::now(), &[(key, figures)].into())
-                    .await
-                    .map_err(|error| error.to_string())
+                store.add_usage(&batch, Timestamp::now(), &[(key, figures)].into()).await.map_err(told)
             }
             Step::Signal { source } => {
                 let source = format!("source {source}");
                 *self.model.signals.entry(source.clone()).or_default() += 1;
-                store.signal_sources(&[source]).await.map_err(|error| error.to_string())
+                store.signal_sources(&[source]).await.map_err(told)
             }
             Step::Upload { text } => {
                 let text = TEXTS[text as usize];
@@ -707,12 +711,12 @@ impl Run {
                 same("pruned", &result, &Ok(self.model.prune()))
             }
             Step::NewEpoch => {
-                self.model.epoch = store.new_epoch().await.map_err(|error| error.to_string())?.to_string();
+                self.model.epoch = store.new_epoch().await.map_err(told)?.to_string();
                 Ok(())
             }
             Step::Reopen => {
                 store.close().await;
-                self.store = Store::open(&self.place.url()).await.map_err(|error| error.to_string())?;
+                self.open().await?;
                 Ok(())
             }
             Step::BackUp | Step::Restore => {
@@ -727,9 +731,9 @@ impl Run {
                     std::fs::copy(&copy, &file).map_err(|error| error.to_string())?;
                     self.model = backup.clone();
                 }
-                self.store = Store::open(&self.place.url()).await.map_err(|error| error.to_string())?;
+                self.open().await?;
                 if !is_backup {
-                    self.model.epoch = self.store.new_epoch().await.map_err(|error| error.to_string())?.to_string();
+                    self.model.epoch = self.store.new_epoch().await.map_err(told)?.to_string();
                 }
                 Ok(())
             }
@@ -739,7 +743,7 @@ impl Run {
     /// The deliveries whose turn it is: their indexes in the model, and their numbers in the store.
     async fn due(&self) -> Result<Vec<(usize, u64)>, String> {
         let ids: Vec<String> = self.model.webhooks.keys().cloned().collect();
-        let found = self.store.due_deliveries(&ids).await.map_err(|error| error.to_string())?;
+        let found = self.store.due_deliveries(&ids).await.map_err(told)?;
         let due = self.model.due();
         let shown = |it: &promptshelf_store::Delivery| {
             let body: Value = serde_json::from_str(&it.body).unwrap_or_default();
@@ -773,7 +777,7 @@ impl Run {
     /// the files and prompts of the channels whose head or oldest revision is another one.
     async fn read(&mut self, proposals: usize) -> Outcomes {
         let (store, model) = (self.store.clone(), &self.model);
-        let channels = store.channels().await.map_err(|error| error.to_string())?;
+        let channels = store.channels().await.map_err(told)?;
         let found: Vec<_> = channels
             .iter()
             .map(|it| {
@@ -786,7 +790,7 @@ impl Run {
         });
         same("channels", &found, &expected.collect())?;
         let query = ProposalQuery { limit: proposals, ..ProposalQuery::default() };
-        let found = store.proposals(&query).await.map_err(|error| error.to_string())?;
+        let found = store.proposals(&query).await.map_err(told)?;
         let expected = model.proposals.keys().rev().take(proposals).map(|id| (*id, model.view(*id)));
         same("proposals", &found.iter().map(|it| (it.id, Some(view(it)))).collect::<Vec<_>>(), &expected.collect())?;
         for proposal in &found {
@@ -804,11 +808,11 @@ impl Run {
             if proposals < ALL && self.read.insert(name.clone(), place) == Some(place) {
                 continue;
             }
-            let (head, files) = store.files(&channel(name), None).await.map_err(|error| error.to_string())?;
+            let (head, files) = store.files(&channel(name), None).await.map_err(told)?;
             let files: Vec<_> = files.into_iter().map(|file| (file.path, file.digest, file.size)).collect();
             let expected = of.tree(of.head()).into_iter().map(|(path, text)| (path, digest(&text), text.len() as u64));
             same("files", &files, &expected.collect())?;
-            let served = store.served(&channel(name), head.revision).await.map_err(|error| error.to_string())?;
+            let served = store.served(&channel(name), head.revision).await.map_err(told)?;
             let served: Vec<_> =
                 served.into_iter().map(|it| (it.name, it.version, it.digest, it.since, it.until)).collect();
             let expected = of.live(of.head()).iter().map(|(name, (version, digest))| {
@@ -817,7 +821,7 @@ impl Run {
             });
             same("served", &served, &expected.collect())?;
             let query = HistoryQuery { limit: 1, ..HistoryQuery::default() };
-            let newest = store.history(&channel(name), &query).await.map_err(|error| error.to_string())?;
+            let newest = store.history(&channel(name), &query).await.map_err(told)?;
             let newest: Vec<u64> = newest.iter().map(|it| it.number).collect();
             let head = of.head();
             same("newest revision", &newest, &(head..=head).filter(|number| *number > 0).collect())?;
@@ -827,19 +831,18 @@ impl Run {
     }
 
     /// Compares everything.
-    async fn read_all(&mut self, turn: usize) -> Outcomes {
-        let fail = |error: StoreError| error.to_string();
+    pub(crate) async fn read_all(&mut self, turn: usize) -> Outcomes {
         self.read(ALL).await?;
         let (store, model) = (self.store.clone(), &self.model);
-        for verified in store.verify().await.map_err(fail)? {
+        for verified in store.verify().await.map_err(told)? {
             same("verified", &verified.misfit, &None)?;
         }
         for (name, of) in &model.channels {
             let place = channel(name);
             let query = HistoryQuery { limit: 1_000, ..HistoryQuery::default() };
-            let history = store.history(&place, &query).await.map_err(fail)?;
-            let told: Vec<u64> = (of.oldest.max(1)..=of.head()).rev().collect();
-            same("history", &history.iter().map(|it| it.number).collect(), &told)?;
+            let history = store.history(&place, &query).await.map_err(told)?;
+            let numbers: Vec<u64> = (of.oldest.max(1)..=of.head()).rev().collect();
+            same("history", &history.iter().map(|it| it.number).collect(), &numbers)?;
             for found in &history {
                 let Some(known) = of.at(found.number) else { continue };
                 let shown = (
@@ -858,12 +861,12 @@ impl Run {
             same("times are in order", &is_in_time, &true)?;
             // An older revision, each time another one.
             let number = of.oldest + turn as u64 % (of.head() - of.oldest + 1);
-            let (_, tree) = store.tree(&place, Some(number)).await.map_err(fail)?;
+            let (_, tree) = store.tree(&place, Some(number)).await.map_err(told)?;
             let found =
                 tree.iter().map(|(path, file)| (path.to_owned(), String::from_utf8_lossy(file.bytes()).into_owned()));
             same("tree", &found.collect(), &of.tree(number))?;
             if number > 0 {
-                let served = store.served(&place, number).await.map_err(fail)?;
+                let served = store.served(&place, number).await.map_err(told)?;
                 let served: Vec<_> = served.into_iter().map(|it| (it.name, it.version, it.since, it.until)).collect();
                 let expected = of.live(number).iter().map(|(name, (version, _))| {
                     let (since, until) = (of.since(name, number), of.until(name, number));
@@ -873,11 +876,11 @@ impl Run {
             }
             let prompt = PROMPTS[turn % PROMPTS.len()];
             let query = HistoryQuery { prompt: Some(prompt.to_owned()), limit: 1_000, ..HistoryQuery::default() };
-            let history = store.history(&place, &query).await.map_err(fail)?;
+            let history = store.history(&place, &query).await.map_err(told)?;
             let expected =
-                told.iter().filter(|number| of.changes(**number).iter().any(|it| it.name == prompt)).copied();
+                numbers.iter().filter(|number| of.changes(**number).iter().any(|it| it.name == prompt)).copied();
             same("history of a prompt", &history.iter().map(|it| it.number).collect::<Vec<_>>(), &expected.collect())?;
-            let policies = store.policy_history(&place, None, 1_000).await.map_err(fail)?;
+            let policies = store.policy_history(&place, None, 1_000).await.map_err(told)?;
             let entry = |it: promptshelf_store::PolicyChange| crate::model::PolicyEntry {
                 actor: it.actor,
                 before: it.before,
@@ -889,7 +892,7 @@ impl Run {
             };
             let expected: Vec<_> = of.policies.iter().rev().cloned().collect();
             same("policies", &policies.into_iter().map(entry).collect(), &expected)?;
-            let evaluations = store.evaluations(&place, &EvaluationQuery::default()).await.map_err(fail)?;
+            let evaluations = store.evaluations(&place, &EvaluationQuery::default()).await.map_err(told)?;
             let found: Vec<_> =
                 evaluations.into_iter().map(|it| (it.evaluation, it.prompt, it.digest, it.passed, it.author)).collect();
             let expected = model
@@ -905,7 +908,7 @@ impl Run {
     async fn read_deltas(&self, turn: usize) -> Outcomes {
         let Some((name, head)) = self.heads.get(turn % self.heads.len().max(1)) else { return Ok(()) };
         let Some(of) = self.model.channels.get(name) else { return Ok(()) };
-        let delta = self.store.delta(&channel(name), Some(head)).await.map_err(|error| error.to_string())?;
+        let delta = self.store.delta(&channel(name), Some(head)).await.map_err(told)?;
         let is_known = head.epoch.to_string() == self.model.epoch
             && of.has(head.revision)
             && of.at(head.revision).is_some_and(|revision| revision.digest == head.digest);
@@ -926,10 +929,9 @@ impl Run {
     }
 
     async fn read_rest(&self) -> Outcomes {
-        let fail = |error: StoreError| error.to_string();
         let (store, model) = (&self.store, &self.model);
         let query = StandingQuery { limit: 100, ..StandingQuery::default() };
-        let standings = store.standings(&query, |_| true).await.map_err(fail)?;
+        let standings = store.standings(&query, |_| true).await.map_err(told)?;
         let found: BTreeSet<_> = standings
             .prompts
             .iter()
@@ -944,7 +946,7 @@ impl Run {
         });
         same("standings", &found, &expected.collect())?;
         for (id, proposal) in &model.proposals {
-            let comments = store.comments(*id).await.map_err(fail)?;
+            let comments = store.comments(*id).await.map_err(told)?;
             let found = comments.into_iter().map(|it| (it.author, it.text, it.path)).collect();
             same("comments", &found, &proposal.comments)?;
             let Subject::Files(changes) = &proposal.subject else { continue };
@@ -968,7 +970,7 @@ impl Run {
             let expected = changes.iter().map(|(path, (before, after))| (path.clone(), text(before), text(after)));
             same("contents of a proposal", &found, &expected.filter(|_| are_there).collect())?;
         }
-        let queues = store.webhooks().await.map_err(fail)?;
+        let queues = store.webhooks().await.map_err(told)?;
         let found: Vec<_> = queues.into_iter().map(|it| (it.id, it.pending, it.dead)).collect();
         let expected = model.webhooks.keys().map(|id| {
             let count = |is_dead: bool| {
@@ -978,7 +980,7 @@ impl Run {
             (id.clone(), count(false), count(true))
         });
         same("webhooks", &found, &expected.collect())?;
-        let rollouts = store.rollouts().await.map_err(fail)?;
+        let rollouts = store.rollouts().await.map_err(told)?;
         let found: BTreeMap<_, _> = rollouts
             .into_iter()
             .map(|it| {
@@ -993,17 +995,98 @@ impl Run {
             })
             .collect();
         same("rollouts", &found, &model.rollouts)?;
-        let tokens = store.tokens().await.map_err(fail)?;
+        let tokens = store.tokens().await.map_err(told)?;
         let found: Vec<_> = tokens
             .into_iter()
             .rev()
             .map(|it| crate::model::Token { name: it.name, creator: it.creator, revoker: it.revoker })
             .collect();
         same("tokens", &found, &model.tokens)?;
-        let usage = store.usage(&UsageQuery::default()).await.map_err(fail)?;
+        let usage = store.usage(&UsageQuery::default()).await.map_err(told)?;
         let usage = usage.into_iter().map(|(key, figures)| (key.prompt, figures.count)).collect();
         same("usage", &usage, &model.usage)?;
-        same("signals", &store.source_signals().await.map_err(fail)?, &model.signals)
+        same("signals", &store.source_signals().await.map_err(told)?, &model.signals)
+    }
+}
+
+/// A store that others are copies of.
+pub(crate) struct Template {
+    place: Place,
+    model: Model,
+}
+
+impl Template {
+    /// A copy of the store, with handles of its own.
+    pub(crate) async fn again(&self) -> Run {
+        let place = match &self.place {
+            Place::Sqlite { folder } => {
+                let copy = Place::sqlite();
+                if let Place::Sqlite { folder: to } = &copy {
+                    std::fs::copy(folder.path().join("team.db"), to.path().join("team.db")).unwrap();
+                }
+                copy
+            }
+            Place::Postgres { url } => {
+                let (original, url) = (url.to_string(), Place::postgres().url());
+                let (from, to) = (database(&original), url.to_string());
+                let to = database(&to);
+                Postgres::shared().sql("postgres", &format!("DROP DATABASE {to}"));
+                Postgres::shared().sql("postgres", &format!("CREATE DATABASE {to} TEMPLATE {from}"));
+                Place::Postgres { url }
+            }
+        };
+        let store = Store::open(&place.url()).await.unwrap();
+        let writer = Store::open(&place.url()).await.unwrap();
+        let (read, subjects) = (HashMap::new(), HashMap::new());
+        let model = self.model.clone();
+        Run { place, store, writer, model, backup: None, heads: Vec::new(), read, subjects, tokens: 100 }
+    }
+}
+
+fn database(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or_default()
+}
+
+impl Run {
+    /// Closes the store, and keeps it for copies.
+    pub(crate) async fn into_template(self) -> Template {
+        self.store.close().await;
+        self.writer.close().await;
+        Template { place: self.place, model: self.model }
+    }
+
+    pub(crate) async fn end(self) {
+        let url = self.place.url().to_string();
+        self.store.close().await;
+        self.writer.close().await;
+        if let Place::Postgres { .. } = &self.place {
+            Postgres::shared().sql("postgres", &format!("DROP DATABASE {}", database(&url)));
+        }
+    }
+
+    /// Takes what differs between two runs of one operation from the store: digests of revisions, which cover times, and the epoch.
+    pub(crate) async fn see_again(&mut self) -> Outcomes {
+        for info in self.store.channels().await.map_err(told)? {
+            self.model.epoch = info.head.epoch.to_string();
+            let found = self.model.channels.get_mut(info.name.as_str()).and_then(|it| it.revisions.last_mut());
+            if let Some(revision) = found {
+                revision.digest = info.head.digest;
+            }
+        }
+        Ok(())
+    }
+
+    /// The model with an approval whose publish did not happen: an operation of two transactions was cut between them.
+    pub(crate) fn only_reviewed(&self, before: &Model, step: Step) -> Option<Model> {
+        let Step::Review { who, proposal, reject: false, confirm, .. } = step else { return None };
+        let mut between = before.clone();
+        let id = between.choose(proposal);
+        let effects = between.proposals.get(&id).map(|it| it.effects.clone()).unwrap_or_default();
+        let confirmed = effects.into_iter().map(|effect| effect.name).filter(|_| confirm > 1).collect();
+        let note = "read".to_owned();
+        let new = NewReview { verdict: Verdict::Approve, digest: Digest::of(b""), note, confirmed };
+        between.add_review(id, &new, true, &actor(who)).ok()?;
+        Some(between)
     }
 }
 
@@ -1011,17 +1094,12 @@ impl Run {
 async fn compare(place: Place, steps: &[Step]) -> Result<(), (usize, String)> {
     let mut run = Run::new(place).await;
     for (number, step) in steps.iter().enumerate() {
-        let told = |problem: String| (number, format!("step {}, {step:?}: {problem}", number + 1));
-        run.step(*step).await.map_err(told)?;
+        let at = |problem: String| (number, format!("step {}, {step:?}: {problem}", number + 1));
+        run.step(*step).await.map_err(at)?;
         let is_whole = number % 20 == 19 || number + 1 == steps.len();
-        if is_whole { run.read_all(number).await } else { run.read(6).await }.map_err(told)?;
+        if is_whole { run.read_all(number).await } else { run.read(6).await }.map_err(at)?;
     }
-    let place = run.place.url();
-    run.store.close().await;
-    if let Place::Postgres { .. } = &run.place {
-        let name = place.to_string();
-        Postgres::shared().sql("postgres", &format!("DROP DATABASE {}", name.rsplit('/').next().unwrap_or_default()));
-    }
+    run.end().await;
     Ok(())
 }
 
