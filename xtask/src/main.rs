@@ -1,5 +1,5 @@
-//! Tasks of this repository for people and CI: `cargo xtask test`, `nightly`, `tidy`, `guide`, `fuzz`, `bench`,
-//! `guard` and `release`.
+//! Tasks of this repository for people and CI: `cargo xtask test`, `nightly`, `chaos`, `coverage`, `tidy`, `guide`, `fuzz`,
+//! `bench`, `guard` and `release`.
 //!
 //! No part of the product is here. Each task starts programs that a person could start manually, and prints their
 //! command lines.
@@ -48,6 +48,21 @@ enum Verb {
     },
     /// Check rules that no other tool checks: names of machines and registries, the changelog
     Tidy,
+    /// Cause faults at random while clients publish and read, and judge what they were told
+    Chaos {
+        /// The seed of the plan of faults
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
+        /// How long it runs
+        #[arg(long, value_name = "M", default_value_t = 1)]
+        minutes: u64,
+        /// Print the plan of faults, and end
+        #[arg(long)]
+        plan: bool,
+    },
+    /// Count which lines and regions the tests run, and compare them with the thresholds of each crate (needs
+    /// cargo-llvm-cov)
+    Coverage,
     /// Send random bytes to the parsers of untrusted input (needs cargo-fuzz and a nightly toolchain)
     Fuzz {
         /// Seconds for each target
@@ -118,6 +133,8 @@ fn run(verb: Verb) -> Result<()> {
             proof::report(&repository, outcome.is_ok())?;
             outcome
         }
+        Verb::Chaos { seed, minutes, plan } => proof::chaos(&repository, seed, minutes, plan),
+        Verb::Coverage => proof::coverage(&repository),
         Verb::Tidy => tidy::run(&repository),
         Verb::Fuzz { seconds, target } => fuzz::run(&repository, seconds, target.as_deref()),
         Verb::Bench { quick, only, attack_seconds, peers } => {

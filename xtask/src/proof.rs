@@ -3,9 +3,14 @@
 
 use std::{fs, path::PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
-use crate::{prepare::install_postgres, repository::Repository, terminal::Program};
+use crate::{
+    prepare::{cargo_tool, install_debian, install_postgres},
+    repository::Repository,
+    terminal::Program,
+};
 
 fn folder(repository: &Repository) -> PathBuf {
     repository.target().join("nightly")
@@ -65,4 +70,127 @@ pub(crate) fn statements(repository: &Repository) -> Result<()> {
     install_postgres(repository)?;
     let tests = cargo(repository, "test --release --package promptshelf-store --test it statements::");
     tests.env("FAULTS", "1").run_tests()
+}
+
+/// Causes faults while clients publish and read; prints them instead with `is_plan`.
+pub(crate) fn chaos(repository: &Repository, seed: u64, minutes: u64, is_plan: bool) -> Result<()> {
+    if !is_plan {
+        install_postgres(repository)?;
+        install_debian(repository, "faketime", "faketime")?;
+    }
+    let tests = cargo(repository, "test --package promptshelf --test it chaos:: -- --nocapture");
+    let tests = tests.env("CHAOS_SEED", &seed.to_string()).env("CHAOS_SECONDS", &(60 * minutes).to_string());
+    if is_plan { tests.env("CHAOS_PLAN", "1").run() } else { tests.run_tests() }
+}
+
+/// An hour of faults, ten minutes of each seed.
+pub(crate) fn chaos_of_the_night(repository: &Repository) -> Result<()> {
+    let first: u64 = seed().parse().context("the number of the day")?;
+    let minutes = repository.minutes.unwrap_or(60);
+    for (turn, from) in (0..minutes).step_by(10).enumerate() {
+        chaos(repository, 1_000 * first + turn as u64, (minutes - from).min(10), false)?;
+    }
+    Ok(())
+}
+
+/// Lets every system call of the commands that write files fail in each way.
+pub(crate) fn system_calls(repository: &Repository) -> Result<()> {
+    install_debian(repository, "strace", "strace")?;
+    cargo(repository, "test --package promptshelf --test it system_calls::").env("SYSTEM_CALLS", "all").run_tests()
+}
+
+/// The lines and regions of a crate that its tests and those of the program have to run, in per cent.
+const THRESHOLDS: &[(&str, f64, f64)] = &[
+    ("promptshelf-core", 90.0, 85.0),
+    ("promptshelf-source", 90.0, 85.0),
+    ("promptshelf-store", 90.0, 85.0),
+    ("promptshelf-service", 90.0, 85.0),
+    ("promptshelf-mcp", 90.0, 85.0),
+];
+
+/// Runs all tests with counters, writes the report to `target/nightly/coverage.json`, and compares it with the thresholds.
+pub(crate) fn coverage(repository: &Repository) -> Result<()> {
+    install_postgres(repository)?;
+    fs::create_dir_all(folder(repository)).context("target/nightly cannot be written")?;
+    let tool = cargo_tool(repository, "cargo-llvm-cov", "0.9.1", "")?;
+    let report = folder(repository).join("coverage.json");
+    Program::new(tool, &repository.root)
+        .args(&["llvm-cov", "--workspace", "--exclude", "xtask", "--json", "--summary-only", "--output-path"])
+        .arg(&report)
+        // Installs the counters of the toolchain without a question.
+        .env("CARGO_LLVM_COV_SETUP", "yes")
+        .run()?;
+    let text = fs::read_to_string(&report).context("cargo-llvm-cov writes its report")?;
+    let report: Value = serde_json::from_str(&text).context("the report is JSON")?;
+    let figures = folder(repository).join("figures.txt");
+    let mut lines = String::new();
+    let mut low = Vec::new();
+    for (name, least_lines, least_regions) in THRESHOLDS {
+        let part = format!("/crates/{name}/src/");
+        let share = |kind: &str| {
+            let files = report["data"][0]["files"].as_array().into_iter().flatten();
+            let files = files.filter(|file| file["filename"].as_str().is_some_and(|path| path.contains(&part)));
+            let (covered, count) = files.fold((0.0, 0.0), |(covered, count), file| {
+                let of = |what: &str| file["summary"][kind][what].as_f64().unwrap_or_default();
+                (covered + of("covered"), count + of("count"))
+            });
+            100.0 * covered / f64::max(count, 1.0)
+        };
+        let (found_lines, found_regions) = (share("lines"), share("regions"));
+        lines += &format!("coverage of {name}: {found_lines:.1} % of lines, {found_regions:.1} % of regions\n");
+        if found_lines < *least_lines || found_regions < *least_regions {
+            low.push(format!("{name} has {found_lines:.1} % of lines and {found_regions:.1} % of regions"));
+        }
+    }
+    print!("{lines}");
+    let before = fs::read_to_string(&figures).unwrap_or_default();
+    fs::write(&figures, before + &lines).context("target/nightly cannot be written")?;
+    if !low.is_empty() {
+        bail!("the tests run too little of {}", low.join(", "));
+    }
+    Ok(())
+}
+
+/// The files whose decisions matter most: who may see, sign in, publish and approve.
+const MUTATED: &[&str] = &[
+    "crates/promptshelf-store/src/policy.rs",
+    "crates/promptshelf-store/src/publish.rs",
+    "crates/promptshelf-store/src/review.rs",
+    "crates/promptshelf-store/src/promote.rs",
+    "crates/promptshelf-service/src/access.rs",
+    "crates/promptshelf-service/src/limit.rs",
+];
+
+/// Changes the program in small ways, and reports which changes no test notices.
+pub(crate) fn mutants(repository: &Repository) -> Result<()> {
+    install_postgres(repository)?;
+    let tool = cargo_tool(repository, "cargo-mutants", "27.1.0", "")?;
+    let output = folder(repository);
+    let mut mutants = Program::new(tool, &repository.root).args(&["mutants", "--no-shuffle", "--output"]).arg(&output);
+    for file in MUTATED {
+        mutants = mutants.args(&["--file", file]);
+    }
+    let run = mutants.args(&["--test-workspace=false", "--timeout-multiplier", "3"]).run();
+    let count = |name: &str| {
+        let path = output.join("mutants.out").join(format!("{name}.txt"));
+        fs::read_to_string(path).map_or(0, |text| text.lines().count())
+    };
+    let (caught, missed) = (count("caught") + count("timeout"), count("missed"));
+    let figures = output.join("figures.txt");
+    let before = fs::read_to_string(&figures).unwrap_or_default();
+    fs::write(&figures, format!("{before}mutants: {caught} caught, {missed} missed\n"))
+        .context("target/nightly cannot be written")?;
+    // cargo-mutants fails if it misses one; some are not faults.
+    match caught * 100 >= 95 * (caught + missed) && caught > 0 {
+        true => Ok(()),
+        false => run.and_then(|()| bail!("{caught} mutants were caught and {missed} missed: at least 95 % are wanted")),
+    }
+}
+
+/// Sends random bytes to every reader, each for its share of the time.
+pub(crate) fn fuzz(repository: &Repository) -> Result<()> {
+    let minutes = repository.minutes.unwrap_or(240);
+    let targets = fs::read_dir(repository.root.join("fuzz/targets")).map_or(1, |found| found.count().max(1)) as u64;
+    let seconds = u32::try_from(60 * minutes / targets).unwrap_or(u32::MAX).max(10);
+    crate::fuzz::run(repository, seconds, None)
 }

@@ -28,10 +28,16 @@ pub(crate) struct Step {
     /// The property that it proves.
     pub(crate) about: &'static str,
     run: fn(&Repository) -> Result<()>,
+    limit: Duration,
 }
 
 const fn step(name: &'static str, about: &'static str, run: fn(&Repository) -> Result<()>) -> Step {
-    Step { name, about, run }
+    Step { name, about, run, limit: LIMIT }
+}
+
+/// A part that could go on for ever.
+const fn endless(name: &'static str, about: &'static str, run: fn(&Repository) -> Result<()>) -> Step {
+    Step { name, about, run, limit: NIGHT }
 }
 
 /// The steps of `cargo xtask test`. Each prepares everything it needs, so that it can run alone.
@@ -78,8 +84,17 @@ pub(crate) const NIGHTLY: &[Step] = &[
     ),
     step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
     step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
-    step("model", "random sequences of operations on a store do what the reference model says", proof::model),
-    step("statements", "each statement of each operation may fail", proof::statements),
+    endless("model", "random sequences of operations on a store do what the reference model says", proof::model),
+    endless("statements", "each statement of each operation may fail", proof::statements),
+    endless("calls", "each system call of the commands that write files may fail", proof::system_calls),
+    endless("chaos", "faults at random lose, double and reorder nothing", proof::chaos_of_the_night),
+    endless("coverage", "the tests run what they have to of each crate", proof::coverage),
+    endless(
+        "mutants",
+        "tests notice small changes of the decisions about access, limits and publishing",
+        proof::mutants,
+    ),
+    endless("fuzz", "random bytes break no reader", proof::fuzz),
     step("work", "no operation of a template costs more than its steps", |it| {
         cargo(it, "test --release --package promptshelf-core --test it work::").run_tests()
     }),
@@ -99,7 +114,7 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
     for (at, step) in chosen.iter().enumerate() {
         println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);
         let started = Instant::now();
-        let outcome = within_limit(step.name, || (step.run)(repository));
+        let outcome = within_limit(step, || (step.run)(repository));
         let took = seconds(started.elapsed());
         match &outcome {
             Ok(()) => println!("=== {} passed in {took}", step.name),
@@ -130,13 +145,16 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
 /// The longest time of a step. The slowest one needs about a fifth of it on two processors.
 const LIMIT: Duration = Duration::from_secs(40 * 60);
 
+/// The longest time of a part that could go on for ever.
+const NIGHT: Duration = Duration::from_secs(8 * 60 * 60);
+
 /// Runs a step, and ends this program when the step does not end: a log that names it helps more than one that stops.
-fn within_limit<T>(name: &str, run: impl FnOnce() -> T) -> T {
+fn within_limit<T>(step: &Step, run: impl FnOnce() -> T) -> T {
     let (ended, end) = mpsc::channel::<()>();
-    let name = name.to_owned();
+    let (name, limit) = (step.name, step.limit);
     thread::spawn(move || {
-        if end.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
-            println!("\n=== {name} FAILED: it did not end within {}; again alone: --only {name}", seconds(LIMIT));
+        if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+            println!("\n=== {name} FAILED: it did not end within {}; again alone: --only {name}", seconds(limit));
             exit(1);
         }
     });

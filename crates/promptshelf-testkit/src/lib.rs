@@ -17,6 +17,7 @@ pub mod fake_server;
 pub mod folder;
 pub mod git;
 pub mod headers;
+pub mod history;
 pub mod http;
 #[cfg(unix)]
 pub mod nginx;

@@ -35,7 +35,7 @@ pub(crate) mod values;
 
 use std::{
     ffi::OsStr,
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -57,6 +57,7 @@ use crate::{
     output::{Output, visible_line},
     source::Source,
     terminal::Progress,
+    whole_file,
 };
 
 pub(crate) fn run(arguments: &LspArguments) -> Result<(), Failure> {
@@ -251,8 +252,8 @@ pub(crate) fn binary(content: &ContentBlock) -> Option<(&[u8], &str)> {
 fn write(folder: &Path, bytes: &[u8], mime_type: &str) -> io::Result<PathBuf> {
     let digest: String = Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     let path = folder.join(format!("{digest}.{}", extension(mime_type)));
-    match OpenOptions::new().write(true).create_new(true).open(&path) {
-        Ok(mut file) => file.write_all(bytes).map(|()| path),
+    match whole_file::create(&path, bytes) {
+        Ok(()) => Ok(path),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && contains(&path, bytes) => Ok(path),
         Err(error) => Err(error),
     }

@@ -13,6 +13,7 @@ mod output;
 mod source;
 mod telemetry;
 mod terminal;
+mod whole_file;
 mod working_copy;
 
 use std::{

@@ -3,6 +3,8 @@
 mod audit;
 mod authoring;
 mod channels;
+#[cfg(target_os = "linux")]
+mod chaos;
 #[cfg(unix)]
 mod chat;
 mod cli_errors;
@@ -62,6 +64,8 @@ mod streams;
 mod sync;
 mod sync_safety;
 mod sync_skills;
+#[cfg(target_os = "linux")]
+mod system_calls;
 #[cfg(unix)]
 mod transcripts;
 #[cfg(unix)]

@@ -22,7 +22,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use self::author::Author;
+pub(crate) use self::author::Author;
 use crate::program::{PATIENCE, Server, promptshelf};
 
 /// A prompt with a text.

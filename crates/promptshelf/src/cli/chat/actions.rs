@@ -4,7 +4,6 @@
 //! line.
 
 use std::{
-    fs::OpenOptions,
     io::{self, Write},
     path::Path,
     process::Stdio,
@@ -17,6 +16,7 @@ use crate::{
     commands::{Saved, markdown, show},
     output::Output,
     terminal::shell,
+    whole_file,
 };
 
 pub(super) const WORDS: &[(&str, &str)] = &[
@@ -72,9 +72,7 @@ pub(super) fn save(result: &PromptResult, target: &str) -> Result<String, String
     } else {
         markdown::document(&result.messages, &Saved::default())
     };
-    let written =
-        OpenOptions::new().write(true).create_new(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    match written {
+    match whole_file::create(path, text.as_bytes()) {
         Ok(()) => Ok(format!("written to {target}")),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(format!("{target} exists already and was not overwritten"))

@@ -17,6 +17,7 @@ use crate::{
     args::FmtArguments,
     exit::{Exit, Failure},
     output::{Output, count, list_json, pretty_json},
+    whole_file,
 };
 
 const STDIN: &str = "-";
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
                     print_unified(&mut output, &unified(&before.text, &after, &before.path, &before.path))?;
                 }
                 if !only_reports {
-                    fs::write(file, after).map_err(|error| failure(file, "written", &error))?;
+                    whole_file::replace(file, after.as_bytes()).map_err(|error| failure(file, "written", &error))?;
                 }
                 let word = if only_reports { "would change" } else { "changed" };
                 ("changed", (!arguments.diff).then(|| format!("{word} {shown}")))

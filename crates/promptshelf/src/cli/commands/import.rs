@@ -21,6 +21,7 @@ use crate::{
     command_line,
     exit::{Exit, Failure},
     output::{Output, count, list_json, pretty_json},
+    whole_file,
 };
 
 const SKILL_FILE: &str = "SKILL.md";
@@ -288,5 +289,5 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::File::options().write(true).create_new(true).open(path)?.write_all(bytes)
+    whole_file::create(path, bytes)
 }

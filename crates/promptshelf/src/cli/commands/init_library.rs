@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write as _},
     path::Path,
 };
@@ -19,6 +19,7 @@ use crate::{
     output::{Output, agrees, count, pretty_json},
     source::HERE,
     terminal::{agree, is_interactive},
+    whole_file,
 };
 
 /// Returns the folders with prompts of other programs, and the number of their files.
@@ -84,19 +85,18 @@ pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let (mut written, mut kept) = (Vec::new(), Vec::new());
-    for (name, text) in STARTER_LIBRARY {
+    // The file that makes it a library comes last, so that an interrupted `init` can be repeated.
+    for (name, text) in STARTER_LIBRARY.iter().rev() {
         let path = folder.join(name);
         let above = path.parent().unwrap_or(folder);
         fs::create_dir_all(above).map_err(|error| failed(above, &error))?;
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => {
-                file.write_all(text.as_bytes()).map_err(|error| failed(&path, &error))?;
-                written.push(*name);
-            }
+        match whole_file::create(&path, text.as_bytes()) {
+            Ok(()) => written.push(*name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept.push(*name),
             Err(error) => return Err(failed(&path, &error)),
         }
     }
+    (written.reverse(), kept.reverse());
     let mut output = Output::stdout();
     if json {
         let result = json!({ "folder": folder, "written": written, "kept": kept });

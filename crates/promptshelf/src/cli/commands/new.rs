@@ -14,6 +14,7 @@ use crate::{
     args::{NewArguments, Template},
     exit::{Exit, Failure},
     output::{Output, file_json},
+    whole_file,
 };
 
 /// The path of the schema in a library. Files in folders that begin with a dot are never served.
@@ -43,17 +44,15 @@ pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(write_error)?;
     }
-    let mut file =
-        fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::new(Exit::Failed, format!("{} already exists", path.display()))
-                .help("choose another name, or edit the existing file"),
-            _ => write_error(error),
-        })?;
     let to_root = "../".repeat(name.matches('/').count());
     let text = starter(arguments.template.name(), &title(name)).unwrap_or_default();
     let schema = format!("---\n# yaml-language-server: $schema={to_root}{SCHEMA_PATH}\n");
     let text = text.replacen("---\n", &schema, 1);
-    file.write_all(text.as_bytes()).map_err(write_error)?;
+    whole_file::create(&path, text.as_bytes()).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::new(Exit::Failed, format!("{} already exists", path.display()))
+            .help("choose another name, or edit the existing file"),
+        _ => write_error(error),
+    })?;
     write_schema(folder)?;
 
     let mut output = Output::stdout();
@@ -92,6 +91,7 @@ fn write_schema(folder: &Path) -> Result<(), Failure> {
     if fs::read_to_string(&path).is_ok_and(|current| current == schema) {
         return Ok(());
     }
-    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, schema));
+    let written =
+        path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| whole_file::replace(&path, schema.as_bytes()));
     written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display())))
 }

@@ -23,42 +23,42 @@ impl Checker for Unchecked {
 
 /// Publishes to one channel.
 #[derive(Clone)]
-pub(super) struct Author {
-    pub(super) store: Store,
+pub(crate) struct Author {
+    pub(crate) store: Store,
     channel: ChannelName,
     checker: Arc<dyn Checker>,
 }
 
 impl Author {
     /// Creates the store if it does not exist, and publishes to `production`.
-    pub(super) async fn at(store: &str) -> Author {
+    pub(crate) async fn at(store: &str) -> Author {
         let url: StoreUrl = store.parse().expect("a URL");
         let store = Store::create(&url).await.expect("a store");
         Author { store, channel: ChannelName::production(), checker: Arc::new(Unchecked) }
     }
 
     /// Publishes what passes the check only, with the versions of prompts.
-    pub(super) fn checked(self) -> Author {
+    pub(crate) fn checked(self) -> Author {
         Author { checker: Arc::new(LibraryChecker::new()), ..self }
     }
 
     /// Publishes to another channel.
-    pub(super) fn on(&self, channel: &str) -> Author {
+    pub(crate) fn on(&self, channel: &str) -> Author {
         Author { channel: channel.parse().expect("a name"), ..self.clone() }
     }
 
-    pub(super) fn channel(&self) -> &ChannelName {
+    pub(crate) fn channel(&self) -> &ChannelName {
         &self.channel
     }
 
     /// Writes files, or removes those without a text, and returns the revision.
-    pub(super) async fn publish<'f>(&self, files: impl IntoIterator<Item = (&'f str, Option<String>)>) -> u64 {
+    pub(crate) async fn publish<'f>(&self, files: impl IntoIterator<Item = (&'f str, Option<String>)>) -> u64 {
         let files = files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect();
         self.try_publish(files).await.expect("a published revision")
     }
 
     /// Does the same.
-    pub(super) async fn try_publish(&self, files: Vec<(String, Option<String>)>) -> Result<u64, StoreError> {
+    pub(crate) async fn try_publish(&self, files: Vec<(String, Option<String>)>) -> Result<u64, StoreError> {
         let (base, present) = match self.store.files(&self.channel, None).await {
             Ok((head, present)) => (head.revision, present),
             Err(StoreError::NotFound { .. }) => (0, Vec::new()),
