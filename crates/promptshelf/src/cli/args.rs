@@ -3,6 +3,7 @@
 
 pub(super) mod channels;
 pub(super) mod client;
+pub(crate) mod complete;
 mod help;
 mod operator;
 mod words;
@@ -1107,7 +1108,7 @@ mod tests {
             match OTHER_WORDS.iter().find(|(other, _)| *other == path) {
                 Some((_, word)) => assert_eq!(first, *word, "{path}"),
                 // Their places are options of the same meaning.
-                None if path.starts_with("rollout ") || path.starts_with("store ") => {}
+                None if path.starts_with("rollout ") => {}
                 None => assert!(first.starts_with("LIBRARY"), "the first word of `{path}` is {first:?}"),
             }
             let has = |name: &str| command.get_arguments().any(|option| option.get_long() == Some(name));

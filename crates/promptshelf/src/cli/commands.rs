@@ -88,12 +88,8 @@ fn check_file_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-const PROGRAM: &str = "promptshelf";
-
 pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
-    // Generated in memory, because the generator panics if the pipe is closed.
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut CommandLine::complete(), PROGRAM, &mut script);
+    let script = crate::args::complete::script(arguments.shell)?;
     let mut stdout = io::stdout().lock();
     Ok(io::Write::write_all(&mut stdout, &script).and_then(|()| io::Write::flush(&mut stdout))?)
 }

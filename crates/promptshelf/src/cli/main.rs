@@ -41,6 +41,7 @@ const SERVER_LOG: &str = "info,rmcp=off";
 const COMMAND_LOG: &str = "error,promptshelf_source=off,rmcp=off";
 
 fn main() -> ExitCode {
+    args::complete::answer();
     if args::asks_for_version_as_json(std::env::args_os().skip(1)) {
         return ended(commands::version());
     }

@@ -200,7 +200,7 @@ fn completions_manual_and_version_are_generated() {
     let folder = folder(&[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = text(&promptshelf(folder.path(), &["completions", shell]).stdout);
-        assert!(script.contains("promptshelf") && script.contains("uninstall"), "{shell}");
+        assert!(script.contains("promptshelf") && script.contains("COMPLETE"), "{shell}");
     }
     assert_eq!(promptshelf(folder.path(), &["man", "man/man1"]).status.code(), Some(0));
     let page = fs::read_to_string(folder.path().join("man/man1/promptshelf-install.1")).expect("a page");

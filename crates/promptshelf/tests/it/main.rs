@@ -2,6 +2,7 @@
 
 mod audit;
 mod authoring;
+mod bad_input;
 mod channels;
 #[cfg(target_os = "linux")]
 mod chaos;

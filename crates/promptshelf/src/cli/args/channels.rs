@@ -511,9 +511,9 @@ impl fmt::Debug for StoreText {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
-    /// The store: `sqlite:PATH` or `postgres://…`
-    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
-    pub(crate) store: StoreText,
+    /// The same as LIBRARY
+    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true, hide = true)]
+    pub(crate) store: Option<StoreText>,
 }
 
 /// The store of a command that a server can run too.
@@ -613,6 +613,6 @@ mod place_tests {
     fn debug_output_of_arguments_has_no_password() {
         let text = StoreText::from("postgres://ada:secret@localhost/prompts".to_owned());
         let arguments = PlaceArguments { store: Some(text.clone()), url: Some(text.clone()) };
-        assert!(!format!("{arguments:?}{:?}", StoreArguments { store: text }).contains("secret"));
+        assert!(!format!("{arguments:?}{:?}", StoreArguments { store: Some(text) }).contains("secret"));
     }
 }

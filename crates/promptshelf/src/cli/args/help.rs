@@ -511,7 +511,8 @@ Every command brings the schema up to date when it opens a store; this one does
 nothing else.
 
 Examples:
-  promptshelf store migrate --check --store sqlite:team.db";
+  promptshelf store migrate sqlite:team.db --check
+  promptshelf store backup sqlite:team.db team.backup";
 
 pub(in crate::args) const USAGE_EXAMPLES: &str = "\
 A server counts calls by prompt, version, client, method and outcome, and keeps

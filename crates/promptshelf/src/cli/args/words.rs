@@ -12,7 +12,12 @@ use promptshelf_client::ConfiguredServer;
 use promptshelf_git::GitAddress;
 use promptshelf_store::StoreUrl;
 
-use super::{LibraryOption, ValueArguments, channels::PlaceArguments, client::SourceArguments, pair};
+use super::{
+    LibraryOption, ValueArguments,
+    channels::{PlaceArguments, StoreArguments},
+    client::SourceArguments,
+    pair,
+};
 use crate::{
     library,
     source::{HERE, is_path, is_url},
@@ -193,6 +198,26 @@ impl Library for LibraryOption {
     }
 }
 
+impl Library for StoreArguments {
+    const ABOUT: &str = "The store: sqlite:FILE or postgres://… [env: PROMPTSHELF_STORE]";
+
+    fn is_meant(word: &OsStr) -> bool {
+        is_address(word)
+    }
+
+    fn take(&mut self, word: OsString) -> Result<(), OsString> {
+        if self.store.as_ref().is_some_and(|store| !is_default_store(&store.0)) {
+            return Err(word);
+        }
+        self.store = Some(word.into_string()?.into());
+        Ok(())
+    }
+}
+
+fn is_default_store(store: &str) -> bool {
+    crate::environment::variable("PROMPTSHELF_STORE").as_deref() == Some(store)
+}
+
 impl Library for PlaceArguments {
     const ABOUT: &str = "The store: sqlite:FILE or postgres://…, or the URL of a server with it; `#CHANNEL` names another \
                          channel than production [env: PROMPTSHELF_STORE]";
@@ -202,8 +227,7 @@ impl Library for PlaceArguments {
     }
 
     fn take(&mut self, word: OsString) -> Result<(), OsString> {
-        let is_default = |store: &str| crate::environment::variable("PROMPTSHELF_STORE").as_deref() == Some(store);
-        let is_named = self.url.is_some() || self.store.as_ref().is_some_and(|store| !is_default(&store.0));
+        let is_named = self.url.is_some() || self.store.as_ref().is_some_and(|store| !is_default_store(&store.0));
         match word.into_string() {
             Ok(word) if !is_named => {
                 let is_server = is_url(&word);
@@ -250,6 +274,7 @@ names! {
     States("<A> <B>", 2..=2, false,
         "The states to compare: revisions such as `12`, channels, `CHANNEL@REVISION`, or paths of folders");
     ToFolder("<FOLDER>", 1..=1, false, "The folder: a new or empty one, or one without local changes since the last pull");
+    BackupFile("<FILE>", 1..=1, false, "The file of the backup");
     Proposal("<NUMBER>", 1..=1, false, "The proposal");
     OnlyProposal("[NUMBER]", 0..=1, false, "Show this proposal with its changes");
     Token("<TOKEN>", 1..=1, false, "The number of the token, or its name");

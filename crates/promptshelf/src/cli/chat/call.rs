@@ -131,6 +131,11 @@ pub(super) fn assign(text: &str, arguments: &[PromptArgument]) -> Result<Argumen
                 has_names = true;
                 name
             }
+            None if has_names && name_before_equals(&value.value).is_some() => {
+                let name = name_before_equals(&value.value).unwrap_or_default();
+                let names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
+                return Err(format!("there is no argument `{name}`: the arguments are {}", names.join(", ")));
+            }
             None if has_names => {
                 return Err(format!("unexpected `{}`: quote values with spaces", value.value));
             }
@@ -245,6 +250,7 @@ mod tests {
             (" a code=b", "occurs twice"),
             (" cod=b", "unknown argument `cod`; did you mean `code`?"),
             (" a lnguage=b", "did you mean `language`?"),
+            (" code=a foo=1", "there is no argument `foo`: the arguments are code, language"),
         ] {
             assert!(assigned(line, &names).is_err_and(|error| error.contains(part)), "{line}");
         }

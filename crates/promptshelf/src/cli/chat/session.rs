@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::join_all};
-use promptshelf_client::{Arguments, ClientError, ContentBlock, PromptArgument, PromptResult};
+use promptshelf_client::{Arguments, ClientError, CompletionTarget, ContentBlock, PromptArgument, PromptResult};
 use rustyline::error::ReadlineError;
 use tokio::runtime::Handle;
 
@@ -174,7 +174,15 @@ impl Chat {
             }
             "save" if !rest.is_empty() => actions::save(&self.current()?.result, rest),
             "save" | "read" => Err(format!("`{word}` requires an argument; `help` lists the commands")),
-            _ => Err(format!("unknown command `{word}`; prompts begin with a slash, `help` lists the commands")),
+            _ => {
+                if let Some(prompt) = self.prompts.find(word) {
+                    return self.use_prompt(&prompt, &line[word.len()..]);
+                }
+                let all = self.prompts.all();
+                let near = promptshelf_core::nearest(word, all.iter().map(|prompt| prompt.command.as_str()));
+                let near = near.map(|near| format!("did you mean /{near}? ")).unwrap_or_default();
+                Err(format!("unknown command `{word}`; {near}`help` lists the commands, `prompts` the prompts"))
+            }
         }
     }
 
@@ -407,8 +415,9 @@ impl Chat {
         history: &PromptHistory,
     ) -> Result<Line, String> {
         let about = argument.description.as_deref().or(argument.title.as_deref()).unwrap_or_default();
-        if !about.is_empty() {
-            writeln!(io::stdout(), "{}", visible_line(about)).map_err(|error| error.to_string())?;
+        let choices = self.choices(prompt, argument, known);
+        for line in [about, &choices].into_iter().filter(|line| !line.is_empty()) {
+            writeln!(io::stdout(), "{}", visible_line(line)).map_err(|error| error.to_string())?;
         }
         let assist = ArgumentAssist {
             prompt: prompt.clone(),
@@ -421,6 +430,24 @@ impl Chat {
         history.values(&argument.name).iter().for_each(|value| reader.remember(value));
         let prompt = format!("{}: ", placeholder(&visible_line(&argument.name), argument.required));
         reader.read(&prompt, initial).map_err(unreadable)
+    }
+
+    /// Returns the values that the server suggests, if they are few.
+    fn choices(&self, prompt: &ChatPrompt, argument: &PromptArgument, known: &Arguments) -> String {
+        const MOST: usize = 12;
+
+        let client = &prompt.server.client;
+        if !client.has_completions() {
+            return String::new();
+        }
+        let target = CompletionTarget::Prompt(&prompt.info.name);
+        let found = self.wait_for(&prompt.server, client.complete(target, &argument.name, "", known));
+        match found {
+            Ok(found) if (1..=MOST).contains(&found.values.len()) && !found.has_more => {
+                format!("one of: {}", found.values.join(", "))
+            }
+            _ => String::new(),
+        }
     }
 
     fn wait<T>(&self, server: &Server, answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, String> {

@@ -135,7 +135,7 @@ impl Drop for FileProgress {
 }
 
 pub(crate) async fn migrate_maintain(arguments: &MigrateArguments) -> Result<(), Failure> {
-    let place = StorePlace::of(&arguments.store)?;
+    let place = StorePlace::of(&arguments.words.library)?;
     let url = &place.address.store;
     let (present, newest) = waiting(url, Store::schema(url)).await.map_err(|error| place.opening(error))?;
     let is_current = present >= newest;
@@ -160,7 +160,7 @@ pub(crate) async fn migrate_maintain(arguments: &MigrateArguments) -> Result<(),
 }
 
 pub(crate) async fn gc_maintain(arguments: &MaintenanceArguments) -> Result<(), Failure> {
-    let place = StorePlace::of(&arguments.store)?;
+    let place = StorePlace::of(&arguments.words.library)?;
     let (contents, bytes) =
         place.changing("store/gc", async |store| Ok(waiting(store.url(), store.gc()).await?)).await?;
     if arguments.json {
@@ -170,7 +170,7 @@ pub(crate) async fn gc_maintain(arguments: &MaintenanceArguments) -> Result<(), 
 }
 
 pub(crate) async fn verify_maintain(arguments: &MaintenanceArguments) -> Result<(), Failure> {
-    let place = StorePlace::of(&arguments.store)?;
+    let place = StorePlace::of(&arguments.words.library)?;
     let channels = place.reading("store/verify", async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
     if arguments.json {
         report::print_json(&list_json(channels.iter().map(|channel| json!(channel))))?;
@@ -194,7 +194,7 @@ fn print_verified(channels: &[VerifiedChannel]) -> Result<(), Failure> {
 }
 
 async fn copy_store(arguments: &CopyArguments) -> Result<(), Failure> {
-    let (from, to) = (StorePlace::unpinned(&arguments.from)?, StorePlace::unpinned(&arguments.to)?);
+    let (from, to) = (StorePlace::of(&arguments.words.library)?, StorePlace::unpinned(&arguments.to)?);
     let source = access::open(&from.address, Opening::Read).await?;
     let copied = to.filling("store/copy", async |target| {
         let copied = waiting(target.url(), source.copy_to(target)).await;
@@ -206,14 +206,14 @@ async fn copy_store(arguments: &CopyArguments) -> Result<(), Failure> {
 }
 
 async fn back_up(arguments: &BackupArguments) -> Result<(), Failure> {
-    let (place, file) = (StorePlace::of(&arguments.store)?, &arguments.file);
+    let (place, file) = (StorePlace::of(&arguments.words.library)?, Path::new(arguments.words.name()));
     let copied =
         place.reading("store/backup", async |store| Ok(waiting(store.url(), store.back_up(file)).await?)).await?;
     print_copy(&copied, arguments.json, |copied| format!("wrote {copied} to {}", file.display()))
 }
 
 async fn restore(arguments: &RestoreArguments) -> Result<(), Failure> {
-    let (place, file) = (StorePlace::of(&arguments.store)?, &arguments.file);
+    let (place, file) = (StorePlace::of(&arguments.words.library)?, Path::new(arguments.words.name()));
     let restored = place.filling("store/restore", async |store| {
         let restored = waiting(store.url(), store.restore(file, arguments.replace)).await;
         restored.map_err(|error| filled(error, "`--replace` replaces everything that it has"))
@@ -244,7 +244,7 @@ fn print_copy(copy: &StoreCopy, is_json: bool, line: impl FnOnce(&str) -> String
 }
 
 pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Failure> {
-    let place = StorePlace::of(&arguments.store)?;
+    let place = StorePlace::of(&arguments.words.library)?;
     let epoch =
         place.changing("store/new-epoch", async |store| Ok(waiting(store.url(), store.new_epoch()).await?)).await?;
     if arguments.json {
@@ -254,7 +254,7 @@ pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Fa
 }
 
 pub(crate) async fn prune_maintain(arguments: &PruneArguments) -> Result<(), Failure> {
-    let place = StorePlace::of(&arguments.store)?;
+    let place = StorePlace::of(&arguments.words.library)?;
     let age = arguments.older_than;
     let removed =
         place.changing("store/prune", async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;

@@ -32,6 +32,7 @@ use crate::{
 const MOST_OF_A_KIND: usize = 5;
 /// How often a library is checked again after its files were corrected.
 const MOST_ROUNDS: usize = 10;
+const MOST_LISTED: usize = 20;
 /// The most rows of the table of clients.
 const MOST_ROWS: usize = 100;
 
@@ -381,11 +382,15 @@ fn print_findings<W: Write>(
     }
     for ((severity, code), kind) in kinds.iter().rev().filter(|(_, kind)| kind.len() > MOST_OF_A_KIND) {
         writeln!(output.out, "{}[{code}] also:", severity.as_str())?;
-        for other in &kind[MOST_OF_A_KIND..] {
+        let others = &kind[MOST_OF_A_KIND..];
+        for other in others.iter().take(MOST_LISTED) {
             let (line, column) = other.location.line_column();
             let place = path_from_here(folder, &other.location.source.path);
             let text = output.line(&format!("{place}:{line}:{column}: {}", other.message)).into_owned();
             writeln!(output.out, "  {text}")?;
+        }
+        if others.len() > MOST_LISTED {
+            writeln!(output.out, "  … and {} more; --json has all", others.len() - MOST_LISTED)?;
         }
         writeln!(output.out)?;
     }

@@ -102,6 +102,10 @@ fn fill(elicitation: &Elicitation, fields: &[FormField]) -> ElicitationResponse 
     let mut at = 0;
     loop {
         while let Some(field) = fields.get(at) {
+            if fields.len() > 1 {
+                let mut stderr = Output::stderr();
+                writeln!(stderr.out, "{}", stderr.dimmed(&format!("{} of {}", at + 1, fields.len()))).ok();
+            }
             match read_field(field, values[at].as_ref()) {
                 FieldInput::Value(value) => {
                     values[at] = value;

@@ -1,11 +1,14 @@
 //! Arguments of the commands that maintain a store.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::{StoreArguments, StoreText};
-use crate::args::help;
+use crate::args::{
+    help,
+    words::{BackupFile, Nothing, Words},
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
@@ -43,10 +46,10 @@ pub(crate) enum StoreCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("store", |from| from.alias("from")))]
 pub(crate) struct CopyArguments {
-    /// The store to copy
-    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
-    pub(crate) from: StoreText,
+    #[command(flatten)]
+    pub(crate) words: Words<StoreArguments, Nothing>,
 
     /// The new store: an SQLite file, which is created, or an empty database of PostgreSQL
     #[arg(long, value_name = "STORE")]
@@ -59,12 +62,8 @@ pub(crate) struct CopyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
-    /// The file to write
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) words: Words<StoreArguments, BackupFile>,
 
     /// Print JSON
     #[arg(long)]
@@ -73,12 +72,8 @@ pub(crate) struct BackupArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArguments {
-    /// The backup
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) words: Words<StoreArguments, BackupFile>,
 
     /// Replace everything that the store has
     #[arg(long)]
@@ -92,7 +87,7 @@ pub(crate) struct RestoreArguments {
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArguments {
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) words: Words<StoreArguments, Nothing>,
 
     /// Change nothing; exit with code 1 if the schema is out of date
     #[arg(long)]
@@ -106,7 +101,7 @@ pub(crate) struct MigrateArguments {
 #[derive(Debug, Args)]
 pub(crate) struct MaintenanceArguments {
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) words: Words<StoreArguments, Nothing>,
 
     /// Print JSON
     #[arg(long)]
@@ -116,7 +111,7 @@ pub(crate) struct MaintenanceArguments {
 #[derive(Debug, Args)]
 pub(crate) struct PruneArguments {
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) words: Words<StoreArguments, Nothing>,
 
     /// The least age of removed revisions in weeks, days or hours, such as 90d
     #[arg(long, value_name = "AGE", value_parser = age)]

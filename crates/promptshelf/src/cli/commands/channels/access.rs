@@ -55,7 +55,7 @@ impl StorePlace {
     }
 
     pub(super) fn of(arguments: &StoreArguments) -> Result<StorePlace, Failure> {
-        StorePlace::unpinned(&arguments.store)
+        arguments.store.as_ref().map_or_else(|| Err(missing()), StorePlace::unpinned)
     }
 
     pub(super) fn command(&self, words: &str) -> String {
@@ -153,6 +153,15 @@ pub(super) async fn open(address: &ChannelAddress, how: Opening) -> Result<Store
     Ok(store)
 }
 
+fn missing() -> Failure {
+    let help = format!(
+        "name it as the first word, such as sqlite:team.db, or set {VARIABLE}; a server with a store has a URL"
+    );
+    let is_store = |found: &environment::UnknownVariable| found.nearest.as_deref() == Some(VARIABLE);
+    let help = environment::unknown().iter().find(|found| is_store(found)).map_or(help, ToString::to_string);
+    Failure::new(Exit::Usage, "the store is missing").help(help)
+}
+
 fn pinned() -> Failure {
     Failure::new(Exit::Usage, "this command expects STORE or STORE#CHANNEL, without `@REVISION`")
 }
@@ -202,15 +211,7 @@ impl Place {
             (Some(url), _) => Place::server(url),
             (None, Some(server)) if is_url(&server.0) => Place::server(server),
             (None, Some(store)) => Ok(StorePlace::parse(store)?.into()),
-            (None, None) => {
-                let help = format!(
-                    "name it as the first word, such as sqlite:team.db or the URL of a server, or set {VARIABLE}"
-                );
-                let is_store = |found: &environment::UnknownVariable| found.nearest.as_deref() == Some(VARIABLE);
-                let help =
-                    environment::unknown().iter().find(|found| is_store(found)).map_or(help, ToString::to_string);
-                Err(Failure::new(Exit::Usage, "the store is missing").help(help))
-            }
+            (None, None) => Err(missing()),
         }
     }
 

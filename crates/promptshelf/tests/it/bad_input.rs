@@ -1,0 +1,174 @@
+//! Every command with bad input: a sentence, an exit code, and nothing half done.
+
+use std::{
+    fs,
+    io::Read as _,
+    process::{Command, Stdio},
+};
+
+use crate::{
+    program::{Folder, library, promptshelf, run, shown},
+    terminal::Terminal,
+};
+
+const HELLO: &str = "---\ndescription: Greets\narguments:\n  - name: who\n    description: Whom\n    enum: [Ada, Bob]\n---\nHello {{ who }}!\n";
+
+/// The commands that the help lists, without those that go on until they are stopped.
+fn commands() -> Vec<String> {
+    let listed = promptshelf().arg("--help").output().expect("it runs").stdout;
+    let listed = String::from_utf8(listed).expect("text");
+    let overview = listed.split("\nUsage:").next().unwrap_or_default();
+    let names = overview.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    assert!(names.len() > 40, "{names:?}");
+    names
+}
+
+fn here(folder: &Folder, line: &[&str]) -> Command {
+    let mut command = promptshelf();
+    let state = std::env::temp_dir().join("promptshelf-bad-input");
+    command.args(line).current_dir(folder.path()).env("HOME", folder.path()).env("XDG_STATE_HOME", state);
+    command.env_remove("PROMPTSHELF_STORE");
+    command
+}
+
+// req: S-440
+#[test]
+fn unknown_options_and_missing_words_are_refused_in_a_sentence() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let before = fs::read_dir(folder.path()).expect("a folder").count();
+    for name in commands() {
+        let ended = shown(here(&folder, &[&name, "--no-such-option"]), "");
+        assert!(ended.starts_with("exit code: 2\n") && ended.contains("error: "), "{name}: {ended}");
+        assert!(!ended.contains("panicked"), "{name}: {ended}");
+        let help = shown(here(&folder, &[&name, "--help"]), "");
+        assert!(help.starts_with("exit code: 0\n") && help.contains("Usage: promptshelf"), "{name}: {help}");
+        let paths = ["nowhere/at/all", "-q"];
+        if ["check", "test", "fmt", "list"].contains(&name.as_str()) {
+            let ended = shown(here(&folder, &[&name, paths[0], paths[1]]), "");
+            assert!(!ended.starts_with("exit code: 0\n") && ended.contains("nowhere"), "{name}: {ended}");
+        }
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), before, "nothing was written");
+}
+
+// req: S-441
+#[test]
+fn closed_pipe_and_colours_are_respected() {
+    let files: Vec<(String, &str)> = (0..300).map(|number| (format!("p{number}.md"), "{{ nobody }}\n")).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let folder = library(&files);
+    for line in [&["check", "prompts"][..], &["help"], &["explain"], &["check", "prompts", "--json"]] {
+        let mut child = here(&folder, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut first = [0; 10];
+        child.stdout.take().expect("a pipe").read_exact(&mut first).expect("some bytes");
+        let ended = child.wait_with_output().expect("it ends");
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert!(!stderr.contains("panicked"), "{line:?}: {stderr}");
+    }
+    for (line, variable, has_colours) in [
+        (&["check", "prompts"][..], "0", false),
+        (&["check", "prompts", "--color", "always"], "0", true),
+        (&["check", "prompts", "--color=always"], "1", true),
+    ] {
+        let mut command = here(&folder, line);
+        if variable == "1" {
+            command.env("NO_COLOR", "1");
+        }
+        let output = shown(command, "");
+        assert_eq!(output.contains("\u{1b}["), has_colours, "{line:?}");
+    }
+}
+
+// req: S-442
+#[test]
+fn long_names_and_bidirectional_text_stay_on_their_line() {
+    let long = format!("{}.md", "n".repeat(250));
+    let folder = library(&[(&long, HELLO), ("odd\u{202e}name.md", "Hi \u{202e}there\n"), ("hello.md", HELLO)]);
+    for line in [&["check", "prompts"][..], &["list", "prompts"], &["test", "prompts"], &["fmt", "prompts", "--check"]]
+    {
+        let (_, written) = Terminal::start(here(&folder, line)).end();
+        let text = String::from_utf8_lossy(&written);
+        assert!(!text.contains('\u{202e}') && !text.contains("panicked"), "{line:?}: {text}");
+    }
+    let missing = run(&folder, &["get", "prompts", &"n".repeat(300)]);
+    assert!(missing.starts_with("exit code: 7"), "{missing}");
+}
+
+#[test]
+fn mistakes_in_many_prompts_are_one_screen() {
+    let folder = library(&[("hello.md", HELLO)]);
+    for number in 0..1_000 {
+        fs::write(folder.path().join(format!("prompts/p{number}.md")), "{{ nobody }}\n").expect("a file");
+    }
+    let output = run(&folder, &["check", "prompts", "--client", "all"]);
+    assert!(output.starts_with("exit code: 1"), "{}", &output[..200]);
+    assert!(output.contains("1000 undeclared-argument"), "{}", &output[output.len() - 600..]);
+    assert!(output.lines().count() < 200, "{} lines", output.lines().count());
+}
+
+#[test]
+fn fixes_are_shown_and_written_once() {
+    let folder = library(&[
+        ("hello.md", "---\ndesciption: Greets\n---\nHi {{ who }}\n"),
+        ("My note.md", "---\ndescription: Notes\n---\nNote\n"),
+    ]);
+    let dry = run(&folder, &["check", "prompts", "--fix", "--dry-run"]);
+    assert!(dry.contains("+description: Greets") && dry.contains("would be corrected"), "{dry}");
+    let read = |path: &str| fs::read_to_string(folder.path().join("prompts").join(path));
+    assert!(read("hello.md").expect("a file").contains("desciption"));
+    let fixed = run(&folder, &["check", "prompts", "--fix"]);
+    assert!(fixed.contains("-desciption: Greets\n+description: Greets") && fixed.contains("my-note.md"), "{fixed}");
+    // What needs a decision stays: `who` could be an argument or text.
+    assert!(fixed.starts_with("exit code: 1") && fixed.contains("undeclared-argument"), "{fixed}");
+    assert_eq!(read("hello.md").expect("a file"), "---\ndescription: Greets\n---\nHi {{ who }}\n");
+    assert!(read("my-note.md").is_ok() && read("My note.md").is_err());
+    assert!(run(&folder, &["check", "prompts", "--fix"]).contains("0 findings corrected"));
+}
+
+#[test]
+fn files_find_their_library_above() {
+    let folder = library(&[
+        ("promptshelf.toml", ""),
+        ("team/a.md", "---\ndescription: A\ntests:\n  - contains: [A]\n---\nA {% include \"_tone.md\" %}\n"),
+        ("b.md", "{{ nobody }}\n"),
+        ("_tone.md", "Kindly.\n"),
+    ]);
+    let checked = run(&folder, &["check", "prompts/team/a.md"]);
+    assert!(checked.starts_with("exit code: 0") && !checked.contains("nobody"), "{checked}");
+    let tested = run(&folder, &["test", "prompts/team/a.md"]);
+    assert!(tested.starts_with("exit code: 0") && tested.contains("1 test passed"), "{tested}");
+    let both = run(&folder, &["check", "prompts/team/a.md", "prompts/b.md"]);
+    assert!(both.starts_with("exit code: 1") && both.contains("prompts/b.md:1:4"), "{both}");
+    let none = run(&folder, &["test", "prompts", "--filter", "nope"]);
+    assert!(none.starts_with("exit code: 7") && none.contains("no test has `nope`"), "{none}");
+    let mut formatted = promptshelf();
+    formatted.args(["fmt", "-"]);
+    let formatted = shown(formatted, "---\ndescription:   'x'\nname: a\n---\nHi\n");
+    assert!(formatted.contains("---\nname: a\ndescription: \"x\"\n---\nHi\n"), "{formatted}");
+    fs::write(folder.path().join("prompts/team/a.md"), "---\ndescription:   'x'\n---\nHi\n").expect("a file");
+    let diff = run(&folder, &["fmt", "--diff", "prompts/team/a.md"]);
+    assert!(diff.starts_with("exit code: 1") && diff.contains("+description: \"x\""), "{diff}");
+}
+
+#[test]
+fn shells_are_offered_prompts_arguments_and_clients() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let offered = |words: &[&str], index: &str| {
+        let mut command = promptshelf();
+        command.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", index).env("_CLAP_IFS", "\n");
+        command.env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_COMPLETE_SPACE", "true");
+        command.args(["--", "promptshelf"]).args(words).current_dir(folder.path());
+        shown(command, "")
+    };
+    for (words, index, expected) in [
+        (&["get", "prompts", "he"][..], "3", "hello"),
+        (&["get", "prompts", "hello", "w"], "4", "who="),
+        (&["get", "prompts", "hello", "who=B"], "4", "who=Bob"),
+        (&["check", "--client", "ze"], "3", "zed"),
+        (&["kno"], "1", "known-clients"),
+    ] {
+        let offered = offered(words, index);
+        assert!(offered.contains(expected), "{words:?}: {offered}");
+    }
+}
