@@ -26,6 +26,7 @@ use crate::{
     output::{Output, count, count_all, pretty_json, shortened},
     settings::{self, ServerFileLocation},
     source::HERE,
+    whole_file,
 };
 
 /// The findings of one kind that are printed with their lines; the others are listed.
@@ -320,7 +321,7 @@ fn fix(selection: &Selection, dry_run: bool) -> Result<(), Failure> {
             if dry_run {
                 print_change(&mut output, &file.path, &before[&file.path], &text)?;
             } else {
-                std::fs::write(&path, text).map_err(failed)?;
+                whole_file::replace(&path, text.as_bytes()).map_err(failed)?;
                 is_done = false;
             }
         }
