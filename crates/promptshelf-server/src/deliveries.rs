@@ -363,9 +363,9 @@ impl Sender {
     /// Creates the client of a webhook. `limit` bounds each attempt.
     fn new(target: WebhookTarget, lookup: Lookup, timeout: Duration) -> Result<Sender, reqwest::Error> {
         let resolver = CheckedResolver { lookup, allows_private: target.allows_private };
-        let client = Client::builder()
-            // A proxy would resolve the name itself, and connect without a check.
-            .no_proxy()
+        // A proxy resolves the name itself, and connects without a check.
+        let client = if target.uses_proxy { Client::builder() } else { Client::builder().no_proxy() };
+        let client = client
             .redirect(Policy::none())
             .retry(reqwest::retry::never())
             .dns_resolver(Arc::new(resolver))
@@ -627,6 +627,7 @@ pub struct WebhookTarget {
     url: Url,
     secret: Option<Box<[u8]>>,
     allows_private: bool,
+    uses_proxy: bool,
     format: WebhookFormat,
     retry_for: Duration,
     webhook: Webhook,
@@ -696,7 +697,8 @@ impl WebhookTarget {
         let events: BTreeSet<WebhookEvent> = events.into_iter().collect();
         let webhook = Webhook { id, label: url.origin().ascii_serialization(), events };
         let format = WebhookFormat::default();
-        Ok(WebhookTarget { url, secret: None, allows_private, format, retry_for: RETRY_FOR, webhook })
+        let (uses_proxy, retry_for) = (false, RETRY_FOR);
+        Ok(WebhookTarget { url, secret: None, allows_private, uses_proxy, format, retry_for, webhook })
     }
 
     /// Sets the key of the signature.
@@ -718,6 +720,19 @@ impl WebhookTarget {
     pub fn retry_for(mut self, time: Duration) -> WebhookTarget {
         self.retry_for = time;
         self
+    }
+
+    /// Sends events through the proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), which resolves the name
+    /// and decides which addresses may be reached. Off by default.
+    #[must_use]
+    pub fn through_proxy(mut self, uses_proxy: bool) -> WebhookTarget {
+        self.uses_proxy = uses_proxy;
+        self
+    }
+
+    /// Returns the host and the port; `None` if a proxy resolves the name.
+    pub(crate) fn host(&self) -> Option<(&str, u16)> {
+        Some((self.url.host_str()?, self.url.port_or_known_default()?)).filter(|_| !self.uses_proxy)
     }
 
     /// Identifies the URL in the store.

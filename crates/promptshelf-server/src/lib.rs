@@ -62,7 +62,7 @@ pub use rollout::RolloutTask;
 #[cfg(feature = "http")]
 pub use service::McpService;
 #[cfg(feature = "serve")]
-pub use start::{Hangups, ReadSettings, Server, Start};
+pub use start::{CheckedSetting, Hangups, ReadSettings, Server, Start, check_settings};
 #[cfg(feature = "testing")]
 pub use test_target::ServiceTarget;
 

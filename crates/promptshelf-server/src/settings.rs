@@ -56,7 +56,7 @@ pub struct Settings {
     pub fixed: Fixed,
     /// What a running server can change.
     pub live: Live,
-    /// Whether a flag or variable names the address of HTTP.
+    /// Whether a flag, a variable or the file names the address of HTTP.
     pub asks_for_http: bool,
     /// The `server.toml` that was read.
     pub file: Option<PathBuf>,
@@ -248,6 +248,8 @@ pub struct LocalSettings {
     pub audit: Option<AuditFileOptions>,
     /// The largest request, in bytes.
     pub max_body_bytes: usize,
+    /// The evaluations that policies can require; `None` without a `server.toml`.
+    pub evaluations: Option<Vec<String>>,
 }
 
 impl LocalSettings {
@@ -270,7 +272,10 @@ impl LocalSettings {
         if let Some(options) = &mut audit {
             options.max_bytes = u64::MAX;
         }
-        Ok(LocalSettings { audit, max_body_bytes: written.http_options(None, false, false).mcp.max_body_bytes })
+        let max_body_bytes = written.http_options(None, false, false).mcp.max_body_bytes;
+        let names = || written.evaluation.0.iter().map(|section| section.name.0.clone()).collect();
+        let evaluations = file.path().is_some().then(names);
+        Ok(LocalSettings { audit, max_body_bytes, evaluations })
     }
 }
 
@@ -313,7 +318,7 @@ impl Settings {
         let is_shared = allow_remote || sign_in.is_some();
         let http = written.http_options(sign_in.as_ref(), tls.is_some(), is_shared);
         Ok(Settings {
-            asks_for_http: file.is_given(&["http", "address"]),
+            asks_for_http: file.has(&["http", "address"]),
             file: file.path().map(Path::to_path_buf),
             files: file.files,
             warnings,

@@ -370,6 +370,11 @@ impl StateFolder {
         Some(StateFolder(folder))
     }
 
+    /// Returns a folder of state that no server uses.
+    pub(crate) fn at(folder: &Path) -> StateFolder {
+        StateFolder(folder.to_owned())
+    }
+
     /// Returns the path of a file in the folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {

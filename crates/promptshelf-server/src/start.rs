@@ -1,5 +1,6 @@
 //! The whole server of `promptshelf serve`: from [`Settings`] to a running server, and the reload of settings.
 
+mod check;
 mod metrics;
 mod reload;
 mod served;
@@ -10,9 +11,10 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::Path,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant, SystemTime},
 };
 
+use jiff::SignedDuration;
 use promptshelf_core::{AccessRule, Definitions};
 use promptshelf_mcp::StateKey;
 use promptshelf_service::{AuditFile, Observer, Service, TraceContext, Usage};
@@ -45,6 +47,7 @@ use crate::{
     words::count,
 };
 
+pub use self::check::{CheckedSetting, check as check_settings};
 pub use self::reload::{Hangups, ReadSettings};
 
 const STDIO_SHUTDOWN: Duration = Duration::from_secs(2);
@@ -52,6 +55,9 @@ const STDIO_SHUTDOWN: Duration = Duration::from_secs(2);
 const REFUSALS_RECORDED: Duration = Duration::from_secs(10);
 
 const MIN_SECRET_BYTES: usize = 16;
+
+/// The least jump of the clock that is logged.
+const CLOCK_JUMP: SignedDuration = SignedDuration::from_secs(5);
 
 /// The time for requests to webhooks that have begun, at the end of the server. An event without a record is sent again.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -188,9 +194,18 @@ impl Server {
         let service = self.library().service().clone();
         self.tasks.spawn(async move {
             let mut interval = interval(REFUSALS_RECORDED);
+            let mut clocks = Clocks::now();
             loop {
                 interval.tick().await;
                 service.record_refusals(false);
+                let now = Clocks::now();
+                if let Some(jump) = now.jump_since(clocks) {
+                    tracing::warn!(
+                        "the clock of this machine jumped by {jump:#}: ends of tokens, times of records and periods of \
+                         usage follow it"
+                    );
+                }
+                clocks = now;
             }
         });
         if let Some(log) = self.usage.clone() {
@@ -351,6 +366,24 @@ impl Server {
             deliveries.stop();
             let _ = timeout(LAST_REQUESTS, delivering).await;
         }
+    }
+}
+
+/// The clock of the machine, and one that never jumps.
+#[derive(Clone, Copy)]
+struct Clocks(SystemTime, Instant);
+
+impl Clocks {
+    fn now() -> Clocks {
+        Clocks(SystemTime::now(), Instant::now())
+    }
+
+    /// Returns the difference of both since an earlier time, unless it is one that is corrected all the time.
+    fn jump_since(self, before: Clocks) -> Option<SignedDuration> {
+        let passed = SignedDuration::try_from(self.1.saturating_duration_since(before.1)).ok()?;
+        let shown = SignedDuration::system_until(before.0, self.0).ok()?;
+        let jump = shown.checked_sub(passed)?;
+        (jump.abs() >= CLOCK_JUMP).then(|| SignedDuration::from_secs(jump.as_secs()))
     }
 }
 
@@ -652,5 +685,25 @@ mod tests {
         let connect = |_| TcpStream::connect_timeout(&address, ROOM);
         let clients: Vec<TcpStream> = (0..crowd).map(connect).collect::<Result<_, _>>().expect("there is room");
         assert_eq!(clients.len(), crowd);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-432
+    #[test]
+    fn jumps_of_the_clock_in_both_directions_are_noticed_and_its_corrections_are_not() {
+        let before = Clocks::now();
+        let after = |shown: Duration, passed: Duration| Clocks(before.0 + shown, before.1 + passed);
+        let seconds = Duration::from_secs;
+        assert_eq!(after(seconds(10), seconds(10)).jump_since(before), None);
+        assert_eq!(after(seconds(12), seconds(10)).jump_since(before), None);
+        let hours = |hours: i64| Some(SignedDuration::from_hours(hours));
+        assert_eq!(after(seconds(3 * 3_600 + 10), seconds(10)).jump_since(before), hours(3));
+        let back = Clocks(before.0 - seconds(3 * 3_600), before.1 + seconds(10));
+        assert_eq!(back.jump_since(before).map(|jump| jump.as_hours()), Some(-3));
+        assert_eq!(after(seconds(20 * 365 * 86_400), seconds(0)).jump_since(before), hours(20 * 365 * 24));
     }
 }

@@ -16,7 +16,9 @@ pub use self::{
     channels::*,
     editing::*,
     openapi::Document,
-    operation::{Detail, Nothing, Operation, PREFIX, PathParameter, Returns, Scope, Spec},
+    operation::{
+        Detail, KEY_HEADER, Nothing, Operation, PREFIX, PathParameter, Returns, Scope, Spec, VERSION, VERSION_HEADER,
+    },
     problem::Problem,
     programs::*,
     usage::*,

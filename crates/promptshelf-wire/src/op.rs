@@ -12,7 +12,7 @@ use crate::{
     RolloutReport, RolloutShareBody, RolloutStopBody, Rollouts, ServedPrompts, SourceList, StandingsQuery, TokenInfo,
     Tokens, Tree, TreeQuery, UploadBody, Uploaded, UsageOverview, UsageParameters, UsageReport, Webhooks, WriteBody,
     WrittenFile,
-    operation::{content, empty, header, operation, problem, required_header, returns},
+    operation::{content, empty, header, once, operation, problem, required_header, returns},
 };
 
 operation! {
@@ -39,6 +39,7 @@ operation! {
     /// Replaces the policy of a channel (`If-Match`), or creates a channel (`If-None-Match: *`). If the present policy asks for
     /// approvals, one that loosens it becomes a proposal
     PutPolicy { channel: ChannelName } = PUT "/channels/{channel}/policy", "channels", Some("api/set-policy"), [[Admin]], body PolicyBody => PolicyAnswer, [
+        once(),
         header("If-Match", "The ETag of the policy that is replaced"),
         header("If-None-Match", "`*` creates the channel"),
         returns::<Policy>(200, ""),
@@ -132,6 +133,7 @@ operation! {
     /// Proposes changes; with the scope `library:publish` they are published at once if the policy is met, and with
     /// `library:admin` the channel is made if it does not exist
     CreateProposal { channel: ChannelName } = POST "/channels/{channel}/proposals", "proposals", Some("api/propose"), [[Propose]], body ProposalBody => Published, [
+        once(),
         returns::<Published>(200, "The result of a dry run"),
         returns::<Published>(201, ""),
         problem(409, "Someone else changed these files since the base"),
@@ -151,6 +153,7 @@ operation! {
 operation! {
     /// Replaces the changes of an open proposal of the caller; its approvals no longer count
     ReplaceProposal { id: u64 } = PUT "/proposals/{id}", "proposals", Some("api/replace-proposal"), [[Propose]], body ProposalBody => Published, [
+        once(),
         required_header("If-Match", "The ETag of the proposal"),
         problem(409, "The proposal is not open, or someone else changed these files"),
         problem(412, "The proposal has changed"),
@@ -161,6 +164,7 @@ operation! {
 operation! {
     /// Withdraws an open proposal of the caller
     WithdrawProposal { id: u64 } = DELETE "/proposals/{id}", "proposals", Some("api/withdraw"), [[Propose]] => Proposal, [
+        once(),
         required_header("If-Match", "The ETag of the proposal"),
         problem(412, "The proposal has changed"),
         problem(428, "`If-Match` is missing"),
@@ -171,6 +175,7 @@ operation! {
     /// Reviews exactly the changes with this digest; with the scope `library:publish` an approval that meets the policy
     /// publishes them
     ReviewProposal { id: u64 } = POST "/proposals/{id}/reviews", "proposals", Some("api/review"), [[Review]], body NewReview => Published, [
+        once(),
         header("If-Match", "The ETag of the proposal"),
         problem(409, "The proposal has other changes by now, or is not open, or the policy refuses this reviewer"),
     ]
@@ -179,6 +184,7 @@ operation! {
 operation! {
     /// Publishes exactly the changes with this digest, if they meet the policy, or with a reason in any case
     PublishProposal { id: u64 } = POST "/proposals/{id}/publish", "proposals", Some("api/publish"), [[Publish]], body PublishBody => Published, [
+        once(),
         header("If-Match", "The ETag of the proposal"),
         problem(409, "The policy is not met, the proposal is not open, or someone else changed these files"),
     ]
@@ -197,6 +203,7 @@ operation! {
 operation! {
     /// Comments on exactly the changes with this digest; reviewers and authors may
     AddComment { id: u64 } = POST "/proposals/{id}/comments", "proposals", Some("api/comment"), [[Read, Review], [Read, Propose]], body NewComment => Comment, [
+        once(),
         returns::<Comment>(201, ""),
         problem(409, "The proposal has other changes by now, or is not open"),
     ]
@@ -210,6 +217,7 @@ operation! {
 operation! {
     /// Stores the result of an evaluation for a version that the channel serves, has served or has proposed
     AddEvaluation { channel: ChannelName } = POST "/channels/{channel}/evaluations", "evaluations", Some("api/evaluate"), [[Evaluate]], body NewEvaluation => Evaluation, [
+        once(),
         returns::<Evaluation>(201, ""),
         problem(409, "The prompt has another version by now, or the proposal is not open"),
     ]
@@ -224,6 +232,7 @@ operation! {
     /// Proposes the state of an earlier revision; with the scope `library:publish` it is published at once if the policy is
     /// met
     Rollback { channel: ChannelName } = POST "/channels/{channel}/rollback", "transfer", Some("api/rollback"), [[Propose]], body RollbackBody => Published, [
+        once(),
         header("If-Match", "The ETag of the channel that the caller has seen"),
         returns::<Published>(200, "The result of a dry run"),
         returns::<Published>(201, ""),
@@ -235,6 +244,7 @@ operation! {
     /// Proposes the state of another channel; with the scope `library:publish` it is published at once if the policy is met,
     /// and with `library:admin` the channel is made if it does not exist
     Promote { channel: ChannelName = "The channel to copy to" } = POST "/channels/{channel}/promote", "transfer", Some("api/promote"), [[Read, Propose]], body PromoteBody => Published, [
+        once(),
         header("If-Match", "The ETag of the channel that the caller has seen"),
         returns::<Published>(200, "The result of a dry run"),
         returns::<Published>(201, ""),
@@ -255,13 +265,16 @@ operation! {
 operation! {
     /// Sets the share of a rollout; a stopped one goes on, and the comparison starts again
     SetRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/share", "rollouts", Some("api/set-rollout"), [[Read, Publish]], body RolloutShareBody => RolloutReport, [
+        once(),
         problem(412, "The rollout has changed since `seen`"),
     ]
 }
 
 operation! {
     /// Stops a rollout: every caller is served the channel itself
-    StopRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/stop", "rollouts", Some("api/stop-rollout"), [[Read, Publish]], body RolloutStopBody => RolloutReport
+    StopRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/stop", "rollouts", Some("api/stop-rollout"), [[Read, Publish]], body RolloutStopBody => RolloutReport, [
+        once(),
+    ]
 }
 
 operation! {
@@ -277,6 +290,7 @@ operation! {
 operation! {
     /// Queues an event that was given up again; it is sent with its old idempotency key
     Redeliver { id: u64 } = POST "/webhooks/dead-letters/{id}/redelivery", "webhooks", Some("api/redeliver"), [[Admin]] => DeadLetter, [
+        once(),
         returns::<DeadLetter>(200, "The event as it was given up"),
     ]
 }
@@ -296,7 +310,9 @@ operation! {
 
 operation! {
     /// Revokes a token: every server of the store refuses it within a second, and ends its streams
-    RevokeToken { id: u64 } = DELETE "/tokens/{id}", "tokens", Some("api/revoke-token"), [[Admin]] => TokenInfo
+    RevokeToken { id: u64 } = DELETE "/tokens/{id}", "tokens", Some("api/revoke-token"), [[Admin]] => TokenInfo, [
+        once(),
+    ]
 }
 
 operation! {

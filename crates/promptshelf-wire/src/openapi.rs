@@ -44,6 +44,11 @@ impl Document {
                 Detail::Response(returns) => self.respond(&mut responses, returns),
             }
         }
+        if spec.happens_once() && !responses.contains_key("422") {
+            let content = Some(("application/problem+json", type_schema::<Problem> as fn() -> TypeSchema));
+            let description = "The key was used for another change";
+            self.respond(&mut responses, Returns { status: 422, description, content });
+        }
         if !responses.keys().any(|status| status.starts_with('2')) {
             let content = Some((JSON, type_schema::<O::Answer> as fn() -> TypeSchema));
             self.respond(&mut responses, Returns { status: 200, description: "", content });

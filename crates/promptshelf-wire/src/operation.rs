@@ -19,6 +19,15 @@ use crate::Problem;
 /// The path below which a server has its operations.
 pub const PREFIX: &str = "/api/v1";
 
+/// The version of the API: the day of its last change that a program could notice. Every answer has it in [`VERSION_HEADER`].
+pub const VERSION: &str = "2026-11-26";
+
+/// The header with the version of an answer, and with the one that a caller was written for.
+pub const VERSION_HEADER: &str = "promptshelf-api-version";
+
+/// The header with a text that stands for one change of a caller.
+pub const KEY_HEADER: &str = "Idempotency-Key";
+
 /// What a token permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -103,6 +112,15 @@ pub struct Spec {
     pub details: &'static [Detail],
 }
 
+impl Spec {
+    /// Whether a caller may send the same change again, with the same key, and gets the first answer.
+    #[must_use]
+    pub fn happens_once(&self) -> bool {
+        let is_key = |detail: &Detail| matches!(detail, Detail::Header { name, .. } if *name == KEY_HEADER);
+        self.details.iter().any(is_key)
+    }
+}
+
 /// A parameter of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathParameter {
@@ -163,6 +181,11 @@ pub(crate) const JSON: &str = "application/json";
 
 pub(crate) const fn header(name: &'static str, description: &'static str) -> Detail {
     Detail::Header { name, description, is_required: false }
+}
+
+/// A change that a caller may send again.
+pub(crate) const fn once() -> Detail {
+    header(KEY_HEADER, "A text of the caller's choice, such as a UUID: for 24 hours the same change with it gets the first answer")
 }
 
 pub(crate) const fn required_header(name: &'static str, description: &'static str) -> Detail {

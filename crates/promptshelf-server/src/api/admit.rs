@@ -8,16 +8,18 @@ use axum::{
 };
 use promptshelf_mcp::{HttpService, http::Denial};
 use promptshelf_service::Caller;
+use promptshelf_wire::{VERSION, VERSION_HEADER};
 
 use super::{call::Measured, problem::Problem};
 use crate::library::Library;
 
 /// Headers of every response. A file of the library must not run as a page, wherever it is opened.
-const HEADERS: [(HeaderName, &str); 4] = [
+const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox; frame-ancestors 'none'"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::VARY, "Authorization, Origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static(VERSION_HEADER), VERSION),
 ];
 
 const REFUSED: &str = "api";
@@ -42,6 +44,9 @@ pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: 
     let mut response = match (checks.endpoint.admit(&head), head.extensions.get::<Denial>()) {
         (Err(reason), _) => refused(Problem::foreign(reason)),
         (Ok(()), Some(denial)) => refused(Problem::denied(denial)),
+        (Ok(()), None) if head.headers.get(VERSION_HEADER).is_some_and(|version| version != VERSION) => {
+            refused(Problem::invalid(format!("The version of the API is {VERSION}, and {VERSION_HEADER} names another one")))
+        }
         (Ok(()), None) => {
             head.extensions.insert(caller);
             next.run(Request::from_parts(head, body)).await

@@ -1,12 +1,18 @@
 //! A call of an operation: what every operation has in common. [`Operations`] mounts handlers; before one runs, path and
 //! query are read, scopes, limits and the channel are checked, and its record in the audit begins.
 
-use std::{collections::HashMap, ops::Deref, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    ops::Deref,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
+    body::Bytes,
     extract::{FromRequestParts, Path, Query, Request, State},
-    http::{HeaderMap, StatusCode},
+    http::{HeaderMap, HeaderValue, StatusCode, request::Parts},
     response::{IntoResponse, Response},
     routing::{MethodFilter, on},
 };
@@ -17,15 +23,20 @@ use promptshelf_service::{
     Caller, Service,
     pool::{self, Amount},
 };
-use promptshelf_store::{Actor, ChannelName, PolicyRoles, Reason, StoreError};
-use promptshelf_wire::{Document, Operation, PREFIX, Scope};
+use promptshelf_store::{Actor, ChannelName, Digest, PolicyRoles, Reason, StoreError};
+use promptshelf_wire::{Document, Nothing, Operation, PREFIX, Scope};
 use serde::{Serialize, de::DeserializeOwned};
+use tracing::Instrument as _;
 
 use super::{
     ApiState,
     etag::{self, Tag},
+    once::{self, Claimed},
     problem::Problem,
 };
+use crate::channels::StoreHandle;
+
+const HIDDEN_LOGGED: Duration = Duration::from_secs(60);
 
 /// The size of a body from which on it is read on a thread that answers no requests.
 const LARGE_BODY: usize = 128 << 10;
@@ -46,6 +57,8 @@ pub(crate) struct Site {
     pub(crate) trust: Trust,
     pub(crate) channel_access: Arc<HashMap<String, Arc<Access>>>,
     pub(crate) source_access: Option<Arc<Access>>,
+    /// When it was last logged that a channel is hidden.
+    pub(crate) hidden_logged: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Site {
@@ -53,6 +66,20 @@ impl Site {
     pub(super) fn shows(&self, caller: &Caller, channel: &str) -> bool {
         let access = self.channel_access.get(channel).or(self.source_access.as_ref());
         access.is_none_or(|access| caller.meets(access))
+    }
+
+    /// Logs that a channel is hidden from a caller, who is told that it does not exist; once a minute.
+    fn log_hidden(&self, caller: &Caller, channel: &ChannelName) {
+        let mut logged = self.hidden_logged.lock();
+        if logged.is_none_or(|at| at.elapsed() >= HIDDEN_LOGGED) {
+            *logged = Some(Instant::now());
+            let caller = caller.name();
+            tracing::info!(
+                caller,
+                "the channel {channel} is hidden from this caller, who does not meet the requirements of [channels.{channel}] \
+                 or of its source"
+            );
+        }
     }
 
     /// Whether a caller has a scope, which need not be one of the API.
@@ -64,6 +91,11 @@ impl Site {
 
 pub(super) trait Part: Clone + Send + Sync + 'static {
     fn site(&self) -> &Site;
+
+    /// The store that keeps the first answers to changes.
+    fn store(&self) -> Option<&StoreHandle> {
+        None
+    }
 }
 
 pub(super) struct Operations<S> {
@@ -80,7 +112,7 @@ impl<S: Part> Operations<S> {
     where
         O: Operation<Query: DeserializeOwned> + DeserializeOwned,
         F: Fn(Call<O, S>) -> Fut + Clone + Send + Sync + 'static,
-        Fut: Future<Output = Answer> + Send,
+        Fut: Future<Output = Answer> + Send + 'static,
     {
         self.document.add::<O>();
         let serve = move |State(state): State<S>, request: Request| {
@@ -108,8 +140,8 @@ async fn serve<O, S, F, Fut>(state: S, request: Request, handler: F) -> Answer
 where
     O: Operation<Query: DeserializeOwned> + DeserializeOwned,
     S: Part,
-    F: Fn(Call<O, S>) -> Fut,
-    Fut: Future<Output = Answer>,
+    F: Fn(Call<O, S>) -> Fut + Send + 'static,
+    Fut: Future<Output = Answer> + Send + 'static,
 {
     let (mut head, body) = request.into_parts();
     let Path(path) = Path::<O>::from_request_parts(&mut head, &())
@@ -123,11 +155,27 @@ where
     let body = Mutex::new(Some(Request::from_parts(head, body)));
     let context = Context { record: begin::<O>(state.site(), &caller)?, state, caller };
     let record = Arc::clone(&context.record);
-    let answer = match context.admit(&path) {
-        Ok(()) => handler(Call { path, query, headers, body, context }).await,
+    let call = Call { path, query, headers, body, context };
+    let claimed = match call.admit(&call.path) {
+        Ok(()) => once::claim(&call).await,
         Err(problem) => Err(problem),
     };
-    record.end(answer.as_ref().err().map_or("ok", Problem::name));
+    let end = move |answer: &Answer| record.end(answer.as_ref().err().map_or("ok", Problem::name));
+    let answer = match claimed {
+        Ok(Claimed::Unkeyed) => handler(call).await,
+        Ok(Claimed::Answered(answer)) => Ok(answer),
+        Err(problem) => Err(problem),
+        // It goes on without its caller, so that the caller can ask for the answer again.
+        Ok(Claimed::First(first)) => {
+            let changing = async move {
+                let answer = first.keep(handler(call).await).await;
+                end(&answer);
+                answer
+            };
+            return tokio::spawn(changing.in_current_span()).await.unwrap_or_else(|_| Err(Problem::internal()));
+        }
+    };
+    end(&answer);
     answer
 }
 
@@ -148,14 +196,36 @@ impl<O: Operation, S> Deref for Call<O, S> {
 }
 
 impl<O: Operation, S: Part> Call<O, S> {
+    /// Reads the body, which can be read once.
+    async fn read(&self) -> Result<(Parts, Bytes), Problem> {
+        let request = self.body.lock().take().ok_or_else(Problem::internal)?;
+        let (head, body) = request.into_parts();
+        let bytes = self.state.site().endpoint.read_json(&head, body).await;
+        Ok((head, bytes.map_err(|denial| Problem::denied(&denial))?))
+    }
+
+    /// Returns the digest of everything that a request asks for. Its body can be read afterwards.
+    pub(super) async fn digest(&self) -> Result<Digest, Problem> {
+        let header = |name| self.headers.get(name).map(HeaderValue::as_bytes).unwrap_or_default();
+        let has_body = std::any::TypeId::of::<O::Body>() != std::any::TypeId::of::<Nothing>();
+        let body = if has_body {
+            let (head, bytes) = self.read().await?;
+            *self.body.lock() = Some(Request::from_parts(head, bytes.clone().into()));
+            bytes
+        } else {
+            Bytes::new()
+        };
+        let path = self.path.path();
+        let method = O::SPEC.method;
+        let parts = [method.as_str().as_bytes(), path.as_bytes(), header("if-match"), header("if-none-match"), &body];
+        Ok(Digest::of(&parts.join(&0)))
+    }
+
     pub(super) async fn body(&self) -> Result<O::Body, Problem>
     where
         O::Body: DeserializeOwned + Send + 'static,
     {
-        let request = self.body.lock().take().ok_or_else(Problem::internal)?;
-        let (head, body) = request.into_parts();
-        let bytes = self.state.site().endpoint.read_json(&head, body).await;
-        let bytes = bytes.map_err(|denial| Problem::denied(&denial))?;
+        let (_, bytes) = self.read().await?;
         let is_large = bytes.len() > LARGE_BODY;
         let read = move |_: &Interrupt| serde_json::from_slice(&bytes);
         let body = if is_large {
@@ -242,6 +312,7 @@ impl<S: Part> Context<S> {
         if self.sees(channel) {
             return Ok(());
         }
+        self.state.site().log_hidden(&self.caller, channel);
         Err(StoreError::NotFound { what: format!("the channel `{channel}`") }.into())
     }
 

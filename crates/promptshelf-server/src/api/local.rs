@@ -112,6 +112,7 @@ impl LocalApi {
             trust: Trust::Operator,
             channel_access: Arc::default(),
             source_access: None,
+            hidden_logged: Arc::default(),
         };
         let served = ProgramState::new(&library, vec![(None, library.clone())], &options, site.clone());
         let state = ApiState { api: api(handle), site, usage: Some(usage) };

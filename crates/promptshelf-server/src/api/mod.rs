@@ -8,7 +8,7 @@
 //! - `local` calls the operations in this process, for the operator of the store.
 //! - `routes` has all routes on one screen. `programs` is the API for programs, which every server has; `folder` edits the
 //!   files of a served folder.
-//! - `request` reads pages; `etag` compares preconditions; `problem` is the answer to all errors.
+//! - `once` gives the first answer to a change that is sent again. `request` reads pages; `etag` compares preconditions; `problem` is the answer to all errors.
 //! - `analysis` is the engine of the page's editor, and `analyzers` keeps the analyzers of channels that are being edited.
 //! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones; `impact` joins differences
 //!   with the metrics of usage.
@@ -33,6 +33,7 @@ mod folder;
 mod history;
 mod impact;
 mod local;
+mod once;
 mod opened;
 mod overview;
 mod permissions;
@@ -136,6 +137,10 @@ struct ApiState {
 impl Part for ApiState {
     fn site(&self) -> &Site {
         &self.site
+    }
+
+    fn store(&self) -> Option<&StoreHandle> {
+        Some(&self.api.store)
     }
 }
 

@@ -50,6 +50,9 @@ fn of_proposal(call: &Context, proposal: &Proposal, policy: &Policy) -> Proposal
         Permission::refused(Reason::new("own-proposal", text))
     } else if has_approved(proposal, &caller) {
         Permission::refused(Reason::new("already-approved", "You have approved these changes"))
+    } else if let Some(overtaken) = proposal.reasons.iter().find(|reason| is_overtaken(reason)).filter(|_| review.allowed)
+    {
+        Permission::refused(overtaken.clone())
     } else {
         review.clone()
     };
@@ -74,6 +77,11 @@ fn of_proposal(call: &Context, proposal: &Proposal, policy: &Policy) -> Proposal
         emergency: if_open(call.emergency(&roles.publish, &roles.administer)),
         caller,
     }
+}
+
+/// Whether the channel has changed so that no approval can publish a proposal as it is.
+fn is_overtaken(reason: &Reason) -> bool {
+    matches!(&*reason.code, "changed-since" | "policy-changed-since")
 }
 
 /// Whether a caller has approved exactly the present changes.

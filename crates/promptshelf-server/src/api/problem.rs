@@ -119,6 +119,11 @@ impl Problem {
         problem
     }
 
+    pub(super) fn retry_after(mut self, seconds: u64) -> Problem {
+        self.0.extra.retry_after = Some(seconds);
+        self
+    }
+
     pub(super) fn name(&self) -> &'static str {
         self.0.extra.name
     }

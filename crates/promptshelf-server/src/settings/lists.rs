@@ -346,7 +346,7 @@ pub(super) fn webhooks(file: &mut ServerFile, sections: &[WebhookSection]) -> Ve
         }
         let target = WebhookTarget::new(&section.url.0, section.events.iter().copied(), section.allow_private);
         let mut target = match target {
-            Ok(target) => target,
+            Ok(target) => target.through_proxy(section.proxy),
             Err(error) => {
                 // The URL is not repeated: it may be secret.
                 item.error("url", error.to_string());

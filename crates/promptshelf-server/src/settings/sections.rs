@@ -870,6 +870,10 @@ pub(super) struct WebhookSection {
     /// `json` for the event, or `slack` for a sentence as `{"text": …}`.
     #[serde(default)]
     pub(super) format: Format,
+    /// Send events through the proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). It resolves the name of
+    /// the host, so that this server cannot check that the address is public. Default: false.
+    #[serde(default)]
+    pub(super) proxy: bool,
     /// The time after an event during which its delivery is repeated, such as `30m` or `12h`. Default: 24h.
     #[serde(default)]
     pub(super) retry_for: Option<Interval>,

@@ -50,7 +50,7 @@ fn flags_override_the_environment_which_overrides_the_file() {
     let address = |settings: &Settings| (settings.fixed.address.to_string(), settings.asks_for_http);
 
     let settings = valid(text);
-    assert_eq!(address(&settings), ("localhost:1".to_owned(), false));
+    assert_eq!(address(&settings), ("localhost:1".to_owned(), true));
     assert_eq!(settings.live.http.mcp.allowed_hosts, ["file.example"]);
 
     let settings = read(text, &environment, &[]).expect("valid");

@@ -247,7 +247,7 @@ async fn open_sources(
     Ok(open)
 }
 
-fn shared_settings(settings: &Settings, store: Option<&StoreHandle>, is_server: bool) -> SharedSettings {
+pub(super) fn shared_settings(settings: &Settings, store: Option<&StoreHandle>, is_server: bool) -> SharedSettings {
     SharedSettings {
         granted_roots: settings.live.granted_roots.clone(),
         shows_provenance: !settings.live.hides_provenance,

@@ -41,6 +41,8 @@ pub(crate) fn start(
         Some(LevelFilter::TRACE) => filter.with_target("notify", LevelFilter::DEBUG),
         _ => filter,
     };
+    // Its failures are logged with the endpoint and the cause, and once a minute.
+    let filter = filter.with_target("opentelemetry", LevelFilter::OFF);
     let (layer, exporter) = traces.map(observe::layer::<tracing_subscriber::Registry>).transpose()?.unzip();
     let log = tracing_subscriber::fmt::layer();
     let log: Box<dyn Layer<_> + Send + Sync> = match format {

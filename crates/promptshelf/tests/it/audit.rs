@@ -87,6 +87,35 @@ fn rotated_files_are_read_in_order_and_losses_reported() {
     assert!(run(&folder, &["audit", "nowhere.jsonl"]).contains("exit code: 1"));
 }
 
+// req: S-434
+#[test]
+fn records_of_several_servers_are_joined_in_the_order_of_time() {
+    let folder = library(&[]);
+    let record = |minute: u32, server: &str, channel: &str| {
+        format!(
+            "{{\"time\":\"2026-01-01T00:{minute:02}:00Z\",\"caller\":\"{server}{minute}\",\"outcome\":\"ok\",\"channel\":\"{channel}\",\
+             \"request\":\"r-{server}{minute}\",\"address\":\"10.0.0.{minute}\"}}\n"
+        )
+    };
+    fs::write(folder.path().join("a.jsonl.1"), record(1, "a", "production")).expect("written");
+    fs::write(folder.path().join("a.jsonl"), record(4, "a", "staging") + &record(5, "a", "production")).expect("written");
+    fs::write(folder.path().join("b.jsonl"), record(2, "b", "production") + &record(6, "b", "staging")).expect("written");
+    let long = "x".repeat(10 << 20) + "\n";
+    fs::write(folder.path().join("c.jsonl"), long + &record(3, "c", "production")).expect("written");
+    let callers = |line: &[&str]| {
+        let shown = run(&folder, &[&["audit", "a.jsonl", "a.jsonl.1", "b.jsonl", "c.jsonl"], line].concat());
+        let rows = shown.lines().filter(|line| line.starts_with("2026"));
+        rows.map(|row| row.split('\t').nth(1).expect("a caller").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(callers(&[]), ["a1", "b2", "c3", "a4", "a5", "b6"]);
+    assert_eq!(callers(&["--since", "2026-01-01T00:02:00Z", "--until", "2026-01-01T00:05:00Z"]), ["b2", "c3", "a4"]);
+    assert_eq!(callers(&["--channel", "staging"]), ["a4", "b6"]);
+    assert_eq!(callers(&["--request", "r-c3"]), ["c3"]);
+    assert_eq!(callers(&["--address", "10.0.0.5"]), ["a5"]);
+    let shown = run(&folder, &["audit", "b.jsonl"]);
+    assert!(shown.contains("\tproduction\tr-b2\n"), "{shown}");
+}
+
 #[test]
 fn methods_of_the_protocol_select_their_records() {
     let folder = library(&[]);

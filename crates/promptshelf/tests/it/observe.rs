@@ -265,6 +265,10 @@ fn missing_collector_does_not_delay_requests() {
         assert_eq!(server.request("prompts/get", &json!({ "name": "hello" })).0, 200);
     }
     end(&mut server);
+    let log: Vec<String> = server.log.iter().collect();
+    let failures: Vec<&String> = log.iter().filter(|line| line.contains("spans cannot be sent")).collect();
+    assert!(failures.len() == 1 && failures[0].contains(&address), "{log:?}");
+    assert!(failures[0].contains("no connection") && !log.iter().any(|line| line.contains("Exporter.")), "{log:?}");
 }
 
 #[test]

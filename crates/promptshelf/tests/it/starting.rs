@@ -241,3 +241,43 @@ fn commands_that_read_do_not_migrate_and_others_say_so() {
     let output = shown(command, "");
     assert!(output.contains("was version 7, and is version"), "{output}");
 }
+
+#[test]
+fn address_of_the_file_listens_without_a_terminal() {
+    let folder = library(&[("hello.md", HELLO)]);
+    fs::write(folder.path().join("server.toml"), "[http]\naddress = \"127.0.0.1:0\"\n").expect("written");
+    // Standard input is no terminal here.
+    let server = Server::start(here(&folder, &["serve", "prompts", "--config", "server.toml"]));
+    assert_eq!(server.request("prompts/list", &serde_json::json!({})).0, 200);
+    let on_stdio = with(&folder, &["serve", "prompts", "--config", "server.toml", "--stdio"], &[]);
+    assert!(on_stdio.contains("serving on stdio"), "{on_stdio}");
+}
+
+// req: S-433
+#[test]
+fn check_opens_everything_that_the_settings_name_and_changes_nothing() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let settings = "[[source]]\nname = \"team\"\nkind = \"store\"\nurl = \"sqlite:team.db#production\"\n\
+                    [[source]]\nname = \"here\"\nkind = \"folder\"\npath = \"prompts\"\n\
+                    [[webhook]]\nurl = \"http://localhost:9/events\"\nallow-private = true\nevents = [\"published\"]\n\
+                    secret = { file = \"secret\" }\n[audit]\nfile = \"audit.jsonl\"\n[http]\naddress = \"127.0.0.1:0\"\n";
+    fs::write(folder.path().join("server.toml"), settings).expect("written");
+    fs::write(folder.path().join("secret"), "6d9d5b2c1f7e4a38\n").expect("written");
+    let check = || with(&folder, &["serve", "--check", "--config", "server.toml"], &[]);
+    let failed = check();
+    assert!(failed.starts_with("exit code: 4") && failed.contains("FAILED  channel"), "{failed}");
+    assert!(failed.contains("2 of 7 things that the settings name cannot be used"), "{failed}");
+    assert!(failed.contains("ok      source    here (folder): 1 prompt"), "{failed}");
+    assert!(!folder.path().join("team.db").exists() && !folder.path().join("audit.jsonl").exists());
+
+    assert!(with(&folder, &["init", "sqlite:team.db"], &[]).starts_with("exit code: 0"));
+    let well = check();
+    assert!(well.starts_with("exit code: 0") && well.contains("ok      channel   sqlite:"), "{well}");
+    assert!(well.contains("ok      webhook   http://localhost:9: it is ") && well.contains("audit"), "{well}");
+    fs::write(folder.path().join("secret"), "short\n").expect("written");
+    let secret = check();
+    assert!(secret.contains("FAILED  webhook") && secret.contains("expected at least 16"), "{secret}");
+    let tls = ["serve", "prompts", "--check", "--tls-certificate", "none.pem", "--tls-key", "none.pem"];
+    let tls = with(&folder, &tls, &[]);
+    assert!(tls.starts_with("exit code: 4") && tls.contains("FAILED  certificate"), "{tls}");
+}

@@ -1,7 +1,7 @@
 //! Langfuse's read API for prompts, so that its SDKs work with this server.
 //!
-//! Source: Langfuse's API reference, *Prompts*, and its SDKs 5.0 (Python) and 5.11 (JavaScript). A label is a channel; a
-//! version is that of the store. A library without channels has the labels `production` and `latest` and version 1.
+//! Source: Langfuse's API reference, *Prompts*, and its SDKs 5.0 (Python) and 5.11 (JavaScript). A label is a channel, and `latest`
+//! the default one; a version is that of the store. A library without channels has the labels `production` and `latest` and version 1.
 
 use axum::{Extension, extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{Prompt, cursor::ListKind};
@@ -22,7 +22,9 @@ use super::{
 };
 
 /// The labels of a library without channels.
-const LABELS: [&str; 2] = ["production", "latest"];
+const LABELS: [&str; 2] = ["production", LATEST];
+
+const LATEST: &str = "latest";
 
 const PAGE: usize = 50;
 const MAX_PAGE: usize = 100;
@@ -70,12 +72,12 @@ pub(super) async fn list(
         .skip(first)
         .take(limit)
         .filter_map(|name| {
-            let channels = state.channels(&caller).filter(|channel| is_labelled(channel, query.label.as_deref()));
+            let channels = state.channels(&caller).filter(|channel| is_labelled(&state, channel, query.label.as_deref()));
             let found: Vec<(Vec<&str>, u64, View)> = channels
                 .filter_map(|channel| {
                     let view = channel.library.service().view(&caller);
                     let version = version(&view, &*view.find(name).ok()?);
-                    Some((labels_of(channel), version, view))
+                    Some((labels_of(&state, channel), version, view))
                 })
                 .collect();
             let prompt = found.first()?.2.find(name).ok()?;
@@ -107,7 +109,7 @@ pub(super) async fn list(
 /// Returns the sorted names of all prompts that the caller may see and the query selects.
 fn names(state: &ProgramState, caller: &Caller, query: &ListQuery) -> Vec<String> {
     let mut names = Vec::new();
-    for channel in state.channels(caller).filter(|channel| is_labelled(channel, query.label.as_deref())) {
+    for channel in state.channels(caller).filter(|channel| is_labelled(state, channel, query.label.as_deref())) {
         let view = channel.library.service().view(caller);
         let prompts = view.catalog().prompts().iter().enumerate();
         let shown = prompts.filter(|(index, prompt)| {
@@ -137,7 +139,7 @@ pub(super) async fn prompt(
         (None, label) => {
             let channel = match label {
                 Some(label) => {
-                    state.channels(&caller).find(|channel| is_labelled(channel, Some(label))).ok_or_else(|| {
+                    state.channels(&caller).find(|channel| is_labelled(&state, channel, Some(label))).ok_or_else(|| {
                         Problem::not_found(&format!(
                             "The label `{}` (labels are the channels of this server)",
                             &label[..label.floor_char_boundary(100)]
@@ -213,12 +215,16 @@ fn version(view: &View, prompt: &Prompt) -> u64 {
     facts_of(prompt, view).version.unwrap_or(1)
 }
 
-fn labels_of(channel: &ServedChannel) -> Vec<&str> {
-    channel.name.as_deref().map_or(LABELS.to_vec(), |name| vec![name])
+/// The labels of a channel: its name, and `latest` for the default one, which many programs ask for, unless a channel has
+/// this name.
+fn labels_of<'a>(state: &'a ProgramState, channel: &'a ServedChannel) -> Vec<&'a str> {
+    let Some(name) = channel.name.as_deref() else { return LABELS.to_vec() };
+    let is_default = state.is_default(channel) && !state.has_channel(LATEST);
+    if is_default { vec![name, LATEST] } else { vec![name] }
 }
 
-fn is_labelled(channel: &ServedChannel, label: Option<&str>) -> bool {
-    label.is_none_or(|label| labels_of(channel).contains(&label))
+fn is_labelled(state: &ProgramState, channel: &ServedChannel, label: Option<&str>) -> bool {
+    label.is_none_or(|label| labels_of(state, channel).contains(&label))
 }
 
 /// The labels of a version: the channels that serve it to the caller.
@@ -227,5 +233,5 @@ fn labels<'a>(state: &'a ProgramState, caller: &'a Caller, name: &str, wanted: u
         let view = channel.library.service().view(caller);
         view.find(name).is_ok_and(|prompt| version(&view, &prompt) == wanted)
     };
-    state.channels(caller).filter(serves).flat_map(labels_of).collect()
+    state.channels(caller).filter(serves).flat_map(|channel| labels_of(state, channel)).collect()
 }

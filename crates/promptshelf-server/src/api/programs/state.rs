@@ -104,6 +104,14 @@ impl ProgramState {
         self.inner.channels.iter().filter(|channel| channel.is_open_to(caller))
     }
 
+    pub(super) fn is_default(&self, channel: &ServedChannel) -> bool {
+        self.inner.channels.first().is_some_and(|default| default.name == channel.name)
+    }
+
+    pub(super) fn has_channel(&self, name: &str) -> bool {
+        self.inner.channels.iter().any(|channel| channel.name.as_deref() == Some(name))
+    }
+
     pub(super) fn versions(&self) -> Option<&Versions> {
         self.inner.versions.as_ref()
     }

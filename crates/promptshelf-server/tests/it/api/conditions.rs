@@ -1,9 +1,9 @@
 //! ETags, preconditions and concurrent changes.
 
 use axum::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{BYE, HELLO, Server, at, digest, policy_of, proposal, refused};
+use super::{Answer, BYE, HELLO, Server, at, digest, policy_of, proposal, refused};
 
 #[tokio::test]
 async fn unchanged_answers_are_not_sent_again() {
@@ -149,4 +149,59 @@ async fn concurrent_publishes_of_one_file_conflict_and_make_one_revision() {
     let history = server.get("reader", "/channels/production/revisions").await.expect(200).json();
     assert_eq!(history["revisions"].as_array().map(Vec::len), Some(2));
     assert_eq!(history["next"], json!(null));
+}
+
+/// Sends a change with a key.
+async fn keyed(server: &Server, caller: &str, key: &str, path: &str, body: &Value) -> Answer {
+    let headers = [("Content-Type", "application/json"), ("Idempotency-Key", key)];
+    server.send(&Method::POST, &at(path), caller, &headers, body.to_string().as_bytes()).await
+}
+
+// req: S-431
+#[tokio::test]
+async fn change_with_a_key_happens_once_for_its_caller() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let body = proposal(1, &[("hello.md", Some(HELLO), Some(BYE))]);
+    let path = "/channels/production/proposals";
+    let first = keyed(&server, "admin", "k1", path, &body).await.expect(201);
+    assert_eq!(server.revision().await, 2);
+    let again = keyed(&server, "admin", "k1", path, &body).await.expect(201);
+    assert_eq!((again.json(), again.etag()), (first.json(), first.etag()));
+    assert_eq!((again.header("idempotency-replayed"), again.header("content-type")), ("true", "application/json"));
+    assert_eq!(server.revision().await, 2);
+    let records = server.records.all();
+    let repeated: Vec<_> = records.iter().filter(|record| record["repeated"] == "k1").collect();
+    assert_eq!(repeated.len(), 1, "{records:?}");
+
+    let other = proposal(2, &[("hello.md", Some(BYE), Some(HELLO))]);
+    let reused = keyed(&server, "admin", "k1", path, &other).await;
+    assert_eq!(reused.problem(), refused(422, "key-reused"));
+    let elsewhere = keyed(&server, "admin", "k1", "/channels/other/proposals", &body).await;
+    assert_eq!(elsewhere.problem(), refused(422, "key-reused"));
+    assert_eq!(server.revision().await, 2);
+
+    // A refusal changes nothing, so that it can be sent again; the key of another caller is another one.
+    for _ in 0..2 {
+        let conflict = keyed(&server, "admin", "k2", path, &body).await;
+        assert_eq!(conflict.problem(), refused(409, "unchanged"));
+    }
+    let theirs = keyed(&server, "paul", "k1", path, &other).await.expect(201);
+    assert_eq!(theirs.header("idempotency-replayed"), "");
+    assert_eq!(server.revision().await, 3);
+    // Rights are checked before keys.
+    assert_eq!(keyed(&server, "reader", "k1", path, &body).await.problem(), refused(403, "insufficient-scope"));
+    let long = "k".repeat(256);
+    assert_eq!(keyed(&server, "admin", &long, path, &body).await.problem(), refused(400, "invalid-request"));
+}
+
+#[tokio::test]
+async fn every_answer_has_the_version_of_the_api() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let version = server.get("reader", "/channels").await.expect(200).header("promptshelf-api-version").to_owned();
+    assert_eq!(version.len(), "2026-11-26".len());
+    for (sent, status) in [(version.as_str(), 200), ("2020-01-01", 400)] {
+        let headers = [("Promptshelf-Api-Version", sent)];
+        let answer = server.send(&Method::GET, &at("/channels"), "reader", &headers, b"").await.expect(status);
+        assert_eq!(answer.header("promptshelf-api-version"), version);
+    }
 }

@@ -100,11 +100,12 @@ Examples:
   promptshelf health http://127.0.0.1:8080";
 
 pub(super) const AUDIT_EXAMPLES: &str = "\
-Each record is one line: time, caller, method, subject, outcome and duration,
-separated by tabs.
+Each record is one line: time, caller, method, subject, outcome, duration,
+channel and request id, separated by tabs.
 
 Examples:
   promptshelf audit audit.jsonl --refused --since 2027-01-31
+  promptshelf audit one/audit.jsonl two/audit.jsonl --channel production
   promptshelf audit audit.jsonl --method prompts/get --json | jq -r .caller";
 
 pub(super) const SOURCE_EXAMPLES: &str = "\

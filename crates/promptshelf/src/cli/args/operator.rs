@@ -41,6 +41,11 @@ pub(crate) struct ServeArguments {
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) open: bool,
 
+    /// Open everything that the settings name (library, sources, store, certificates, keys of the issuer, names of hosts),
+    /// print what was found, and exit: with 0 if a server can start, else with 4
+    #[arg(long, conflicts_with_all = ["stdio", "edit", "open"])]
+    pub(crate) check: bool,
+
     /// Exit if the library has errors, instead of serving the valid prompts
     #[arg(long)]
     pub(crate) strict: bool,
@@ -149,9 +154,10 @@ pub(crate) struct HealthArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::AUDIT_EXAMPLES)]
 pub(crate) struct AuditArguments {
-    /// The file of `serve --audit`; rotated files next to it are read too
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// The file of `serve --audit`, or those of several servers, whose records are joined in the order of time; rotated
+    /// files (FILE.1, FILE.2, …) next to each are read too
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
 
     /// Only requests of this caller
     #[arg(long, value_name = "NAME")]
@@ -178,6 +184,22 @@ pub(crate) struct AuditArguments {
     /// Only requests since a day (in UTC) or a time, such as 2027-01-31
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
+
+    /// Only requests before a day (in UTC) or a time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+
+    /// Only requests for this channel
+    #[arg(long, value_name = "NAME")]
+    pub(crate) channel: Option<String>,
+
+    /// Only the request with this id, which its answer has as `x-request-id`
+    #[arg(long, value_name = "ID")]
+    pub(crate) request: Option<String>,
+
+    /// Only requests from this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
 
     /// Print the records unchanged, one JSON object per line
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! `promptshelf audit`: reads and filters recorded requests.
 
 use std::{
+    collections::VecDeque,
     fs::File,
     io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
@@ -22,31 +23,32 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
     let filter = Filter::new(arguments)?;
     let mut output = Output::stdout();
-    let (mut invalid, mut lost) = (0, 0);
-    for path in files(&arguments.file) {
-        let file = File::open(&path)
-            .map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be read: {error}", path.display())))?;
-        let mut reader = BufReader::new(file);
-        while let Some(line) = next_line(&mut reader)? {
-            let Ok(record) = serde_json::from_str::<Value>(&line) else {
-                invalid += 1;
-                continue;
-            };
-            if let Some(number) = record["lost"].as_u64() {
-                lost += number;
-                continue;
-            }
-            if !filter.matches(&record) {
-                continue;
-            }
-            if arguments.json {
-                let line = line.trim_end();
-                let line = if output.escapes { visible_json(line) } else { line.into() };
-                writeln!(output.out, "{line}")?;
-            } else {
-                let fields = fields(&record).map(|field| output.line(&field).into_owned());
-                writeln!(output.out, "{}", fields.join("\t"))?;
-            }
+    // `audit.jsonl*` names rotated files too, which are read once.
+    let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let rotated = |file: &PathBuf| {
+        let others = arguments.files.iter().filter(|other| *other != file);
+        others.flat_map(|other| files(other)).any(|other| absolute(&other) == absolute(file))
+    };
+    let logs = arguments.files.iter().filter(|file| !rotated(file)).map(|file| Log::open(file));
+    let mut logs = logs.collect::<Result<Vec<Log>, Failure>>()?;
+    let mut lost = 0;
+    // Each is in the order of time, and so are all together.
+    while let Some(log) = logs.iter_mut().filter(|log| log.next.is_some()).min_by_key(|log| log.time) {
+        let Some((line, record)) = log.take()? else { continue };
+        if let Some(number) = record["lost"].as_u64() {
+            lost += number;
+            continue;
+        }
+        if !filter.matches(&record) {
+            continue;
+        }
+        if arguments.json {
+            let line = line.trim_end();
+            let line = if output.escapes { visible_json(line) } else { line.into() };
+            writeln!(output.out, "{line}")?;
+        } else {
+            let fields = fields(&record).map(|field| output.line(&field).into_owned());
+            writeln!(output.out, "{}", fields.join("\t"))?;
         }
     }
     output.out.flush()?;
@@ -55,10 +57,64 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
         let records = count(usize::try_from(lost).unwrap_or(usize::MAX), "record");
         writeln!(stderr.out, "note: {records} could not be written, and are missing").ok();
     }
+    let invalid = logs.iter().map(|log| log.invalid).sum();
     if invalid > 0 {
         writeln!(stderr.out, "note: {} skipped: expected a JSON object on each line", count(invalid, "line")).ok();
     }
     Ok(())
+}
+
+/// The records of one server: a file, after those that it was rotated to.
+struct Log {
+    files: VecDeque<PathBuf>,
+    reader: Option<BufReader<File>>,
+    next: Option<(String, Value)>,
+    /// The time of the next record; that of the one before if it has none.
+    time: jiff::Timestamp,
+    invalid: usize,
+}
+
+impl Log {
+    fn open(newest: &Path) -> Result<Log, Failure> {
+        let (files, time) = (files(newest).into(), jiff::Timestamp::MIN);
+        let mut log = Log { files, reader: None, next: None, time, invalid: 0 };
+        log.advance()?;
+        Ok(log)
+    }
+
+    fn take(&mut self) -> Result<Option<(String, Value)>, Failure> {
+        let taken = self.next.take();
+        self.advance()?;
+        Ok(taken)
+    }
+
+    fn advance(&mut self) -> Result<(), Failure> {
+        loop {
+            let Some(reader) = &mut self.reader else {
+                let Some(path) = self.files.pop_front() else { return Ok(()) };
+                let file = File::open(&path)
+                    .map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be read: {error}", path.display())))?;
+                self.reader = Some(BufReader::new(file));
+                continue;
+            };
+            let Some(line) = next_line(reader)? else {
+                self.reader = None;
+                continue;
+            };
+            match serde_json::from_str::<Value>(&line) {
+                Ok(record) => {
+                    self.time = time(&record).unwrap_or(self.time);
+                    self.next = Some((line, record));
+                    return Ok(());
+                }
+                Err(_) => self.invalid += 1,
+            }
+        }
+    }
+}
+
+fn time(record: &Value) -> Option<jiff::Timestamp> {
+    record["time"].as_str()?.parse().ok()
 }
 
 /// Returns the existing rotated files, oldest first, and then the newest file. A number is missing if a rotation was
@@ -131,14 +187,18 @@ struct Filter<'a> {
     arguments: &'a AuditArguments,
     method: Option<&'static Method>,
     since: Option<jiff::Timestamp>,
+    until: Option<jiff::Timestamp>,
 }
 
 impl<'a> Filter<'a> {
     fn new(arguments: &'a AuditArguments) -> Result<Filter<'a>, Failure> {
-        let since = arguments.since.as_deref().map(parse_time).transpose();
-        let since = since.map_err(|reason| Failure::new(Exit::Usage, format!("--since: {reason}")))?;
+        let limit = |flag: &str, text: &Option<String>| {
+            let parsed = text.as_deref().map(parse_time).transpose();
+            parsed.map_err(|reason| Failure::new(Exit::Usage, format!("{flag}: {reason}")))
+        };
+        let (since, until) = (limit("--since", &arguments.since)?, limit("--until", &arguments.until)?);
         let method = arguments.method.as_deref().map(find_method).transpose()?;
-        Ok(Filter { arguments, method, since })
+        Ok(Filter { arguments, method, since, until })
     }
 
     fn matches(&self, record: &Value) -> bool {
@@ -146,8 +206,10 @@ impl<'a> Filter<'a> {
             expected.as_deref().is_none_or(|expected| record[key].as_str() == Some(expected))
         };
         let arguments = self.arguments;
-        let time = || record["time"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
         equals("caller", &arguments.caller)
+            && equals("channel", &arguments.channel)
+            && equals("request", &arguments.request)
+            && equals("address", &arguments.address)
             && self.method.is_none_or(|method| {
                 record["method"].as_str() == Some(method.recorded)
                     && method.list.is_none_or(|list| record["list"].as_str() == Some(list))
@@ -155,7 +217,8 @@ impl<'a> Filter<'a> {
             && equals("prompt", &arguments.prompt)
             && equals("outcome", &arguments.outcome)
             && (!arguments.refused || record["outcome"].as_str() != Some("ok"))
-            && self.since.is_none_or(|since| time().is_some_and(|time| time >= since))
+            && self.since.is_none_or(|since| time(record).is_some_and(|time| time >= since))
+            && self.until.is_none_or(|until| time(record).is_some_and(|time| time < until))
     }
 }
 
@@ -168,8 +231,8 @@ fn parse_time(text: &str) -> Result<jiff::Timestamp, String> {
     day.try_into().map_err(|_| format!("`{text}` is out of range"))
 }
 
-/// Returns the columns of a record: time, caller, method, subject, outcome and duration.
-fn fields(record: &Value) -> [String; 6] {
+/// Returns the columns of a record: time, caller, method, subject, outcome, duration, channel and request id.
+fn fields(record: &Value) -> [String; 8] {
     let text = |key: &str| record[key].as_str().unwrap_or("-").to_owned();
     let subject = ["prompt", "resource", "list", "claimed"].iter().find_map(|key| record[*key].as_str());
     let subject = match (subject, record["count"].as_u64()) {
@@ -178,5 +241,6 @@ fn fields(record: &Value) -> [String; 6] {
         (subject, _) => subject.unwrap_or("-").to_owned(),
     };
     let duration = format!("{:.1} ms", record["milliseconds"].as_f64().unwrap_or_default());
-    [text("time"), text("caller"), text("method"), subject, text("outcome"), duration]
+    let [time, caller, method, outcome] = ["time", "caller", "method", "outcome"].map(text);
+    [time, caller, method, subject, outcome, duration, text("channel"), text("request")]
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anstyle::Style;
-use promptshelf_server::{Hangups, Library, Server, Start};
+use promptshelf_server::{CheckedSetting, Hangups, Library, Server, Start, check_settings};
 
 use crate::{
     args::{LogFormat, ServeArguments},
@@ -42,6 +42,11 @@ pub(crate) async fn run(
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
     let ProcessContext { stdin_is_terminal, log_format, has_traces } = context;
+    if arguments.check {
+        settings::state_key(&environment)?;
+        warn(arguments, &settings, &environment);
+        return print_check(&check_settings(&settings).await?);
+    }
     let over_http =
         !arguments.stdio && (settings.asks_for_http || stdin_is_terminal || arguments.edit || arguments.open);
     let start = Start {
@@ -85,6 +90,29 @@ pub(crate) async fn run(
     // On stdio settings are not reloaded: a client starts another server.
     let reload = over_http.then(|| (read, Hangups::listen(stdin_is_terminal)));
     server.serve_and_reload(signals.first(), reload).await
+}
+
+fn print_check(found: &[CheckedSetting]) -> Result<(), Failure> {
+    let mut output = Output::stdout();
+    let width = found.iter().map(|setting| setting.what.len()).max().unwrap_or_default();
+    for setting in found {
+        let (word, reason) = match &setting.outcome {
+            Ok(reason) => ("ok", reason),
+            Err(reason) => ("FAILED", reason),
+        };
+        let place = if setting.place.is_empty() { String::new() } else { format!("{}: ", setting.place) };
+        let line = format!("{word:6}  {:width$}  {place}{reason}", setting.what);
+        let line = output.line(&line).into_owned();
+        writeln!(output.out, "{line}")?;
+    }
+    output.out.flush()?;
+    match found.iter().filter(|setting| setting.outcome.is_err()).count() {
+        0 => Ok(()),
+        failed => {
+            let of = found.len();
+            Err(Failure::new(Exit::Settings, format!("{failed} of {of} things that the settings name cannot be used")))
+        }
+    }
 }
 
 fn warn(arguments: &ServeArguments, settings: &Settings, environment: &impl Fn(&str) -> Option<String>) {

@@ -3,7 +3,7 @@
 //! Only spans of this project are exported, and no log events. The attributes of a span are set where it is opened,
 //! and never contain anything that a caller sent.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use opentelemetry::{
@@ -18,6 +18,7 @@ use opentelemetry_sdk::{
     propagation::TraceContextPropagator,
     trace::{Sampler, SdkTracerProvider},
 };
+use parking_lot::Mutex;
 use promptshelf_core::BoxFuture;
 use promptshelf_service::TraceContext;
 use tracing::{Span, Subscriber, level_filters::LevelFilter};
@@ -30,6 +31,7 @@ use crate::{
 };
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+const FAILURES_LOGGED: Duration = Duration::from_secs(60);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum size of a response of the collector, in bytes.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
@@ -118,6 +120,43 @@ impl Extractor for TraceContextExtractor<'_> {
 struct Client {
     client: reqwest::Client,
     runtime: tokio::runtime::Runtime,
+    endpoint: String,
+    failures: Failures,
+}
+
+/// Failures that are logged once a minute.
+#[derive(Debug, Default)]
+struct Failures(Mutex<(u64, Option<Instant>)>);
+
+impl Failures {
+    fn note(&self, endpoint: &str, reason: &str) {
+        let mut state = self.0.lock();
+        state.0 += 1;
+        if state.1.is_none_or(|logged| logged.elapsed() >= FAILURES_LOGGED) {
+            let failed = std::mem::take(&mut state.0);
+            state.1 = Some(Instant::now());
+            tracing::warn!(failed, "spans cannot be sent to {endpoint}: {reason}");
+        }
+    }
+
+    fn end(&self) {
+        self.0.lock().0 = 0;
+    }
+}
+
+/// Returns the text of an error with its causes, without URLs.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = match error.downcast_ref::<reqwest::Error>() {
+        Some(error) if error.is_connect() => "no connection".to_owned(),
+        Some(error) if error.is_timeout() => "no answer in time".to_owned(),
+        _ => error.to_string(),
+    };
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }
 
 impl HttpClient for Client {
@@ -142,7 +181,13 @@ impl HttpClient for Client {
                 }
                 Ok(head.map(|()| body.into()))
             };
-            self.runtime.block_on(sending)
+            let sent: Result<Response<Bytes>, HttpError> = self.runtime.block_on(sending);
+            match &sent {
+                Ok(answer) if answer.status().is_success() => self.failures.end(),
+                Ok(answer) => self.failures.note(&self.endpoint, &format!("it answers {}", answer.status())),
+                Err(error) => self.failures.note(&self.endpoint, &chain(&**error)),
+            }
+            sent
         })
     }
 }
@@ -161,6 +206,8 @@ impl Client {
         Ok(Client {
             client: client.build().map_err(|error| failed(&error))?,
             runtime: runtime.map_err(|error| failed(&error))?,
+            endpoint: endpoint.to_owned(),
+            failures: Failures::default(),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
+use promptshelf_testkit::nginx::Nginx;
 use serde_json::{Value, json};
 
 use super::{HELLO, until};
@@ -71,4 +72,50 @@ fn forwarded_header_is_read_if_configured() {
     assert_eq!(status(&server, &headers), 200);
     assert_eq!(status(&server, &[("X-Forwarded-For", "203.0.113.1")]), 200);
     assert_eq!(recorded(&folder, 2), ["127.0.0.1", "2001:db8::7"].map(str::to_owned).into());
+}
+
+#[test]
+fn page_and_api_work_below_a_path() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let server = Server::of(&folder, &[]);
+    let location = format!("proxy_pass http://{}/; proxy_set_header Host $host;", server.authority());
+    let nginx = Nginx::start(&format!("server {{ listen LISTEN; location /prompts/ {{ {location} }} }}"));
+    let base = format!("http://{}/prompts/", nginx.address());
+    let read = |path: &str| {
+        let mut answer = ureq::get(format!("{base}{path}")).call().unwrap_or_else(|error| panic!("{path}: {error}"));
+        answer.body_mut().read_to_string().expect("text")
+    };
+    // Every file of the page is found from another one by a relative path.
+    let page = read("");
+    let mut waiting: Vec<String> = Vec::new();
+    for part in page.split(['\"', '\'']).filter(|part| part.contains("assets/")) {
+        assert!(!part.starts_with('/'), "{part}");
+        waiting.push(part.to_owned());
+    }
+    let mut seen = BTreeSet::new();
+    while let Some(path) = waiting.pop() {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        let text = read(&path);
+        for absolute in ["'/assets", "\"/assets", "url(/", "('/sign-in", "(`/library", "(`/api/v1", "('/api/v1"] {
+            assert!(!text.contains(absolute) || path.contains("vendor"), "{path} has {absolute}");
+        }
+        let imported = text.split("from '").skip(1).chain(text.split("import('").skip(1));
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        for other in imported.filter_map(|rest| rest.split('\'').next()).filter(|other| other.starts_with('.')) {
+            let mut parts: Vec<&str> = folder.split('/').collect();
+            for part in other.split('/') {
+                match part {
+                    "." => {}
+                    ".." => drop(parts.pop()),
+                    part => parts.push(part),
+                }
+            }
+            waiting.push(parts.join("/"));
+        }
+    }
+    assert!(seen.len() > 20, "{seen:?}");
+    assert!(read("api/v1/prompts").contains("\"hello\"") && read("library/prompts").contains("\"hello\""));
+    assert!(read("sign-in").contains("needed"));
 }

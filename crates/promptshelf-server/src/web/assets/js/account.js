@@ -3,6 +3,7 @@
 import { SignInProblem } from './auth/problem.js';
 import { session, storeSession } from './auth/session.js';
 import { allDrafts, draft, forgetDrafts } from './drafts.js';
+import { at } from './root.js';
 import { Cell } from './store.js';
 
 /**
@@ -38,7 +39,7 @@ let discovered = null;
 export function howToSignIn() {
   discovered ??= (async () => {
     try {
-      const response = await fetch('/sign-in', { cache: 'no-store', redirect: 'error' });
+      const response = await fetch(at('sign-in'), { cache: 'no-store', redirect: 'error' });
       const { needed, clientId } = response.ok ? await response.json() : { needed: true, clientId: null };
       now({ isDemanded: needed === true, clientId: typeof clientId === 'string' ? clientId : null });
     } catch {

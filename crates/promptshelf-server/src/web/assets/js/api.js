@@ -5,6 +5,7 @@
 
 import { client } from './app.js';
 import { Unreachable } from './mcp/client.js';
+import { at } from './root.js';
 
 const PATIENCE = 60_000;
 
@@ -79,7 +80,7 @@ export async function send(url, { method = 'GET', body, match, isNew, signal } =
  * @returns {Promise<{ value: any, etag: string }>}
  */
 export async function api(path, options) {
-  const response = await send(`/api/v1${path}`, options);
+  const response = await send(at(`api/v1${path}`), options);
   const value = response.status === 204 ? null : await response.json();
   return { value, etag: response.headers.get('ETag') ?? '' };
 }
@@ -99,7 +100,7 @@ export async function read(path, signal) {
  */
 export async function file(channel, path, revision, signal) {
   const query = revision === null ? '' : `?revision=${revision}`;
-  const url = `/api/v1/channels/${encodeURIComponent(channel)}/files/${path.split('/').map(encodeURIComponent).join('/')}`;
+  const url = at(`api/v1/channels/${encodeURIComponent(channel)}/files/${path.split('/').map(encodeURIComponent).join('/')}`);
   const response = await send(url + query, { signal });
   const isText = (response.headers.get('Content-Type') ?? '').startsWith('text/plain');
   const [text, bytes] = isText ? [await response.text(), null] : [null, await response.arrayBuffer()];

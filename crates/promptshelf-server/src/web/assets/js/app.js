@@ -6,6 +6,7 @@ import { session } from './auth/session.js';
 import { Client, SignInNeeded } from './mcp/client.js';
 import { listen } from './mcp/listen.js';
 import { wholeList } from './mcp/lists.js';
+import { at, root } from './root.js';
 import { place, read } from './route.js';
 import { Cell } from './store.js';
 import { folded } from './text/fuzzy.js';
@@ -30,7 +31,7 @@ import { folded } from './text/fuzzy.js';
  *   profiles?: { name: string, entry: Prompt }[] }} TypedPrompt
  */
 
-export const client = new Client(new URL('mcp', location.origin).href);
+export const client = new Client(new URL('mcp', root).href);
 client.token = () => session()?.token ?? null;
 client.renew = renew;
 
@@ -64,7 +65,7 @@ export const health = new Cell(/** @type {{ errors: number, warnings: number } |
  * @param {AbortSignal} [signal]
  */
 export async function ask(path, signal) {
-  const response = await client.fetch(`/library/${path}`, { signal });
+  const response = await client.fetch(at(`library/${path}`), { signal });
   return response.ok ? await response.json() : null;
 }
 

@@ -6,7 +6,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use promptshelf_client::{ApiClient, ApiRequest, ClientError, Endpoint, ServerUrl};
-use promptshelf_server::api::{Api, LocalApi, Operator};
+use promptshelf_server::{
+    api::{Api, LocalApi, Operator},
+    http::auth::random_token,
+};
 use promptshelf_service::{AuditFile, AuditFileOptions, Recorder};
 use promptshelf_store::{Store, StoreError};
 use promptshelf_wire::{Operation, Problem};
@@ -31,6 +34,10 @@ const MAX_RETRIES: u32 = 10;
 
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
+/// How often a change whose answer was lost is sent again, and the wait before.
+const MAX_LOST: u32 = 2;
+const LOST_WAIT: Duration = Duration::from_secs(1);
+const KEY: &str = "idempotency-key";
 /// The size in bytes above which a server may refuse a body and close the connection before all of it is sent. The
 /// refusal is lost then.
 const LARGE_BODY: usize = 1 << 20;
@@ -114,7 +121,7 @@ impl LocalCaller {
     /// Connects to a store that `open` opens. The operator's audit and bounds hold.
     pub(super) async fn open(&self, open: impl AsyncFnOnce() -> Result<Store, Failure>) -> Result<LocalStore, Failure> {
         let location = ServerFileLocation::find(self.config.as_deref(), &environment::variable);
-        let LocalSettings { audit, max_body_bytes } = LocalSettings::read(&location, &environment::variable)?;
+        let LocalSettings { audit, max_body_bytes, evaluations } = LocalSettings::read(&location, &environment::variable)?;
         let audit = audit.map(open_audit).transpose()?;
         let store = open().await?;
         let mut operator = Operator::new(self.name.clone().or_else(user).unwrap_or_else(|| "operator".to_owned()));
@@ -122,7 +129,8 @@ impl LocalCaller {
         operator.max_body_bytes = max_body_bytes;
         operator.min_callers = self.min_callers;
         let checker = checker_with(self.config.as_deref());
-        let api = LocalApi::new(store.clone(), |handle| Api::new(handle, checker), operator)?;
+        let api = |handle| evaluations.into_iter().fold(Api::new(handle, checker), Api::evaluations);
+        let api = LocalApi::new(store.clone(), api, operator)?;
         Ok(LocalStore { store, api, audit })
     }
 }
@@ -199,6 +207,16 @@ impl Connection {
         self.send_if(operation, body, None).await
     }
 
+    /// Sends a request, and reads a part of the answer.
+    pub(super) async fn send_for<O, T>(&self, operation: &O, body: &O::Body) -> Answer<T>
+    where
+        O: Operation<Body: Serialize>,
+        T: DeserializeOwned,
+    {
+        let body = serde_json::to_vec(body).map_err(|error| self.invalid_answer(&error.to_string()))?;
+        self.parse(&self.call(operation, &(), Some(body), None).await?)
+    }
+
     /// Sends a change, on a condition about the present state.
     pub(super) async fn send_if<O>(
         &self,
@@ -240,7 +258,13 @@ impl Connection {
         let query = pairs(&serde_json::to_value(query).unwrap_or_default());
         let (method, path) = (O::SPEC.method, operation.path());
         let path = path.trim_start_matches('/').to_owned();
-        let request = ApiRequest { method, path, query, headers: condition, body };
+        let mut headers: Vec<(HeaderName, HeaderValue)> = condition;
+        if O::SPEC.happens_once()
+            && let Some(key) = random_token().ok().and_then(|key| HeaderValue::try_from(key).ok())
+        {
+            headers.push((HeaderName::from_static(KEY), key));
+        }
+        let request = ApiRequest { method, path, query, headers, body };
         let reply = match self {
             Connection::Server(client) => self.sent(client, &request).await?,
             Connection::Store(local) => called(&local.api, request).await,
@@ -257,11 +281,23 @@ impl Connection {
             ClientError::Unreachable { reason, .. } if is_large => self.perhaps_too_large(&reason),
             error => of_client(error, client.server()),
         };
-        let mut retries = 0;
+        let is_keyed = request.headers.iter().any(|(name, _)| name == KEY);
+        let (mut retries, mut lost) = (0, 0);
         loop {
-            let response = client.send(request).await.map_err(failure)?;
+            let response = match client.send(request).await {
+                Ok(response) if is_keyed && lost < MAX_LOST && matches!(response.status, 502 | 504) => Err(None),
+                Err(error) if is_keyed && lost < MAX_LOST && is_lost(&error) => Err(Some(error)),
+                answered => Ok(answered.map_err(failure)?),
+            };
+            let Ok(response) = response else {
+                // The change happens once, however often it is sent.
+                lost += 1;
+                tokio::time::sleep(LOST_WAIT).await;
+                continue;
+            };
             let reply = Reply { status: response.status, headers: response.headers, body: response.body, error: None };
-            match retry_after(&reply).filter(|_| reply.status == 429 && retries < MAX_RETRIES) {
+            let is_refused = matches!(reply.status, 409 | 429);
+            match retry_after(&reply).filter(|_| is_refused && retries < MAX_RETRIES) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => return Ok(reply),
             }
@@ -332,6 +368,18 @@ impl Connection {
         let name = self.name();
         let message = format!("{name} ended the connection, perhaps because a request was too large: {reason}");
         CallError::Other(Failure::new(Exit::Store, message).help(SMALLER))
+    }
+}
+
+/// Whether a request may have reached the server, and its answer got lost.
+fn is_lost(error: &ClientError) -> bool {
+    match error {
+        ClientError::TimedOut { .. } => true,
+        ClientError::Unreachable { source, .. } => {
+            let cause = source.as_ref().and_then(|source| source.downcast_ref::<reqwest::Error>());
+            cause.is_some_and(|cause| !cause.is_connect())
+        }
+        _ => false,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::{
     output::{Output, count, count_findings, pretty_json},
 };
 
+const MAX_ROWS: usize = 20;
 const MAX_FINDINGS: usize = 20;
 
 /// What a folder does not serve, and a publish leaves out: each path with the reason.
@@ -234,7 +235,7 @@ pub(super) fn policy_changes(before: &Policy, after: &Policy) -> Vec<String> {
 }
 
 pub(super) fn print_prompts<W: Write>(output: &mut Output<W>, prompts: &[PromptChange]) -> Result<(), Failure> {
-    let rows = prompts.iter().map(|prompt| {
+    let rows = prompts.iter().take(MAX_ROWS).map(|prompt| {
         let version = match prompt.change {
             PromptChangeKind::Removed => format!("was version {}", prompt.version),
             _ if prompt.version == 0 => "new version".to_owned(),
@@ -248,13 +249,22 @@ pub(super) fn print_prompts<W: Write>(output: &mut Output<W>, prompts: &[PromptC
         vec![change(prompt.change).to_owned(), output.line(&prompt.name).into_owned(), version]
     });
     let rows = rows.collect::<Vec<_>>();
-    print_table(output, "  ", &rows)
+    print_first(output, prompts.len(), &rows)
 }
 
 pub(super) fn print_files<W: Write>(output: &mut Output<W>, changes: &[FileChange]) -> Result<(), Failure> {
-    let rows = changes.iter().map(|change| vec![word(change).to_owned(), output.line(&change.path).into_owned()]);
-    let rows = rows.collect::<Vec<_>>();
-    print_table(output, "  ", &rows)
+    let row = |change: &FileChange| vec![word(change).to_owned(), output.line(&change.path).into_owned()];
+    let rows = changes.iter().take(MAX_ROWS).map(row).collect::<Vec<_>>();
+    print_first(output, changes.len(), &rows)
+}
+
+/// Prints the first rows of a list, and the number of the others.
+fn print_first<W: Write>(output: &mut Output<W>, all: usize, rows: &[Vec<String>]) -> Result<(), Failure> {
+    print_table(output, "  ", rows)?;
+    match all.checked_sub(rows.len()) {
+        Some(more @ 1..) => Ok(writeln!(output.out, "  and {more} more (--json lists all)")?),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn print_table<W: Write>(output: &mut Output<W>, indent: &str, rows: &[Vec<String>]) -> Result<(), Failure> {

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use promptshelf_store::{Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, StoreError, Verdict};
-use promptshelf_wire::{AllProposalsQuery, PublishBody, op};
+use promptshelf_store::{Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, Reason, StoreError, Verdict};
+use promptshelf_wire::{AllProposalsQuery, ChangeBody, CheckBody, FileContent, PublishBody, op};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::{
@@ -12,6 +13,7 @@ use super::{
     connection::{CallError, Connection},
     impact::{self, CountedDifference, CountedEffects},
     report,
+    transfer::ChangedContent,
 };
 use crate::{
     args::channels::{ApproveArguments, ProposalsArguments, RejectArguments},
@@ -23,6 +25,8 @@ use crate::{
 
 /// The number of digits that stand for a digest in messages, and the least that identify one.
 const SHORT: usize = 8;
+
+const MAX_FINDINGS: usize = 20;
 
 pub(crate) async fn proposals(arguments: &ProposalsArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?;
@@ -90,8 +94,10 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
     } else {
         Vec::new()
     };
+    let findings = findings(store, &proposal, &contents).await;
     if is_json {
         let mut json = json!({ "proposal": proposal });
+        json["findings"] = json!(findings);
         json["differences"] = warned.iter().map(CountedDifference::to_json).collect();
         json["files"] = differences.iter().map(|difference| difference.to_json()).collect();
         report::print_json(&json)?;
@@ -127,11 +133,47 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
         let line = output.line(&format!("opening: {}", effect.text)).into_owned();
         writeln!(output.out, "{line}")?;
     }
-    if proposal.state == ProposalState::Open {
+    if !findings.is_empty() {
+        writeln!(output.out, "\nfindings:")?;
+    }
+    for finding in findings.iter().take(MAX_FINDINGS) {
+        let finding = output.line(finding).into_owned();
+        writeln!(output.out, "  {finding}")?;
+    }
+    if let Some(more @ 1..) = findings.len().checked_sub(MAX_FINDINGS) {
+        writeln!(output.out, "  and {more} more")?;
+    }
+    let is_overtaken = |reason: &Reason| matches!(&*reason.code, "changed-since" | "policy-changed-since");
+    if proposal.state == ProposalState::Open && proposal.reasons.iter().any(is_overtaken) {
+        let command = place.command(&format!("publish FOLDER -m TEXT --proposal {number}"));
+        writeln!(output.out, "\nnext: its author pulls the channel, merges these files, and replaces the changes: {command}")?;
+    } else if proposal.state == ProposalState::Open {
         writeln!(output.out, "\nnext: {}", place.command(&approval(&proposal)))?;
     }
     output.out.flush()?;
     Ok(proposal)
+}
+
+#[derive(Deserialize)]
+struct Checked {
+    findings: Vec<String>,
+}
+
+/// Returns the errors and failed tests that keep an open proposal out. A caller who may not check changes sees their number
+/// alone.
+async fn findings(store: &Connection, proposal: &Proposal, contents: &[ChangedContent]) -> Vec<String> {
+    let keeps_out = |reason: &Reason| matches!(&*reason.code, "check-errors" | "check-warnings" | "tests-failed");
+    if proposal.state != ProposalState::Open || !proposal.reasons.iter().any(keeps_out) {
+        return Vec::new();
+    }
+    let change = |(path, before, after): &ChangedContent| ChangeBody {
+        path: path.clone(),
+        before: before.as_deref().map(Digest::of),
+        content: after.as_deref().map(|bytes| FileContent::small(bytes).into()),
+    };
+    let body = CheckBody { channel: proposal.channel.clone(), changes: contents.iter().map(change).collect() };
+    let checked: Result<Checked, CallError> = store.send_for(&op::Check {}, &body).await;
+    checked.map(|checked| checked.findings).unwrap_or_default()
 }
 
 /// Returns the words of an approval of the present changes, with all that it has to confirm.

@@ -1,6 +1,7 @@
 // OAuth 2.1 in a browser: authorization code flow with PKCE (RFC 7636), resource indicators (RFC 8707) and issuer
 // identification (RFC 9207). The page is a public client without a secret.
 
+import { root } from '../root.js';
 import { discover } from './discovery.js';
 import { SignInProblem } from './problem.js';
 import { session, storePending, storeSession, takePending } from './session.js';
@@ -21,7 +22,7 @@ export async function beginSignIn({ clientId, scopes, metadata, fragment, drafts
   const found = await discover(metadata);
   const wanted = scopes.length ? scopes : found.scopes;
   const [state, verifier] = [random(), random()];
-  const redirect = `${location.origin}/`;
+  const redirect = root.href;
   const url = new URL(found.authorizationEndpoint);
   const parameters = {
     response_type: 'code',

@@ -1,6 +1,7 @@
 // The places that the editor reads from and saves to: the served folder, and channels.
 
 import { api, send } from '../api.js';
+import { at } from '../root.js';
 
 /**
  * @typedef {{ path: string, bytes: number | null }} FileRow
@@ -79,7 +80,7 @@ export const folder = {
     return (await api('/folder/files', { signal: until })).value;
   },
   /** @param {string} path @param {AbortSignal} [until] */
-  read: (path, until) => stored(`/api/v1/folder/files/${encoded(path)}`, until),
+  read: (path, until) => stored(at(`api/v1/folder/files/${encoded(path)}`), until),
   /** @param {Question} body @param {AbortSignal} [signal] */
   analyze: async (body, signal) => (await api('/folder/analysis', { method: 'POST', body, signal })).value,
   /**
@@ -130,7 +131,7 @@ export function channel(name) {
       }
     },
     /** @param {string} path @param {AbortSignal} [until] */
-    read: (path, until) => stored(`/api/v1${root}/files/${encoded(path)}`, until),
+    read: (path, until) => stored(at(`api/v1${root}/files/${encoded(path)}`), until),
     /** @param {Question} body @param {AbortSignal} [signal] */
     analyze: async (body, signal) => (await api(`${root}/analysis`, { method: 'POST', body, signal })).value,
     /**

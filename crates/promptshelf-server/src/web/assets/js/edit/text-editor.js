@@ -6,7 +6,7 @@ import { t } from '../i18n.js';
 import { colours, languageOf, look, templates } from './languages.js';
 
 // Not a literal, because the module is not part of the type check.
-const BUNDLE = '/assets/vendor/codemirror.js';
+const BUNDLE = new URL('../../vendor/codemirror.js', import.meta.url).href;
 
 /**
  * @typedef {import('./backend.js').Position} Position

@@ -5,6 +5,7 @@ import { connection, discovery, features, health, isClosed, retry, wanted } from
 import { h, show } from '../dom.js';
 import { LANGUAGES, language, moreWords, t } from '../i18n.js';
 import { language as chosenLanguage, theme } from '../preferences.js';
+import { at } from '../root.js';
 import { place } from '../route.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from './glyphs.js';
@@ -71,7 +72,7 @@ export function shell() {
     h(
       'header.top',
       null,
-      h('a.brand', { href: '#/' }, h('img', { src: '/assets/icon.svg', alt: '', width: '26', height: '26' }), brand),
+      h('a.brand', { href: '#/' }, h('img', { src: at('assets/icon.svg'), alt: '', width: '26', height: '26' }), brand),
       h('nav', { 'aria-label': t('nav.label') }, links),
       h(
         'button.jump',
