@@ -100,6 +100,11 @@ impl Catalog {
         self.serial
     }
 
+    /// Returns the files of the library that are left out, by path, each with the reason: a prompt cannot attach them.
+    pub fn left_out_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.left_out.iter().map(|(path, reason)| (path.as_str(), reason.as_str()))
+    }
+
     /// Sets the generation; `None` for the serial number.
     #[must_use]
     pub fn with_generation(self, generation: Option<u64>) -> Catalog {

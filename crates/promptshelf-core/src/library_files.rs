@@ -15,6 +15,8 @@ pub(crate) struct LibraryFiles {
     pub(crate) by_path: BTreeMap<String, Arc<LibraryFile>>,
     pub(crate) declared: BTreeMap<String, Arc<str>>,
     pub(crate) partials: BTreeMap<String, Arc<SourceText>>,
+    /// Why files of the library are left out, by path.
+    pub(crate) left_out: BTreeMap<String, String>,
     pub(crate) links: Links,
     /// The authority of the files' URIs; see [`Definitions::namespace`](crate::Definitions::namespace).
     pub(crate) namespace: Option<Arc<str>>,

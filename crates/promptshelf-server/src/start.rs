@@ -686,11 +686,6 @@ mod tests {
         let clients: Vec<TcpStream> = (0..crowd).map(connect).collect::<Result<_, _>>().expect("there is room");
         assert_eq!(clients.len(), crowd);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     // req: S-432
     #[test]

@@ -185,7 +185,10 @@ pub(crate) const fn header(name: &'static str, description: &'static str) -> Det
 
 /// A change that a caller may send again.
 pub(crate) const fn once() -> Detail {
-    header(KEY_HEADER, "A text of the caller's choice, such as a UUID: for 24 hours the same change with it gets the first answer")
+    header(
+        KEY_HEADER,
+        "A text of the caller's choice, such as a UUID: for 24 hours the same change with it gets the first answer",
+    )
 }
 
 pub(crate) const fn required_header(name: &'static str, description: &'static str) -> Detail {

@@ -1,9 +1,18 @@
 //! Attachments that exceed the limit, or have no known type.
 
+use promptshelf_core::{
+    Catalog, Code, Diagnostic, Location, Prompt, RawArguments, RenderError, ResourceBody, TemplateAnalysis,
+    TemplateUse, Variables,
+};
+
 use super::body_of;
-use promptshelf_core::{Catalog, Code, Diagnostic, Location, Prompt, ResourceBody, TemplateAnalysis};
+use crate::sample::add_samples;
+
+/// The most values of an argument that are tried.
+const MAX_CHOICES: usize = 100;
 
 pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnostic>) {
+    check_choices(prompt, catalog, found);
     if prompt.attachments().next().is_none() {
         return;
     }
@@ -34,6 +43,34 @@ pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnost
                 let message = format!("the file type of `{}` is unknown", attached.name);
                 let help = "give the file name an extension, or pass the type: attach(…, mime=\"…\")";
                 found.push(Diagnostic::warning(Code::UnknownType, place(), message).help(help));
+            }
+        }
+    }
+}
+
+/// Reports the values of an argument with choices for which the prompt attaches a file that the library leaves out.
+fn check_choices(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnostic>) {
+    let Some(range) = body_of(prompt).filter(|_| catalog.left_out_files().next().is_some()) else { return };
+    let template = TemplateAnalysis::of(prompt.source().text.get(range.clone()).unwrap_or_default());
+    let is_computed = |call: &&TemplateUse| {
+        call.name == "attach" && !template.attached.iter().any(|literal| call.span.contains(&literal.span.start))
+    };
+    let Some(call) = template.calls.iter().find(is_computed) else { return };
+    let location = Location::new(prompt.source(), range.start + call.span.start..range.start + call.span.end);
+    for argument in prompt.arguments() {
+        for choice in argument.choices().iter().take(MAX_CHOICES) {
+            let mut values = Variables::from([(argument.name().to_owned(), choice.value.clone())]);
+            add_samples(prompt, &mut values);
+            let Ok(bindings) = prompt.bind(&RawArguments::from(&values), catalog.policy().value_bytes) else {
+                continue;
+            };
+            let Err(RenderError::Rejected(reason)) = prompt.render(catalog.render_context(), &bindings) else {
+                continue;
+            };
+            if catalog.left_out_files().any(|(path, _)| reason.contains(&format!("`{path}`"))) {
+                let message = format!("with {} = `{}`, {reason}", argument.name(), choice.value);
+                let help = "make the file smaller, raise `file-bytes` under [limits] in promptshelf.toml, or remove the choice";
+                found.push(Diagnostic::error(Code::TooLarge, location.clone(), message).help(help));
             }
         }
     }

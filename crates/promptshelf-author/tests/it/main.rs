@@ -1,5 +1,6 @@
 //! The tools for authors, through their public interface.
 
+mod attachments;
 mod clients;
 mod exchange;
 mod fixes;

@@ -88,7 +88,7 @@ impl<'a> Prompts<'a> {
 
     pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
         let uris = Uris::Checked(&catalog.resources.fixed);
-        let unread = about_files(diagnostics, &[Code::TooLarge, Code::Unreadable, Code::Outside, Code::NotUtf8]);
+        let unread = about_files(diagnostics, &UNREAD);
         let mismatched = about_files(diagnostics, &[Code::ContentMismatch, Code::InvalidMedia]);
         let budget = Arc::new(catalog.policy.budget);
         let (prompts, unread, mismatched) = (Some(self as _), &unread, &mismatched);
@@ -216,7 +216,10 @@ impl FindPrompt for Prompts<'_> {
     }
 }
 
-fn about_files(diagnostics: &[Diagnostic], codes: &[Code]) -> BTreeMap<String, Diagnostic> {
+/// The codes of findings about files that are left out.
+pub(super) const UNREAD: [Code; 4] = [Code::TooLarge, Code::Unreadable, Code::Outside, Code::NotUtf8];
+
+pub(super) fn about_files(diagnostics: &[Diagnostic], codes: &[Code]) -> BTreeMap<String, Diagnostic> {
     let is_wanted = |found: &&Diagnostic| codes.contains(&found.code) && found.related.is_empty();
     diagnostics.iter().filter(is_wanted).map(|found| (found.location.source.path.to_string(), found.clone())).collect()
 }

@@ -5,7 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{Checked, arrange, each, resource, skills};
+use super::{
+    Checked, arrange,
+    each::{self, UNREAD, about_files},
+    resource, skills,
+};
 use crate::{
     catalog::{
         AccessInput, AccessTable, Catalog, aliases, close_server_icons, references, review, review_prompt_icons,
@@ -52,7 +56,9 @@ fn check_bounded(definitions: Definitions, previous: Option<&Catalog>) -> Checke
         remote,
         is_revision,
     } = definitions;
-    let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials, links, namespace };
+    let unread = about_files(&diagnostics, &UNREAD).into_iter();
+    let left_out = unread.map(|(path, found)| (path, found.message)).collect();
+    let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials, left_out, links, namespace };
     let mut catalog = Catalog { about, policy, remote, ..Catalog::default() };
     resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
     catalog.files = Arc::new(files);

@@ -117,10 +117,19 @@ impl<'a> Assembly<'a> {
     /// Returns the error for a path without a file. It does not name the path to callers that may not read everything:
     /// the template, and not the caller, may have chosen it.
     fn missing(&self, path: &str) -> RenderError {
-        RenderError::Rejected(match self.context.permission {
-            None => format!("attachment `{}` not found for these arguments", shortened(path)),
-            Some(_) => "an attachment was not found for these arguments".to_owned(),
-        })
+        if self.context.permission.is_some() {
+            return RenderError::Rejected("an attachment was not found for these arguments".to_owned());
+        }
+        let shown = shortened(path);
+        if let Some(reason) = self.context.files.left_out.get(path) {
+            return RenderError::Rejected(format!("the library leaves out the attachment `{shown}`: {reason}"));
+        }
+        let mut message = format!("attachment `{shown}` not found for these arguments");
+        // The rule, whether or not there is such a file: a caller may have chosen the path.
+        if path.split('/').any(|part| part.starts_with('_')) {
+            message.push_str(": a computed path reaches no file below a name with a leading `_`");
+        }
+        RenderError::Rejected(message)
     }
 
     fn attach(&mut self, attach: Attach) -> Result<(), RenderError> {

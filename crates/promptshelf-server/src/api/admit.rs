@@ -44,9 +44,9 @@ pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: 
     let mut response = match (checks.endpoint.admit(&head), head.extensions.get::<Denial>()) {
         (Err(reason), _) => refused(Problem::foreign(reason)),
         (Ok(()), Some(denial)) => refused(Problem::denied(denial)),
-        (Ok(()), None) if head.headers.get(VERSION_HEADER).is_some_and(|version| version != VERSION) => {
-            refused(Problem::invalid(format!("The version of the API is {VERSION}, and {VERSION_HEADER} names another one")))
-        }
+        (Ok(()), None) if head.headers.get(VERSION_HEADER).is_some_and(|version| version != VERSION) => refused(
+            Problem::invalid(format!("The version of the API is {VERSION}, and {VERSION_HEADER} names another one")),
+        ),
         (Ok(()), None) => {
             head.extensions.insert(caller);
             next.run(Request::from_parts(head, body)).await

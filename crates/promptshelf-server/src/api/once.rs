@@ -32,7 +32,9 @@ pub(super) async fn claim<O: Operation, S: Part>(call: &Call<O, S>) -> Result<Cl
     let key = call.headers.get(KEY_HEADER).filter(|_| O::SPEC.happens_once());
     let (Some(key), Some(store)) = (key, call.state.store()) else { return Ok(Claimed::Unkeyed) };
     let key = key.to_str().ok().filter(|key| (1..=MAX_KEY).contains(&key.len())).ok_or_else(|| {
-        Problem::invalid(format!("The header {KEY_HEADER} is invalid: expected 1 to {MAX_KEY} visible ASCII characters"))
+        Problem::invalid(format!(
+            "The header {KEY_HEADER} is invalid: expected 1 to {MAX_KEY} visible ASCII characters"
+        ))
     })?;
     let caller = call.caller().identity().map(|identity| identity.key.clone()).unwrap_or_default();
     let request = KeyedRequest { caller, key: key.to_owned(), digest: call.digest().await? };

@@ -50,7 +50,8 @@ fn of_proposal(call: &Context, proposal: &Proposal, policy: &Policy) -> Proposal
         Permission::refused(Reason::new("own-proposal", text))
     } else if has_approved(proposal, &caller) {
         Permission::refused(Reason::new("already-approved", "You have approved these changes"))
-    } else if let Some(overtaken) = proposal.reasons.iter().find(|reason| is_overtaken(reason)).filter(|_| review.allowed)
+    } else if let Some(overtaken) =
+        proposal.reasons.iter().find(|reason| is_overtaken(reason)).filter(|_| review.allowed)
     {
         Permission::refused(overtaken.clone())
     } else {

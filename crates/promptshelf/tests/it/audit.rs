@@ -98,8 +98,10 @@ fn records_of_several_servers_are_joined_in_the_order_of_time() {
         )
     };
     fs::write(folder.path().join("a.jsonl.1"), record(1, "a", "production")).expect("written");
-    fs::write(folder.path().join("a.jsonl"), record(4, "a", "staging") + &record(5, "a", "production")).expect("written");
-    fs::write(folder.path().join("b.jsonl"), record(2, "b", "production") + &record(6, "b", "staging")).expect("written");
+    fs::write(folder.path().join("a.jsonl"), record(4, "a", "staging") + &record(5, "a", "production"))
+        .expect("written");
+    fs::write(folder.path().join("b.jsonl"), record(2, "b", "production") + &record(6, "b", "staging"))
+        .expect("written");
     let long = "x".repeat(10 << 20) + "\n";
     fs::write(folder.path().join("c.jsonl"), long + &record(3, "c", "production")).expect("written");
     let callers = |line: &[&str]| {

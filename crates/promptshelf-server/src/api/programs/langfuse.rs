@@ -72,7 +72,8 @@ pub(super) async fn list(
         .skip(first)
         .take(limit)
         .filter_map(|name| {
-            let channels = state.channels(&caller).filter(|channel| is_labelled(&state, channel, query.label.as_deref()));
+            let channels =
+                state.channels(&caller).filter(|channel| is_labelled(&state, channel, query.label.as_deref()));
             let found: Vec<(Vec<&str>, u64, View)> = channels
                 .filter_map(|channel| {
                     let view = channel.library.service().view(&caller);
@@ -138,14 +139,15 @@ pub(super) async fn prompt(
         (Some(wanted), None) => with_version(&state, &caller, &name, wanted).await?,
         (None, label) => {
             let channel = match label {
-                Some(label) => {
-                    state.channels(&caller).find(|channel| is_labelled(&state, channel, Some(label))).ok_or_else(|| {
+                Some(label) => state
+                    .channels(&caller)
+                    .find(|channel| is_labelled(&state, channel, Some(label)))
+                    .ok_or_else(|| {
                         Problem::not_found(&format!(
                             "The label `{}` (labels are the channels of this server)",
                             &label[..label.floor_char_boundary(100)]
                         ))
-                    })?
-                }
+                    })?,
                 None => state.channel(&caller, None)?,
             };
             (channel.library.clone(), name.clone())

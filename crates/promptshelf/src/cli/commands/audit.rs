@@ -92,8 +92,9 @@ impl Log {
         loop {
             let Some(reader) = &mut self.reader else {
                 let Some(path) = self.files.pop_front() else { return Ok(()) };
-                let file = File::open(&path)
-                    .map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be read: {error}", path.display())))?;
+                let file = File::open(&path).map_err(|error| {
+                    Failure::new(Exit::Failed, format!("{} cannot be read: {error}", path.display()))
+                })?;
                 self.reader = Some(BufReader::new(file));
                 continue;
             };

@@ -121,7 +121,8 @@ impl LocalCaller {
     /// Connects to a store that `open` opens. The operator's audit and bounds hold.
     pub(super) async fn open(&self, open: impl AsyncFnOnce() -> Result<Store, Failure>) -> Result<LocalStore, Failure> {
         let location = ServerFileLocation::find(self.config.as_deref(), &environment::variable);
-        let LocalSettings { audit, max_body_bytes, evaluations } = LocalSettings::read(&location, &environment::variable)?;
+        let LocalSettings { audit, max_body_bytes, evaluations } =
+            LocalSettings::read(&location, &environment::variable)?;
         let audit = audit.map(open_audit).transpose()?;
         let store = open().await?;
         let mut operator = Operator::new(self.name.clone().or_else(user).unwrap_or_else(|| "operator".to_owned()));

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use promptshelf_store::{Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, Reason, StoreError, Verdict};
+use promptshelf_store::{
+    Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, Reason, StoreError, Verdict,
+};
 use promptshelf_wire::{AllProposalsQuery, ChangeBody, CheckBody, FileContent, PublishBody, op};
 use serde::Deserialize;
 use serde_json::json;
@@ -146,7 +148,10 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
     let is_overtaken = |reason: &Reason| matches!(&*reason.code, "changed-since" | "policy-changed-since");
     if proposal.state == ProposalState::Open && proposal.reasons.iter().any(is_overtaken) {
         let command = place.command(&format!("publish FOLDER -m TEXT --proposal {number}"));
-        writeln!(output.out, "\nnext: its author pulls the channel, merges these files, and replaces the changes: {command}")?;
+        writeln!(
+            output.out,
+            "\nnext: its author pulls the channel, merges these files, and replaces the changes: {command}"
+        )?;
     } else if proposal.state == ProposalState::Open {
         writeln!(output.out, "\nnext: {}", place.command(&approval(&proposal)))?;
     }
