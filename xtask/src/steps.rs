@@ -188,6 +188,9 @@ fn test(repository: &Repository) -> Result<()> {
     if cfg!(target_os = "linux") {
         install_debian(repository, "nginx", "nginx")?;
         install_debian(repository, "pgbouncer", "pgbouncer")?;
+        // Failing system calls, and servers with other clocks.
+        install_debian(repository, "strace", "strace")?;
+        install_debian(repository, "faketime", "faketime")?;
     }
     cargo(repository, "test --workspace --lib --bins --examples --test * --no-fail-fast").run_tests()?;
     cargo(repository, "test --workspace --doc --no-fail-fast").run_tests()

@@ -434,7 +434,14 @@ impl Run {
         let store = self.writer.clone();
         match step {
             Step::Publish { who, to, back, edits, replace, expected, urgent, dry } => {
-                let name = CHANNELS[to as usize];
+                let (mut name, mut author) = (CHANNELS[to as usize].to_owned(), actor(who));
+                let replaced = replace.map(|choice| self.model.choose(choice));
+                // Mostly by its author: others are refused.
+                if let Some(proposal) = replaced.filter(|_| expected > 1).and_then(|id| self.model.proposals.get(&id)) {
+                    name.clone_from(&proposal.channel);
+                    author.name.clone_from(&proposal.author);
+                }
+                let name = name.as_str();
                 let head = self.model.head(name);
                 let base = if back == 99 { head + 5 } else { head.saturating_sub(back.into()) };
                 let tree = self.model.channels.get(name).map(|it| it.tree(base)).unwrap_or_default();
@@ -443,7 +450,6 @@ impl Run {
                     let after = edit.text.map(|text| TEXTS[text as usize].as_bytes().into());
                     Change { path: path.to_owned(), before: tree.get(path).map(|text| digest(text)), after }
                 };
-                let replaced = replace.map(|choice| self.model.choose(choice));
                 let present = match replaced {
                     Some(id) => self.digest(id, false).await,
                     None => Digest::of(b""),
@@ -463,8 +469,8 @@ impl Run {
                     changes: edits.iter().flatten().map(change).collect(),
                     dry_run: dry,
                 };
-                let result = store.publish(publish.clone(), &actor(who), checker()).await;
-                self.compare(result, |model, id| model.publish(&publish, expected != 0, &actor(who), id)).await
+                let result = store.publish(publish.clone(), &author, checker()).await;
+                self.compare(result, |model, id| model.publish(&publish, expected != 0, &author, id)).await
             }
             Step::Rename { who, to, from, path } => {
                 let name = CHANNELS[to as usize];
@@ -919,6 +925,7 @@ impl Run {
             BTreeMap::new()
         };
         for path in &delta.removed {
+            same("a removed file is not a changed one", &delta.files.iter().any(|file| file.path == *path), &false)?;
             same("a removed file was there", &tree.remove(path).is_some(), &true)?;
         }
         tree.extend(delta.files.into_iter().map(|file| (file.path, file.digest)));
