@@ -1,5 +1,5 @@
-//! A language server: diagnostics, completion, hover and definitions in editors (Language Server
-//! Protocol 3.17).
+//! A language server: diagnostics with fixes, completion, hover, definitions, references, new names, formatting, symbols,
+//! folding, coloured templates and defaults in editors (Language Server Protocol 3.17).
 //!
 //! Open files replace the files on disk, saved or not, and go through the same check as a load. One
 //! thread is enough: a library is checked in milliseconds.
@@ -7,11 +7,16 @@
 //! Framing and the protocol's types are the work of `lsp-server` and `gen-lsp-types`, which rust-analyzer
 //! uses, too.
 
+mod changes;
 mod completion;
 mod hover;
 mod keys;
+mod outline;
 mod position;
 mod schema_query;
+#[cfg(test)]
+#[path = "language_server/tests.rs"]
+mod session_tests;
 mod vocabulary;
 
 use std::{
@@ -23,11 +28,16 @@ use std::{
 };
 
 use gen_lsp_types::{
-    self as lsp, CompletionOptions, CompletionParams, CompletionResponse, DefinitionParams, DefinitionProvider,
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, HoverParams, HoverProvider,
-    InitializeParams, InitializeResult, Position, PublishDiagnosticsParams, ServerCapabilities, ServerInfo,
+    self as lsp, CodeActionKind, CodeActionOptions, CodeActionParams, CodeActionProvider, CodeDescription,
+    CompletionOptions, CompletionParams, CompletionResponse, DefinitionParams, DefinitionProvider,
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentFormattingParams,
+    DocumentFormattingProvider, DocumentSymbolParams, DocumentSymbolProvider, DocumentSymbolResponse,
+    FoldingRangeParams, FoldingRangeProvider, Full, HoverParams, HoverProvider, InitializeParams, InitializeResult,
+    InlayHintParams, InlayHintProvider, Position, PrepareRenameParams, PublishDiagnosticsParams, ReferenceParams,
+    ReferencesProvider, RenameOptions, RenameParams, RenameProvider, SemanticTokens, SemanticTokensLegend,
+    SemanticTokensOptions, SemanticTokensParams, SemanticTokensProvider, ServerCapabilities, ServerInfo,
     TextDocumentContentChangeEvent as Change, TextDocumentPositionParams, TextDocumentSync, TextDocumentSyncKind, Uri,
-    WorkspaceFolders,
+    WorkspaceFolders, WorkspaceSymbolParams, WorkspaceSymbolProvider,
 };
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use promptshelf_core::{
@@ -72,6 +82,7 @@ impl LanguageServer {
                 prompt: schema::prompt(),
                 library: schema::library(),
                 granted_roots: Vec::new(),
+                renames_files: false,
             },
         }
     }
@@ -112,6 +123,8 @@ impl LanguageServer {
 
     fn serve(self, connection: &Connection) -> Result<(), LanguageServerError> {
         let (id, params) = connection.initialize_start().map_err(LanguageServerError::protocol)?;
+        let operations = &params["capabilities"]["workspace"]["workspaceEdit"]["resourceOperations"];
+        let renames_files = operations.as_array().is_some_and(|all| all.iter().any(|it| it == "rename"));
         let params: InitializeParams = serde_json::from_value(params).map_err(LanguageServerError::protocol)?;
         let result = InitializeResult {
             capabilities: capabilities(),
@@ -123,7 +136,8 @@ impl LanguageServer {
         let result = serde_json::to_value(result).map_err(LanguageServerError::protocol)?;
         connection.initialize_finish(id, result).map_err(LanguageServerError::protocol)?;
         let folders = self.library.map_or_else(|| folders(&params), |library| vec![absolute(library)]);
-        let mut session = Session::new(connection, folders, self.schemas);
+        let schemas = WorkspaceOptions { renames_files, ..self.schemas };
+        let mut session = Session::new(connection, folders, schemas);
         session.start();
         session.run()
     }
@@ -139,9 +153,34 @@ fn capabilities() -> ServerCapabilities {
         }),
         hover_provider: Some(HoverProvider::Bool(true)),
         definition_provider: Some(DefinitionProvider::Bool(true)),
+        references_provider: Some(ReferencesProvider::Bool(true)),
+        rename_provider: Some(RenameProvider::RenameOptions(RenameOptions {
+            prepare_provider: Some(true),
+            ..RenameOptions::default()
+        })),
+        code_action_provider: Some(CodeActionProvider::CodeActionOptions(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QuickFix, CodeActionKind::SourceFixAll]),
+            ..CodeActionOptions::default()
+        })),
+        document_formatting_provider: Some(DocumentFormattingProvider::Bool(true)),
+        document_symbol_provider: Some(DocumentSymbolProvider::Bool(true)),
+        workspace_symbol_provider: Some(WorkspaceSymbolProvider::Bool(true)),
+        folding_range_provider: Some(FoldingRangeProvider::Bool(true)),
+        inlay_hint_provider: Some(InlayHintProvider::Bool(true)),
+        semantic_tokens_provider: Some(SemanticTokensProvider::SemanticTokensOptions(SemanticTokensOptions {
+            legend: SemanticTokensLegend {
+                token_types: outline::TOKEN_TYPES.map(str::to_owned).to_vec(),
+                token_modifiers: Vec::new(),
+            },
+            full: Some(Full::Bool(true)),
+            ..SemanticTokensOptions::default()
+        })),
         ..ServerCapabilities::default()
     }
 }
+
+/// The page that explains the codes of findings.
+const EXPLAINED: &str = "https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/reference/diagnostics.md";
 
 /// Returns the folders that the editor has open; the current folder if it names none.
 fn folders(params: &InitializeParams) -> Vec<PathBuf> {
@@ -430,7 +469,7 @@ impl Analyzer {
 
     fn with(files: Files) -> Analyzer {
         let (prompt, manifest) = (schema::prompt(), schema::library());
-        let options = WorkspaceOptions { prompt, library: manifest, granted_roots: Vec::new() };
+        let options = WorkspaceOptions { prompt, library: manifest, granted_roots: Vec::new(), renames_files: false };
         // The server's folder is in no URI.
         let workspace = Workspace::with(PathBuf::from("/"), files.lenient(), options);
         Analyzer { workspace, saved: (Catalog::default(), None) }
@@ -699,39 +738,162 @@ impl<'c> Session<'c> {
 
     fn answer(&mut self, request: Request) -> Response {
         let Request { id, method, params } = request;
-        let position: Option<TextDocumentPositionParams> = match method.as_str() {
-            "textDocument/completion" => {
-                parsed::<CompletionParams>(params).map(|params| params.text_document_position_params)
-            }
-            "textDocument/hover" => parsed::<HoverParams>(params).map(|params| params.text_document_position_params),
-            "textDocument/definition" => {
-                parsed::<DefinitionParams>(params).map(|params| params.text_document_position_params)
-            }
-            _ => {
-                let message = format!("unknown method {method}");
-                return Response::new_err(id, ErrorCode::MethodNotFound as i32, message);
-            }
-        };
-        let Some(position) = position else {
-            return Response::new_err(id, ErrorCode::InvalidParams as i32, "invalid parameters".to_owned());
-        };
-        let uri = position.text_document.uri.as_ref().to_owned();
-        let found = self.workspace_of(&uri);
-        let (Some((index, path)), Some(text)) = (found, self.open.get(&uri)) else {
-            return Response::new_ok(id, serde_json::Value::Null);
-        };
-        let offset = position::offset(text, position.position);
-        let workspace = &self.workspaces[index];
-        let cursor = cursor_at(&path, text, offset);
-        match method.as_str() {
-            "textDocument/completion" => {
-                let items = completion::items(workspace, &path, text, &cursor);
-                answered(id, Some(CompletionResponse::CompletionItemList(items)))
-            }
-            "textDocument/hover" => answered(id, hover::hover(workspace, &path, text, &cursor)),
-            _ => answered(id, hover::definition(workspace, &path, &cursor)),
+        match self.answered(&method, params) {
+            Ok(answer) => Response::new_ok(id, answer),
+            Err(Refusal(code, message)) => Response::new_err(id, code, message),
         }
     }
+
+    fn answered(&mut self, method: &str, params: Value) -> Result<Value, Refusal> {
+        match method {
+            "textDocument/completion" => {
+                let params: CompletionParams = required(params)?;
+                self.at(params.text_document_position_params, |it| {
+                    CompletionResponse::CompletionItemList(completion::items(
+                        it.workspace,
+                        it.path,
+                        it.text,
+                        &it.cursor(),
+                    ))
+                })
+            }
+            "textDocument/hover" => {
+                let params: HoverParams = required(params)?;
+                let hover = |it: &Open<'_>| hover::hover(it.workspace, it.path, it.text, &it.cursor());
+                self.at(params.text_document_position_params, hover)
+            }
+            "textDocument/definition" => {
+                let params: DefinitionParams = required(params)?;
+                let definition = |it: &Open<'_>| hover::definition(it.workspace, it.path, &it.cursor());
+                self.at(params.text_document_position_params, definition)
+            }
+            "textDocument/references" => {
+                let params: ReferenceParams = required(params)?;
+                self.at(params.text_document_position_params, |it| {
+                    let symbol = changes::symbol(it.workspace, it.path, &it.cursor())?;
+                    Some(changes::locations(it.workspace, changes::uses(it.workspace, &symbol)))
+                })
+            }
+            "textDocument/prepareRename" => {
+                let params: PrepareRenameParams = required(params)?;
+                self.at(params.text_document_position_params, |it| {
+                    let span = changes::renamable(it.workspace, it.path, &it.cursor())?;
+                    Some(position::range(it.text, &span))
+                })
+            }
+            "textDocument/rename" => {
+                let RenameParams { new_name, text_document_position_params: at, .. } = required(params)?;
+                let edit = self.open_at(at, |it| {
+                    let symbol = changes::symbol(it.workspace, it.path, &it.cursor());
+                    let symbol = symbol.ok_or("there is nothing here that can be given another name")?;
+                    changes::renamed(it.workspace, &symbol, &new_name)
+                });
+                json_of(edit.transpose().map_err(|reason| Refusal(ErrorCode::RequestFailed as i32, reason))?)
+            }
+            "textDocument/codeAction" => {
+                let params: CodeActionParams = required(params)?;
+                let only = params.context.only;
+                self.of(params.text_document.uri, |it| {
+                    let range = position::span(it.text, params.range);
+                    let mut actions = changes::actions(it.workspace, it.path, it.text, &range);
+                    if let Some(only) = only {
+                        actions.retain(|action| action.kind.as_ref().is_some_and(|kind| is_one_of(kind, &only)));
+                    }
+                    actions
+                })
+            }
+            "textDocument/formatting" => {
+                let params: DocumentFormattingParams = required(params)?;
+                self.of(params.text_document.uri, |it| changes::formatted(it.path, it.text))
+            }
+            "textDocument/documentSymbol" => {
+                let params: DocumentSymbolParams = required(params)?;
+                self.of(params.text_document.uri, |it| {
+                    DocumentSymbolResponse::DocumentSymbolList(outline::symbols(it.workspace, it.path, it.text))
+                })
+            }
+            "workspace/symbol" => {
+                let params: WorkspaceSymbolParams = required(params)?;
+                let found = self.workspaces.iter().flat_map(|it| outline::of_workspace(it, &params.query));
+                json_of(found.collect::<Vec<_>>())
+            }
+            "textDocument/foldingRange" => {
+                let params: FoldingRangeParams = required(params)?;
+                self.of(params.text_document.uri, |it| outline::folds(it.path, it.text))
+            }
+            "textDocument/semanticTokens/full" => {
+                let params: SemanticTokensParams = required(params)?;
+                let tokens =
+                    |it: &Open<'_>| SemanticTokens { result_id: None, data: outline::tokens(it.path, it.text) };
+                self.of(params.text_document.uri, tokens)
+            }
+            "textDocument/inlayHint" => {
+                let params: InlayHintParams = required(params)?;
+                self.of(params.text_document.uri, |it| {
+                    outline::hints(it.workspace, it.path, it.text, &position::span(it.text, params.range))
+                })
+            }
+            _ => Err(Refusal(ErrorCode::MethodNotFound as i32, format!("unknown method {method}"))),
+        }
+    }
+
+    /// Answers about an open file; with `null` about another one.
+    fn of<T: Serialize>(&mut self, uri: Uri, answer: impl FnOnce(&Open<'_>) -> T) -> Result<Value, Refusal> {
+        json_of(self.open(uri.as_ref(), Position::default(), answer))
+    }
+
+    /// Answers about a position in an open file.
+    fn at<T: Serialize>(
+        &mut self,
+        at: TextDocumentPositionParams,
+        answer: impl FnOnce(&Open<'_>) -> T,
+    ) -> Result<Value, Refusal> {
+        json_of(self.open_at(at, answer))
+    }
+
+    fn open_at<T>(&mut self, at: TextDocumentPositionParams, answer: impl FnOnce(&Open<'_>) -> T) -> Option<T> {
+        self.open(at.text_document.uri.as_ref(), at.position, answer)
+    }
+
+    fn open<T>(&mut self, uri: &str, at: Position, answer: impl FnOnce(&Open<'_>) -> T) -> Option<T> {
+        let (index, path) = self.workspace_of(uri)?;
+        let text = self.open.get(uri)?;
+        Some(answer(&Open { workspace: &self.workspaces[index], path: &path, text, at }))
+    }
+}
+
+/// A position in a file that the editor has open.
+struct Open<'s> {
+    workspace: &'s Workspace,
+    path: &'s str,
+    text: &'s str,
+    at: Position,
+}
+
+impl<'s> Open<'s> {
+    fn cursor(&self) -> Cursor<'s> {
+        cursor_at(self.path, self.text, position::offset(self.text, self.at))
+    }
+}
+
+/// The code and the message of an error.
+struct Refusal(i32, String);
+
+fn required<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {
+    parsed(params).ok_or_else(|| Refusal(ErrorCode::InvalidParams as i32, "invalid parameters".to_owned()))
+}
+
+fn json_of(answer: impl Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(answer).map_err(|error| Refusal(ErrorCode::InternalError as i32, error.to_string()))
+}
+
+/// Whether an editor that asks for some kinds of actions asks for this one: kinds have sub-kinds, separated by dots.
+fn is_one_of(kind: &CodeActionKind, only: &[CodeActionKind]) -> bool {
+    let (kind, only) = (json!(kind), json!(only));
+    let kind = kind.as_str().unwrap_or_default();
+    only.as_array().into_iter().flatten().filter_map(Value::as_str).any(|wanted| {
+        kind.strip_prefix(wanted).is_some_and(|rest| wanted.is_empty() || rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 fn edited(mut text: String, change: Change) -> String {
@@ -746,10 +908,6 @@ fn edited(mut text: String, change: Change) -> String {
     }
 }
 
-fn answered<T: Serialize>(id: lsp_server::RequestId, answer: Option<T>) -> Response {
-    Response::new_ok(id, answer)
-}
-
 fn parsed<T: DeserializeOwned>(params: serde_json::Value) -> Option<T> {
     serde_json::from_value(params)
         .inspect_err(|error| tracing::warn!("invalid parameters from the editor: {error}"))
@@ -762,6 +920,8 @@ struct WorkspaceOptions {
     prompt: serde_json::Value,
     library: serde_json::Value,
     granted_roots: Vec<PathBuf>,
+    /// Whether the editor can rename files for a change.
+    renames_files: bool,
 }
 
 struct Workspace {
@@ -770,6 +930,8 @@ struct Workspace {
     prompts: Vec<Arc<PromptDefinition>>,
     partials: BTreeMap<String, Arc<SourceText>>,
     catalog: Catalog,
+    /// What the last check found.
+    found: Vec<Diagnostic>,
     published: BTreeSet<String>,
     /// The schemas of prompt files and of `promptshelf.toml`.
     schemas: WorkspaceOptions,
@@ -791,6 +953,7 @@ impl Workspace {
             prompts: Vec::new(),
             partials: BTreeMap::new(),
             catalog: Catalog::default(),
+            found: Vec::new(),
             published: BTreeSet::new(),
             schemas,
             reviewer: Reviewer::default(),
@@ -815,6 +978,23 @@ impl Workspace {
 
     fn partials(&self) -> impl Iterator<Item = &Arc<SourceText>> {
         self.partials.values()
+    }
+
+    fn is_partial(&self, path: &str) -> bool {
+        self.partials.contains_key(path)
+    }
+
+    fn is_file(&self, path: &str) -> bool {
+        self.is_partial(path) || self.catalog.file(path).is_some()
+    }
+
+    /// Returns the texts of the prompts and partials, as they are in the editor.
+    fn texts(&self) -> impl Iterator<Item = &Arc<SourceText>> {
+        self.prompts.iter().map(|prompt| &prompt.origin.source).chain(self.partials())
+    }
+
+    fn editor_renames_files(&self) -> bool {
+        self.schemas.renames_files
     }
 
     /// Returns the prompt of a file; its last valid version while the file has errors.
@@ -862,7 +1042,8 @@ impl Workspace {
         });
         let mut by_file: BTreeMap<String, Vec<lsp::Diagnostic>> =
             std::mem::take(&mut self.published).into_iter().map(|uri| (uri, Vec::new())).collect();
-        for found in &diagnostics {
+        self.found = diagnostics;
+        for found in &self.found {
             let uri = self.uri(shown(&found.location.source.path));
             self.published.insert(uri.clone());
             by_file.entry(uri).or_default().push(self.to_lsp(found));
@@ -932,6 +1113,7 @@ impl Workspace {
                 Severity::Hint => lsp::DiagnosticSeverity::Hint,
             }),
             code: Some(lsp::Code::String(found.code.as_str().to_owned())),
+            code_description: Some(CodeDescription { href: format!("{EXPLAINED}#{}", found.code.as_str()).into() }),
             source: Some("promptshelf".to_owned()),
             message: message.into(),
             tags: (found.code == Code::DeprecatedPrompt).then(|| vec![lsp::DiagnosticTag::Deprecated]),

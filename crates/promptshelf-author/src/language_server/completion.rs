@@ -1,12 +1,15 @@
 //! Completions at a position.
 
+use std::collections::HashMap;
+
 use gen_lsp_types::{
-    CompletionItem, CompletionItemKind as Kind, CompletionItemTag, CompletionItemTextEdit, Documentation, TextEdit,
+    CompletionItem, CompletionItemKind as Kind, CompletionItemTag, CompletionItemTextEdit, Documentation,
+    MarkupContent, MarkupKind, TextEdit,
 };
-use promptshelf_core::{ArgumentDefinition, TemplateWords};
+use promptshelf_core::ArgumentDefinition;
 use promptshelf_source::ForeignSyntax;
 
-use super::{Cursor, Place, Workspace, position, vocabulary};
+use super::{Cursor, Place, Workspace, is_word, keys, position, vocabulary};
 
 /// The most completions in a response; editors ask again after each key.
 const MAX_ITEMS: usize = 500;
@@ -17,8 +20,9 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         Place::Key { parents: ref within } => {
             let is_toml = path.ends_with(".toml");
             let (end, is_header) = if is_toml { (" = ", cursor.is_in_brackets(text)) } else { (": ", false) };
-            for (key, about) in workspace.keys(path, within).into_iter().filter(|(key, _)| is_toml || !is_of_toml(key))
-            {
+            let present = if is_header { Vec::new() } else { keys::siblings(text, cursor.offset) };
+            let is_new = |key: &str| (is_toml || !is_of_toml(key)) && !present.contains(&key);
+            for (key, about) in workspace.keys(path, within).into_iter().filter(|(key, _)| is_new(key)) {
                 list.add(&key, Kind::Property, &about);
                 if !is_header {
                     list.last_inserts(&format!("{key}{end}"));
@@ -31,19 +35,14 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         }
         Place::String { callee } => strings(workspace, callee, &mut list),
         Place::Filter => {
-            for filter in TemplateWords::ALL.filters {
-                list.add(
-                    filter,
-                    Kind::Function,
-                    vocabulary::about(vocabulary::FILTERS, filter).unwrap_or("A filter of Jinja."),
-                );
+            for filter in vocabulary::FILTERS {
+                list.add(filter.name, Kind::Function, &filter.markdown());
             }
         }
         Place::Test => {
-            let tests = TemplateWords::ALL.tests.iter().filter(|test| test.starts_with(char::is_alphabetic));
-            tests.for_each(|test| {
-                list.add(test, Kind::Function, "A test of Jinja.");
-            });
+            for test in vocabulary::TESTS {
+                list.add(test.name, Kind::Function, &test.markdown());
+            }
         }
         Place::CallArgument { prompt } => {
             let prompt = workspace.catalog().find(prompt);
@@ -63,14 +62,41 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
                     list.add(&argument.name, Kind::Variable, &about(argument));
                 }
             }
-            for (function, about) in vocabulary::FUNCTIONS {
-                list.add(function, Kind::Function, about);
+            for function in vocabulary::FUNCTIONS {
+                list.add(function.name, Kind::Function, &function.markdown());
             }
         }
         Place::Text => placeholders(path, text, cursor, &mut list),
     }
+    by_use(workspace, &mut list.items);
     list.items.truncate(MAX_ITEMS);
     list.items
+}
+
+/// The most bytes of a library in which uses are counted.
+const MAX_COUNTED: usize = 1 << 20;
+
+/// Orders completions by how often the library has their words.
+fn by_use(workspace: &Workspace, items: &mut [CompletionItem]) {
+    let mut counts: HashMap<&str, usize> = items.iter().map(|item| (item.label.as_str(), 0)).collect();
+    let mut left = MAX_COUNTED;
+    for source in workspace.texts().take_while(|source| {
+        left = left.saturating_sub(source.text.len());
+        left > 0
+    }) {
+        let is_part = |c: char| is_word(c) || "-./".contains(c);
+        for word in source.text.split(|c| !is_part(c)).map(|word| word.trim_end_matches('.')) {
+            if let Some(count) = counts.get_mut(word) {
+                *count += 1;
+            }
+        }
+    }
+    let counts: HashMap<String, usize> = counts.into_iter().map(|(word, count)| (word.to_owned(), count)).collect();
+    // The sort is stable: what is used as often keeps its order.
+    items.sort_by_key(|item| std::cmp::Reverse(counts.get(&item.label).copied().unwrap_or_default()));
+    for (place, item) in items.iter_mut().enumerate() {
+        item.sort_text = Some(format!("{place:04}"));
+    }
 }
 
 fn is_of_toml(key: &str) -> bool {
@@ -163,7 +189,9 @@ impl List<'_> {
             self.items.push(CompletionItem {
                 label: label.to_owned(),
                 kind: Some(kind),
-                documentation: (!about.is_empty()).then(|| Documentation::String(about.to_owned())),
+                documentation: (!about.is_empty()).then(|| {
+                    Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: about.to_owned() })
+                }),
                 text_edit: Some(self.edit(label)),
                 ..CompletionItem::default()
             });

@@ -1,34 +1,46 @@
 //! Explanations and definitions of the word at a position.
 
 use gen_lsp_types::{Contents, Definition, DefinitionResponse, Hover, Location, MarkupContent, MarkupKind, Range};
-use promptshelf_core::{Deprecation, Prompt, PromptDefinition, TemplateWords};
+use promptshelf_core::{
+    ContentBlock, Deprecation, Interrupt, Message, Part, Prompt, PromptDefinition, RawArguments, Variables, bind,
+};
+
+use crate::{add_samples, testing::transcript};
 
 use super::{Cursor, Place, Workspace, completion::about, position, vocabulary};
 
 pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Cursor<'_>) -> Option<Hover> {
     let word = cursor.word;
     let explanation = match cursor.place {
-        Place::Key { parents: ref within } => workspace.keys(path, within).into_iter().find(|(key, _)| key == word)?.1,
-        Place::String { callee: "prompt" } => prompt(workspace.catalog().find(word)?),
+        Place::Key { parents: ref within } => {
+            let about = workspace.keys(path, within).into_iter().find(|(key, _)| key == word)?.1;
+            let of_prompt = within.is_empty() && ["name", "title", "description"].contains(&word);
+            let own = workspace.catalog().prompts().iter().find(|prompt| of_prompt && prompt.source().path == path);
+            format!("{about}{}", own.map(|prompt| rendered(workspace, prompt)).unwrap_or_default())
+        }
+        Place::String { callee: "prompt" } => {
+            let called = workspace.catalog().find(word)?;
+            format!("{}{}", prompt(called), rendered(workspace, called))
+        }
         Place::Value { ref path } if path.last() == Some(&"replacement") => prompt(workspace.catalog().find(word)?),
         Place::String { callee: "attach" | "link" | "include" | "import" | "from" } | Place::Value { .. } => {
             file(workspace, word)?
         }
         Place::Filter => match vocabulary::about(vocabulary::FILTERS, word) {
-            Some(about) => about.to_owned(),
-            None if TemplateWords::ALL.filters.contains(&word) => format!("`{word}`: a filter of Jinja."),
+            Some(about) => about,
             None => return None,
         },
+        Place::Test => vocabulary::about(vocabulary::TESTS, word)?,
         Place::CallArgument { prompt } => about(workspace.catalog().find(prompt)?.argument(word)?.definition()),
         Place::Expression | Place::Statement => {
             let users = workspace.users(path);
             let argument = users.iter().flat_map(|it| &it.arguments).find(|argument| argument.name == word);
             match argument {
                 Some(argument) => format!("**{word}**\n\n{}", about(argument)),
-                None => vocabulary::about(vocabulary::FUNCTIONS, word)?.to_owned(),
+                None => vocabulary::about(vocabulary::FUNCTIONS, word)?,
             }
         }
-        Place::String { .. } | Place::Test | Place::Text => return None,
+        Place::String { .. } | Place::Text => return None,
     };
     Some(Hover {
         contents: Contents::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: explanation }),
@@ -54,7 +66,39 @@ fn prompt(prompt: &Prompt) -> String {
     text
 }
 
+/// The longest text of a prompt or partial that is shown, in characters.
+const MAX_SHOWN: usize = 2_000;
+
+/// Returns the messages of a prompt with sample values for its required arguments; nothing if they cannot be rendered
+/// here.
+fn rendered(workspace: &Workspace, prompt: &Prompt) -> String {
+    let mut values = Variables::new();
+    add_samples(prompt, &mut values);
+    let messages = Interrupt::brief().scope(|| {
+        let bindings = bind(prompt.arguments(), &RawArguments::from(&values), MAX_SHOWN).ok()?;
+        prompt.render(workspace.catalog().render_context(), &bindings).ok()
+    });
+    let message = |part| match part {
+        Part::Message(message) => message,
+        Part::Resource { role, uri, .. } => Message { role, content: ContentBlock::text(format!("[{uri}]")) },
+    };
+    let Some(messages) = messages else { return String::new() };
+    let text = transcript(&messages.into_iter().map(message).collect::<Vec<_>>());
+    format!("\n\nWith sample values:\n\n{}", fenced(&text))
+}
+
+fn fenced(text: &str) -> String {
+    let mut shown: String = text.chars().take(MAX_SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("`````text\n{}\n`````", shown.trim_end())
+}
+
 fn file(workspace: &Workspace, path: &str) -> Option<String> {
+    if let Some(partial) = workspace.partials().find(|partial| partial.path == path) {
+        return Some(format!("`{path}`\n\n{}", fenced(&partial.text)));
+    }
     if let Some(file) = workspace.catalog().file(path) {
         return Some(format!("`{path}`: {}, {} bytes", file.mime_type.as_str(), file.body.len()));
     }

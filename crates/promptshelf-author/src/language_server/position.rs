@@ -65,6 +65,12 @@ pub(super) fn offset(text: &str, position: Position) -> usize {
     start + line.len()
 }
 
+/// Returns the bytes of a range.
+pub(super) fn span(text: &str, range: Range) -> ops::Range<usize> {
+    let start = offset(text, range.start);
+    start..offset(text, range.end).max(start)
+}
+
 /// Returns the position of a byte offset.
 pub(super) fn position(text: &str, offset: usize) -> Position {
     let before = &text[..text.floor_char_boundary(offset.min(text.len()))];

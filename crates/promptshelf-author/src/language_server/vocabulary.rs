@@ -1,20 +1,510 @@
 //! Descriptions of the words of the template language.
 
-pub(super) const FUNCTIONS: &[(&str, &str)] = &[
-    ("role", "`role(\"user\" | \"assistant\")`: starts a message of this role."),
-    ("attach", "`attach(\"path or URI\")`: an image, audio or a file as a separate message."),
-    ("link", "`link(\"path or URI\")`: a link that the client may read."),
-    ("prompt", "`prompt(\"name\", argument=value)`: inserts the messages of another prompt."),
-    ("range", "`range(end)` or `range(start, end)`: numbers for a loop."),
-    ("dict", "`dict(key=value)`: a mapping."),
-    ("namespace", "`namespace(key=value)`: variables that a loop can set."),
+/// A function, filter or test.
+pub(super) struct Word {
+    pub(super) name: &'static str,
+    about: &'static str,
+    example: &'static str,
+    /// The text that the example gives; `None` if it depends on the library.
+    result: Option<&'static str>,
+}
+
+impl Word {
+    /// The description as Markdown.
+    pub(super) fn markdown(&self) -> String {
+        let Word { about, example, result, .. } = self;
+        let result = result.map(|text| format!("\n\ngives\n\n````text\n{text}\n````")).unwrap_or_default();
+        format!("{about}\n\n```jinja\n{example}\n```{result}")
+    }
+}
+
+pub(super) const FUNCTIONS: &[Word] = &[
+    Word {
+        name: "role",
+        about: "Starts a message of a role: `user` or `assistant`.",
+        example: "{{ role(\"assistant\") }}",
+        result: None,
+    },
+    Word {
+        name: "attach",
+        about: "An image, audio or a file of the library as a message of its own, by path or URI.",
+        example: "{{ attach(\"chart.png\") }}",
+        result: None,
+    },
+    Word {
+        name: "link",
+        about: "A link to a file of the library that the client may read, by path or URI.",
+        example: "{{ link(\"style.md\") }}",
+        result: None,
+    },
+    Word {
+        name: "prompt",
+        about: "The messages of another prompt, with values for its arguments.",
+        example: "{{ prompt(\"greet\", who=name) }}",
+        result: None,
+    },
+    Word {
+        name: "range",
+        about: "Numbers for a loop, up to an end that does not count.",
+        example: "{{ range(1, 4) | join(\", \") }}",
+        result: Some("1, 2, 3"),
+    },
+    Word { name: "dict", about: "A mapping.", example: "{{ dict(a=1) | json }}", result: Some("{\"a\":1}") },
+    Word {
+        name: "namespace",
+        about: "Variables that a loop can set.",
+        example: "{% set n = namespace(sum=0) %}{% for i in [1, 2] %}{% set n.sum = n.sum + i %}{% endfor %}{{ n.sum }}",
+        result: Some("3"),
+    },
 ];
 
-pub(super) const FILTERS: &[(&str, &str)] = &[
-    ("fence", "`fence(\"language\")`: a Markdown code block that the value cannot close."),
-    ("xml", "`xml(\"tag\")`: the value between XML tags that the value cannot close."),
-    ("quote", "A Markdown block quotation: every line after `> `."),
-    ("json", "The value as JSON; `json(indent=2)` over several lines."),
+pub(super) const FILTERS: &[Word] = &[
+    Word { name: "abs", about: "The number without its sign.", example: "{{ -3 | abs }}", result: Some("3") },
+    Word {
+        name: "attr",
+        about: "The value of a key, by its name.",
+        example: "{{ {\"a\": 1} | attr(\"a\") }}",
+        result: Some("1"),
+    },
+    Word {
+        name: "batch",
+        about: "Groups of items; the last one can be filled up.",
+        example: "{{ [1, 2, 3] | batch(2) | list }}",
+        result: Some("[[1,2],[3]]"),
+    },
+    Word {
+        name: "bool",
+        about: "Whether the value is true: not empty, not zero.",
+        example: "{{ \"\" | bool }}",
+        result: Some("false"),
+    },
+    Word {
+        name: "capitalize",
+        about: "The first letter large, all others small.",
+        example: "{{ \"hELLO\" | capitalize }}",
+        result: Some("Hello"),
+    },
+    Word {
+        name: "chain",
+        about: "Several lists one after the other, or mappings as one.",
+        example: "{{ [1] | chain([2]) | list }}",
+        result: Some("[1,2]"),
+    },
+    Word {
+        name: "count",
+        about: "The number of items or characters; another name of `length`.",
+        example: "{{ [1, 2] | count }}",
+        result: Some("2"),
+    },
+    Word {
+        name: "d",
+        about: "Another name of `default`.",
+        example: "{{ nothing | d(\"none\") }}",
+        result: Some("none"),
+    },
+    Word {
+        name: "default",
+        about: "The value, or another one where it is missing; `default(\"x\", true)` also replaces an empty one.",
+        example: "{{ nothing | default(\"none\") }}",
+        result: Some("none"),
+    },
+    Word {
+        name: "dictsort",
+        about: "The keys and values of a mapping, sorted by key.",
+        example: "{{ {\"b\": 1, \"a\": 2} | dictsort }}",
+        result: Some("[[\"a\",2],[\"b\",1]]"),
+    },
+    Word {
+        name: "fence",
+        about: "A Markdown code block, with a language if one is named, that the value cannot close.",
+        example: "{{ \"x = 1\" | fence(\"python\") }}",
+        result: Some("```python\nx = 1\n```"),
+    },
+    Word {
+        name: "first",
+        about: "The first item, or the first character.",
+        example: "{{ [1, 2] | first }}",
+        result: Some("1"),
+    },
+    Word {
+        name: "float",
+        about: "The value as a number with a fraction.",
+        example: "{{ \"1.5\" | float }}",
+        result: Some("1.5"),
+    },
+    Word {
+        name: "groupby",
+        about: "Items grouped by one of their keys.",
+        example: "{% for group in [{\"t\": \"a\"}, {\"t\": \"b\"}] | groupby(\"t\") %}{{ group.grouper }} {% endfor %}",
+        result: Some("a b "),
+    },
+    Word {
+        name: "indent",
+        about: "Spaces before every line but the first; `indent(2, true)` before the first, too.",
+        example: "{{ \"a\\nb\" | indent(2) }}",
+        result: Some("a\n  b"),
+    },
+    Word { name: "int", about: "The value as a whole number.", example: "{{ \"7\" | int }}", result: Some("7") },
+    Word {
+        name: "items",
+        about: "The keys and values of a mapping, as pairs.",
+        example: "{{ {\"a\": 1} | items }}",
+        result: Some("[[\"a\",1]]"),
+    },
+    Word {
+        name: "join",
+        about: "Items as one text, with a text between them.",
+        example: "{{ [\"a\", \"b\"] | join(\", \") }}",
+        result: Some("a, b"),
+    },
+    Word {
+        name: "json",
+        about: "The value as JSON; `json(indent=2)` over several lines.",
+        example: "{{ {\"a\": [1]} | json }}",
+        result: Some("{\"a\":[1]}"),
+    },
+    Word {
+        name: "last",
+        about: "The last item, or the last character.",
+        example: "{{ [1, 2] | last }}",
+        result: Some("2"),
+    },
+    Word {
+        name: "length",
+        about: "The number of items or characters.",
+        example: "{{ \"abc\" | length }}",
+        result: Some("3"),
+    },
+    Word {
+        name: "lines",
+        about: "The lines of a text, as a list.",
+        example: "{{ \"a\\nb\" | lines }}",
+        result: Some("[\"a\",\"b\"]"),
+    },
+    Word {
+        name: "list",
+        about: "The items or characters, as a list.",
+        example: "{{ \"ab\" | list }}",
+        result: Some("[\"a\",\"b\"]"),
+    },
+    Word { name: "lower", about: "The text in small letters.", example: "{{ \"ABC\" | lower }}", result: Some("abc") },
+    Word {
+        name: "map",
+        about: "Each item changed by a filter, or a key of each item.",
+        example: "{{ [\"a\", \"b\"] | map(\"upper\") | join }}",
+        result: Some("AB"),
+    },
+    Word { name: "max", about: "The largest item.", example: "{{ [1, 3, 2] | max }}", result: Some("3") },
+    Word { name: "min", about: "The smallest item.", example: "{{ [3, 1, 2] | min }}", result: Some("1") },
+    Word {
+        name: "pprint",
+        about: "The value as it is written in code, over several lines.",
+        example: "{{ [1] | pprint }}",
+        result: Some("[\n    1,\n]"),
+    },
+    Word {
+        name: "quote",
+        about: "A Markdown block quotation: each line after `> `.",
+        example: "{{ \"a\\nb\" | quote }}",
+        result: Some("> a\n> b"),
+    },
+    Word {
+        name: "reject",
+        about: "The items that fail a test.",
+        example: "{{ [1, 2, 3] | reject(\"odd\") | list }}",
+        result: Some("[2]"),
+    },
+    Word {
+        name: "rejectattr",
+        about: "The items one of whose keys fails a test.",
+        example: "{{ [{\"n\": 1}, {\"n\": 2}] | rejectattr(\"n\", \"odd\") | map(attribute=\"n\") | list }}",
+        result: Some("[2]"),
+    },
+    Word {
+        name: "replace",
+        about: "The text with one part replaced by another, everywhere.",
+        example: "{{ \"a-b\" | replace(\"-\", \"+\") }}",
+        result: Some("a+b"),
+    },
+    Word {
+        name: "reverse",
+        about: "The items or characters from the last to the first.",
+        example: "{{ \"abc\" | reverse }}",
+        result: Some("cba"),
+    },
+    Word {
+        name: "round",
+        about: "The number rounded, to whole numbers or to some digits.",
+        example: "{{ 1.26 | round(1) }}",
+        result: Some("1.3"),
+    },
+    Word {
+        name: "select",
+        about: "The items that pass a test.",
+        example: "{{ [1, 2, 3] | select(\"odd\") | list }}",
+        result: Some("[1,3]"),
+    },
+    Word {
+        name: "selectattr",
+        about: "The items one of whose keys passes a test.",
+        example: "{{ [{\"n\": 1}, {\"n\": 2}] | selectattr(\"n\", \"odd\") | map(attribute=\"n\") | list }}",
+        result: Some("[1]"),
+    },
+    Word {
+        name: "slice",
+        about: "Items in so many groups of about the same size.",
+        example: "{{ [1, 2, 3] | slice(2) | list }}",
+        result: Some("[[1,2],[3]]"),
+    },
+    Word {
+        name: "sort",
+        about: "The items in order; `sort(reverse=true)` from the largest.",
+        example: "{{ [2, 1] | sort }}",
+        result: Some("[1,2]"),
+    },
+    Word {
+        name: "split",
+        about: "The parts of a text between a separator, or between spaces.",
+        example: "{{ \"a,b\" | split(\",\") | list }}",
+        result: Some("[\"a\",\"b\"]"),
+    },
+    Word { name: "string", about: "The value as text.", example: "{{ 1 | string }}", result: Some("1") },
+    Word { name: "sum", about: "The sum of the items.", example: "{{ [1, 2] | sum }}", result: Some("3") },
+    Word {
+        name: "title",
+        about: "Each word with a large letter.",
+        example: "{{ \"hello world\" | title }}",
+        result: Some("Hello World"),
+    },
+    Word {
+        name: "tojson",
+        about: "The value as JSON; another name of `json`.",
+        example: "{{ [1] | tojson }}",
+        result: Some("[1]"),
+    },
+    Word {
+        name: "trim",
+        about: "The text without spaces and line breaks at both ends.",
+        example: "{{ \"  a \" | trim }}",
+        result: Some("a"),
+    },
+    Word {
+        name: "unique",
+        about: "Each item once.",
+        example: "{{ [1, 1, 2] | unique | list }}",
+        result: Some("[1,2]"),
+    },
+    Word {
+        name: "upper",
+        about: "The text in capital letters.",
+        example: "{{ \"abc\" | upper }}",
+        result: Some("ABC"),
+    },
+    Word {
+        name: "urlencode",
+        about: "The text as a part of a URL.",
+        example: "{{ \"a b\" | urlencode }}",
+        result: Some("a%20b"),
+    },
+    Word {
+        name: "xml",
+        about: "The value between XML tags that it cannot close.",
+        example: "{{ \"hi\" | xml(\"message\") }}",
+        result: Some("<message>\nhi\n</message>"),
+    },
+    Word {
+        name: "zip",
+        about: "Pairs of the items of two lists.",
+        example: "{{ [1, 2] | zip([\"a\", \"b\"]) | list }}",
+        result: Some("[[1,\"a\"],[2,\"b\"]]"),
+    },
+];
+
+pub(super) const TESTS: &[Word] = &[
+    Word {
+        name: "boolean",
+        about: "Whether the value is `true` or `false`.",
+        example: "{{ true is boolean }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "defined",
+        about: "Whether there is a value: a left-out argument has none.",
+        example: "{{ nothing is defined }}",
+        result: Some("false"),
+    },
+    Word {
+        name: "divisibleby",
+        about: "Whether the number can be divided by another one.",
+        example: "{{ 6 is divisibleby(3) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "endingwith",
+        about: "Whether the text ends with another one.",
+        example: "{{ \"a.rs\" is endingwith(\".rs\") }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "eq",
+        about: "Whether both values are equal; the same as `==`.",
+        example: "{{ 1 is eq(1) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "equalto",
+        about: "Whether both values are equal; the same as `==`.",
+        example: "{{ 1 is equalto(1) }}",
+        result: Some("true"),
+    },
+    Word { name: "even", about: "Whether the number is even.", example: "{{ 2 is even }}", result: Some("true") },
+    Word {
+        name: "false",
+        about: "Whether the value is `false`.",
+        example: "{{ false is false }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "filter",
+        about: "Whether a filter of this name exists.",
+        example: "{{ \"upper\" is filter }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "float",
+        about: "Whether the value is a number with a fraction.",
+        example: "{{ 1.5 is float }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "ge",
+        about: "Whether the value is greater or equal; the same as `>=`.",
+        example: "{{ 2 is ge(1) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "greaterthan",
+        about: "Whether the value is greater; the same as `>`.",
+        example: "{{ 2 is greaterthan(1) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "gt",
+        about: "Whether the value is greater; the same as `>`.",
+        example: "{{ 2 is gt(1) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "in",
+        about: "Whether a list, mapping or text contains the value.",
+        example: "{{ \"a\" is in([\"a\", \"b\"]) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "int",
+        about: "Whether the value is a whole number.",
+        example: "{{ 1 is int }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "integer",
+        about: "Whether the value is a whole number.",
+        example: "{{ 1 is integer }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "iterable",
+        about: "Whether a loop can go through the value.",
+        example: "{{ [1] is iterable }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "le",
+        about: "Whether the value is less or equal; the same as `<=`.",
+        example: "{{ 1 is le(2) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "lessthan",
+        about: "Whether the value is less; the same as `<`.",
+        example: "{{ 1 is lessthan(2) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "lower",
+        about: "Whether all letters are small.",
+        example: "{{ \"abc\" is lower }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "lt",
+        about: "Whether the value is less; the same as `<`.",
+        example: "{{ 1 is lt(2) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "mapping",
+        about: "Whether the value has keys.",
+        example: "{{ {\"a\": 1} is mapping }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "ne",
+        about: "Whether the values differ; the same as `!=`.",
+        example: "{{ 1 is ne(2) }}",
+        result: Some("true"),
+    },
+    Word { name: "none", about: "Whether the value is `none`.", example: "{{ none is none }}", result: Some("true") },
+    Word {
+        name: "number",
+        about: "Whether the value is a number.",
+        example: "{{ 1 is number }}",
+        result: Some("true"),
+    },
+    Word { name: "odd", about: "Whether the number is odd.", example: "{{ 1 is odd }}", result: Some("true") },
+    Word {
+        name: "sameas",
+        about: "Whether both are the same value.",
+        example: "{{ true is sameas(true) }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "sequence",
+        about: "Whether the value has items in an order.",
+        example: "{{ [1] is sequence }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "startingwith",
+        about: "Whether the text starts with another one.",
+        example: "{{ \"ab\" is startingwith(\"a\") }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "string",
+        about: "Whether the value is text.",
+        example: "{{ \"a\" is string }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "test",
+        about: "Whether a test of this name exists.",
+        example: "{{ \"odd\" is test }}",
+        result: Some("true"),
+    },
+    Word { name: "true", about: "Whether the value is `true`.", example: "{{ true is true }}", result: Some("true") },
+    Word {
+        name: "undefined",
+        about: "Whether there is no value.",
+        example: "{{ nothing is undefined }}",
+        result: Some("true"),
+    },
+    Word {
+        name: "upper",
+        about: "Whether all letters are capital.",
+        example: "{{ \"ABC\" is upper }}",
+        result: Some("true"),
+    },
 ];
 
 pub(super) const STATEMENTS: &[&str] = &[
@@ -39,31 +529,53 @@ pub(super) const STATEMENTS: &[&str] = &[
     "endraw",
 ];
 
-pub(super) fn about(words: &[(&str, &'static str)], word: &str) -> Option<&'static str> {
-    words.iter().find(|(known, _)| *known == word).map(|(_, about)| *about)
+pub(super) fn about(words: &[Word], word: &str) -> Option<String> {
+    words.iter().find(|known| known.name == word).map(Word::markdown)
 }
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_core::TemplateWords;
+    use promptshelf_core::{Bindings, Definitions, Part, PromptDefinition, TemplateWords, check};
 
     use super::*;
+    use crate::testing::transcript;
 
     #[test]
     fn exactly_the_known_words_are_explained() {
-        let same = |ours: &[(&str, &str)], read: &[&str]| {
-            for word in read {
-                assert!(about_any(ours, word), "{word} is not explained");
-            }
-            for (word, _) in ours {
-                assert!(read.contains(word), "{word} means nothing");
-            }
+        let same = |ours: &[Word], known: Vec<&str>| {
+            let mut names: Vec<&str> = ours.iter().map(|word| word.name).collect();
+            names.sort_unstable();
+            let mut known = known;
+            known.sort_unstable();
+            assert_eq!(names, known);
         };
-        same(FUNCTIONS, TemplateWords::ALL.functions);
-        assert!(FILTERS.iter().all(|(filter, _)| TemplateWords::ALL.filters.contains(filter)));
+        same(FUNCTIONS, TemplateWords::ALL.functions.to_vec());
+        same(FILTERS, TemplateWords::ALL.filters.to_vec());
+        // The others are operators such as `==`.
+        let named = TemplateWords::ALL.tests.iter().copied().filter(|test| test.starts_with(char::is_alphabetic));
+        same(TESTS, named.collect());
     }
 
-    fn about_any(words: &[(&str, &str)], word: &str) -> bool {
-        words.iter().any(|(known, _)| *known == word)
+    #[test]
+    fn examples_give_what_they_say() {
+        let mut wrong = Vec::new();
+        for word in FUNCTIONS.iter().chain(FILTERS).chain(TESTS) {
+            let Some(expected) = word.result else { continue };
+            let argument = promptshelf_core::ArgumentDefinition::new("nothing");
+            let text = format!("{}|{{{{ nothing }}}}", word.example);
+            let prompt = PromptDefinition::template("p", text).argument(argument);
+            let checked = check(Definitions::from_iter([prompt]), None);
+            let errors: Vec<_> = checked.diagnostics.iter().filter(|found| found.is_error()).collect();
+            assert!(errors.is_empty(), "{}: {errors:?}", word.name);
+            let prompt = checked.catalog.find("p").expect("it is valid");
+            let parts = prompt.render(checked.catalog.render_context(), &Bindings::default()).expect(word.name);
+            let [Part::Message(message)] = parts.as_slice() else { panic!("{parts:?}") };
+            let given = transcript(std::slice::from_ref(message));
+            let given = given.trim_start_matches("[user] text\n").trim_end().trim_end_matches('|');
+            if given != expected {
+                wrong.push(format!("{}: {given:?} is not {expected:?}", word.name));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -1,0 +1,352 @@
+//! Changes that an editor asks for: fixes of findings, formatting, and new names; and the places of a name.
+
+use std::{collections::HashMap, ops::Range};
+
+use gen_lsp_types::{
+    CodeAction, CodeActionKind, DocumentChange, Edit, Location, RenameFile, TextDocumentEdit, TextEdit, Uri,
+    WorkspaceEdit,
+};
+use promptshelf_core::{Catalog, PromptDefinition, SourceText, TemplateAnalysis, TemplateWords};
+use promptshelf_source::{ForeignSyntax, syntax::LIBRARY_FILE};
+
+use super::{Cursor, Place, Workspace, cursor_at, front_matter, is_word, position};
+use crate::{Change, fixes, fixes::only_fixes, format};
+
+/// The calls and statements whose text is a path.
+const OF_FILES: [&str; 6] = ["include", "import", "from", "extends", "attach", "link"];
+
+/// Returns the fixes of the findings at a range of a file, and the one of the whole file.
+pub(super) fn actions(workspace: &Workspace, path: &str, text: &str, range: &Range<usize>) -> Vec<CodeAction> {
+    let of_file = || workspace.found.iter().filter(|found| found.location.source.path == path);
+    let touched = of_file().filter(|found| {
+        let span = found.location.span();
+        span.start <= range.end && range.start <= span.end
+    });
+    let mut actions = Vec::new();
+    for found in touched {
+        for fix in fixes(found) {
+            let Some(edit) = edit_of(workspace, path, text, &fix.change) else { continue };
+            actions.push(CodeAction {
+                title: fix.title,
+                kind: Some(CodeActionKind::QuickFix),
+                diagnostics: Some(vec![workspace.to_lsp(found)]),
+                is_preferred: Some(fix.is_only),
+                edit: Some(edit),
+                ..CodeAction::default()
+            });
+        }
+    }
+    let findings: Vec<_> = of_file().cloned().collect();
+    for file in only_fixes(&findings) {
+        let Some(edit) = edit_of(workspace, path, text, &file.change) else { continue };
+        actions.push(CodeAction {
+            title: format!("Fix everything that has one answer ({})", file.count),
+            kind: Some(CodeActionKind::SourceFixAll),
+            edit: Some(edit),
+            ..CodeAction::default()
+        });
+    }
+    actions
+}
+
+fn edit_of(workspace: &Workspace, path: &str, text: &str, change: &Change) -> Option<WorkspaceEdit> {
+    match change {
+        Change::Edits(edits) => {
+            let edits = edits
+                .iter()
+                .map(|edit| TextEdit { range: position::range(text, &edit.range), new_text: edit.text.clone() });
+            let changes = [(workspace.uri(path).into(), edits.collect())].into();
+            Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() })
+        }
+        Change::Rename(to) if workspace.editor_renames_files() => {
+            let rename = DocumentChange::RenameFile(rename_of(workspace, path, to));
+            Some(WorkspaceEdit { document_changes: Some(vec![rename]), ..WorkspaceEdit::default() })
+        }
+        // An editor has the text of a file already.
+        Change::Rename(_) | Change::Decode => None,
+    }
+}
+
+fn rename_of(workspace: &Workspace, from: &str, to: &str) -> RenameFile {
+    RenameFile {
+        old_uri: workspace.uri(from).into(),
+        new_uri: workspace.uri(to).into(),
+        options: None,
+        annotation_id: None,
+    }
+}
+
+/// Returns the edit that lays the front matter out; none if it is laid out, or cannot be read.
+pub(super) fn formatted(path: &str, text: &str) -> Vec<TextEdit> {
+    if ForeignSyntax::for_path(path).is_some() || path.ends_with(".toml") {
+        return Vec::new();
+    }
+    let Ok(laid_out) = format(&SourceText::new(path, text)) else { return Vec::new() };
+    if laid_out == text {
+        return Vec::new();
+    }
+    vec![TextEdit { range: position::range(text, &(0..text.len())), new_text: laid_out }]
+}
+
+/// Something with a name that stands in several places.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Symbol {
+    /// An argument of the prompts in these files.
+    Argument {
+        name: String,
+        files: Vec<String>,
+    },
+    Prompt(String),
+    /// A partial, or another file of the library, by its path.
+    File(String),
+}
+
+/// Returns the symbol at a cursor.
+pub(super) fn symbol(workspace: &Workspace, path: &str, cursor: &Cursor<'_>) -> Option<Symbol> {
+    let word = cursor.word.to_owned();
+    if word.is_empty() {
+        return None;
+    }
+    let argument = |users: Vec<&PromptDefinition>| {
+        let files = users.into_iter().filter(|user| user.arguments.iter().any(|argument| argument.name == word));
+        let files: Vec<String> = files.map(|user| user.origin.source.path.clone()).collect();
+        (!files.is_empty()).then(|| Symbol::Argument { name: word.clone(), files })
+    };
+    match &cursor.place {
+        Place::Expression | Place::Statement => argument(workspace.users(path)),
+        Place::CallArgument { prompt } => argument(vec![workspace.catalog().find(prompt)?.definition()]),
+        Place::Key { parents } if is_values_of_test(parents) => argument(workspace.users(path)),
+        Place::Value { path: keys } if keys.as_slice() == ["arguments", "name"] || is_about_argument(keys) => {
+            argument(workspace.users(path))
+        }
+        Place::String { callee: "prompt" } => known(workspace.catalog(), word),
+        Place::Value { path: keys } if keys.last() == Some(&"replacement") || keys.as_slice() == ["name"] => {
+            known(workspace.catalog(), word)
+        }
+        Place::String { callee } if OF_FILES.contains(callee) => workspace.is_file(&word).then_some(Symbol::File(word)),
+        Place::Value { path: keys } if is_path(keys) => workspace.is_file(&word).then_some(Symbol::File(word)),
+        _ => None,
+    }
+}
+
+fn known(catalog: &Catalog, name: String) -> Option<Symbol> {
+    catalog.find(&name).is_some().then_some(Symbol::Prompt(name))
+}
+
+fn is_values_of_test(parents: &[&str]) -> bool {
+    parents == ["tests", "arguments"]
+}
+
+fn is_about_argument(keys: &[&str]) -> bool {
+    matches!(keys, [.., "by" | "when"])
+}
+
+fn is_path(keys: &[&str]) -> bool {
+    matches!(keys, [.., "file" | "icons" | "src"])
+}
+
+/// A place of a name: the path of the file, and the bytes of the name in its text.
+type Use = (String, Range<usize>);
+
+/// Returns all places of a symbol, by file and position.
+pub(super) fn uses(workspace: &Workspace, symbol: &Symbol) -> Vec<Use> {
+    let mut uses = Vec::new();
+    for source in workspace.texts() {
+        match symbol {
+            Symbol::Argument { name, files } => uses_of_argument(workspace, source, name, files, &mut uses),
+            Symbol::Prompt(name) => named(source, name, &mut uses, |place| match place {
+                Place::String { callee } => *callee == "prompt",
+                Place::Value { path } => {
+                    path.last() == Some(&"replacement") || path.as_slice() == ["name"] && source.path != LIBRARY_FILE
+                }
+                _ => false,
+            }),
+            Symbol::File(name) => named(source, name, &mut uses, |place| match place {
+                Place::String { callee } => OF_FILES.contains(callee),
+                Place::Value { path } => is_path(path),
+                _ => false,
+            }),
+        }
+    }
+    uses.sort_by(|a, b| (&a.0, a.1.start).cmp(&(&b.0, b.1.start)));
+    uses.dedup();
+    uses
+}
+
+/// Adds the places at which a whole word of the text is the name.
+fn named(source: &SourceText, name: &str, uses: &mut Vec<Use>, is_use: impl Fn(&Place<'_>) -> bool) {
+    for (start, _) in source.text.match_indices(name) {
+        let Cursor { place, word, span, .. } = cursor_at(&source.path, &source.text, start);
+        if word == name && span.start == start && is_use(&place) {
+            uses.push((source.path.clone(), span));
+        }
+    }
+}
+
+fn uses_of_argument(workspace: &Workspace, source: &SourceText, name: &str, files: &[String], uses: &mut Vec<Use>) {
+    let is_own = files.contains(&source.path);
+    let includes = |path: &String| {
+        let prompts = workspace.catalog().prompts();
+        let prompt = prompts.iter().find(|prompt| prompt.source().path == *path);
+        prompt.is_some_and(|prompt| prompt.includes().any(|partial| partial.path == source.path))
+    };
+    if is_own {
+        named(source, name, uses, |place| match place {
+            Place::Key { parents } => is_values_of_test(parents),
+            Place::Value { path } => path.as_slice() == ["arguments", "name"] || is_by(path),
+            _ => false,
+        });
+        conditions(source, name, uses);
+    }
+    if is_own || files.iter().any(includes) {
+        let body = front_matter(&source.text).map_or(0, |keys| after_keys(&source.text, keys.end));
+        for used in TemplateAnalysis::of(&source.text[body..]).variables.iter().filter(|used| used.name == name) {
+            uses.push((source.path.clone(), body + used.span.start..body + used.span.end));
+        }
+    }
+    let is_of = |called: &str| {
+        let prompt = workspace.catalog().find(called);
+        prompt.is_some_and(|prompt| files.contains(&prompt.source().path))
+    };
+    named(source, name, uses, |place| matches!(place, Place::CallArgument { prompt } if is_of(prompt)));
+}
+
+fn is_by(keys: &[&str]) -> bool {
+    matches!(keys, [.., "by"])
+}
+
+/// Adds the places in the values of `when:`, which are expressions.
+fn conditions(source: &SourceText, name: &str, uses: &mut Vec<Use>) {
+    let text = &source.text;
+    let Some(keys) = front_matter(text) else { return };
+    let mut at = keys.start;
+    for line in text[keys].split_inclusive('\n') {
+        if let Some(condition) = line.trim_start().trim_start_matches("- ").strip_prefix("when:") {
+            let start = at + line.len() - condition.len();
+            for (found, _) in condition.match_indices(name) {
+                let (before, after) = (&condition[..found], &condition[found + name.len()..]);
+                let quotes = before.matches('"').count() + before.matches('\'').count();
+                let is_whole = !before.ends_with(|c| is_word(c) || c == '.') && !after.starts_with(is_word);
+                // In a quoted condition, the outer quotation mark opens no text.
+                let outer = usize::from(condition.trim_start().starts_with(['"', '\'']));
+                if is_whole && (quotes - outer.min(quotes)) % 2 == 0 {
+                    uses.push((source.path.clone(), start + found..start + found + name.len()));
+                }
+            }
+        }
+        at += line.len();
+    }
+}
+
+/// Returns the offset after the closing line of front matter.
+fn after_keys(text: &str, keys_end: usize) -> usize {
+    text[keys_end..].find('\n').map_or(text.len(), |newline| keys_end + newline + 1)
+}
+
+pub(super) fn locations(workspace: &Workspace, uses: Vec<Use>) -> Vec<Location> {
+    let location = |(path, span): Use| {
+        let source = workspace.texts().find(|source| source.path == path)?;
+        Some(Location { uri: workspace.uri(&path).into(), range: position::range(&source.text, &span) })
+    };
+    uses.into_iter().filter_map(location).collect()
+}
+
+/// Returns the edit that gives a symbol another name.
+///
+/// # Errors
+///
+/// The reason why it cannot have the name.
+pub(super) fn renamed(workspace: &Workspace, symbol: &Symbol, new: &str) -> Result<WorkspaceEdit, String> {
+    let uses = uses(workspace, symbol);
+    let file = match symbol {
+        Symbol::Argument { name, files } => {
+            check_argument(workspace, name, files, new, &uses)?;
+            None
+        }
+        Symbol::Prompt(name) => moved(workspace, name, new)?,
+        Symbol::File(path) => {
+            if new.is_empty() || new.starts_with('/') || new.split('/').any(|part| matches!(part, "" | "." | "..")) {
+                return Err(format!("`{new}` is not a path inside of the library, such as `_shared/tone.md`"));
+            }
+            if workspace.is_file(new) {
+                return Err(format!("the file `{new}` exists"));
+            }
+            Some((path.clone(), new.to_owned()))
+        }
+    };
+    if file.is_some() && !workspace.editor_renames_files() {
+        return Err("this editor cannot rename files: rename the file, and its references are reported".to_owned());
+    }
+    let mut changes: HashMap<String, Vec<TextEdit>> = HashMap::new();
+    for (path, span) in uses {
+        let Some(source) = workspace.texts().find(|source| source.path == path) else { continue };
+        let edit = TextEdit { range: position::range(&source.text, &span), new_text: new.to_owned() };
+        changes.entry(path).or_default().push(edit);
+    }
+    let Some((from, to)) = file else {
+        let changes = changes.into_iter().map(|(path, edits)| (Uri::from(workspace.uri(&path)), edits)).collect();
+        return Ok(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() });
+    };
+    let edited = changes.into_iter().map(|(path, edits)| {
+        DocumentChange::TextDocumentEdit(TextDocumentEdit {
+            text_document: gen_lsp_types::OptionalVersionedTextDocumentIdentifier {
+                version: None,
+                text_document_identifier: gen_lsp_types::TextDocumentIdentifier { uri: workspace.uri(&path).into() },
+            },
+            edits: edits.into_iter().map(Edit::TextEdit).collect(),
+        })
+    });
+    let mut all: Vec<DocumentChange> = edited.collect();
+    all.push(DocumentChange::RenameFile(rename_of(workspace, &from, &to)));
+    Ok(WorkspaceEdit { document_changes: Some(all), ..WorkspaceEdit::default() })
+}
+
+fn check_argument(workspace: &Workspace, name: &str, files: &[String], new: &str, uses: &[Use]) -> Result<(), String> {
+    let is_name = new.starts_with(|c: char| c.is_alphabetic() || c == '_') && new.chars().all(is_word);
+    if !is_name {
+        return Err(format!("`{new}` is not a name of an argument: use letters, digits and `_`, such as `user_name`"));
+    }
+    if TemplateWords::ALL.functions.contains(&new) && new != "prompt" {
+        return Err(format!("`{new}` is a function of templates: choose another name"));
+    }
+    let definitions = || files.iter().filter_map(|file| workspace.definition(file));
+    if let Some(taken) = definitions().find(|it| it.arguments.iter().any(|argument| argument.name == new)) {
+        return Err(format!("`{}` has an argument `{new}`: choose another name", taken.origin.source.path));
+    }
+    // A partial takes its values from every prompt that includes it.
+    for (path, _) in uses.iter().filter(|(path, _)| !files.contains(path) && workspace.is_partial(path)) {
+        let others = workspace.users(path);
+        let other = others.iter().find(|user| {
+            !files.contains(&user.origin.source.path) && user.arguments.iter().any(|argument| argument.name == name)
+        });
+        if let Some(other) = other {
+            let other = &other.origin.source.path;
+            return Err(format!(
+                "`{path}` uses `{name}` for `{other}`, too: rename the argument from within `{path}`, for all of them"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the new path of a prompt without a `name:`, whose name is that of its file.
+fn moved(workspace: &Workspace, name: &str, new: &str) -> Result<Option<(String, String)>, String> {
+    if workspace.catalog().find(new).is_some() {
+        return Err(format!("there is a prompt `{new}`: choose another name"));
+    }
+    promptshelf_core::PromptName::new(new).map_err(|error| error.to_string())?;
+    let Some(prompt) = workspace.catalog().find(name) else { return Ok(None) };
+    let path = &prompt.source().path;
+    if prompt.definition().origin.spans.get("name").is_some() {
+        return Ok(None);
+    }
+    let stem = name.replace('.', "/");
+    let at = [name, stem.as_str()].into_iter().find_map(|stem| path.rfind(stem).map(|at| (at, stem.len())));
+    let (at, length) = at.ok_or_else(|| format!("the name of `{name}` comes from its folder: rename the folder"))?;
+    Ok(Some((path.clone(), format!("{}{new}{}", &path[..at], &path[at + length..]))))
+}
+
+/// Returns the bytes of the name at a position that can be given another one.
+pub(super) fn renamable(workspace: &Workspace, path: &str, cursor: &Cursor<'_>) -> Option<Range<usize>> {
+    symbol(workspace, path, cursor).map(|_| cursor.span.clone())
+}
