@@ -99,6 +99,7 @@ pub(crate) const NIGHTLY: &[Step] = &[
         cargo(it, "test --release --package promptshelf-core --test it work::").run_tests()
     }),
     step("alerts", "alerts and dashboard work in a real Prometheus", alerts),
+    step("editors", "editors work with the configuration of the guide; the extension of VS Code packs", editors),
     step("guard", "the hot paths take at most 25 % more instructions than recorded", |it| guard::run(it, None)),
 ];
 
@@ -258,6 +259,18 @@ fn workflows(repository: &Repository) -> Result<()> {
 fn alerts(repository: &Repository) -> Result<()> {
     install_debian(repository, "promtool", "prometheus")?;
     cargo(repository, "test --package promptshelf --test it observe::alerts -- --include-ignored").run_tests()
+}
+
+fn editors(repository: &Repository) -> Result<()> {
+    install_debian(repository, "nvim", "neovim")?;
+    install_debian(repository, "emacs", "emacs-nox")?;
+    if !Path::new("/usr/share/doc/elpa-eglot").exists() {
+        Program::new("apt-get", &repository.root).args(&["install", "--yes", "elpa-eglot"]).run()?;
+    }
+    let extension = repository.root.join("editors/vscode");
+    install(&extension)?;
+    Program::new("npm", &extension).args(&["run", "pack"]).run()?;
+    cargo(repository, "test --package promptshelf --test it editors:: -- --include-ignored").run_tests()
 }
 
 fn windows(repository: &Repository) -> Result<()> {

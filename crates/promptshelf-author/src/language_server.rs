@@ -812,6 +812,11 @@ impl<'c> Session<'c> {
                     DocumentSymbolResponse::DocumentSymbolList(outline::symbols(it.workspace, it.path, it.text))
                 })
             }
+            // Of our own: the messages of the file's prompt with sample values.
+            "promptshelf/preview" => {
+                let params: PreviewParams = required(params)?;
+                self.of(params.text_document.uri, |it| hover::preview(it.workspace, it.path))
+            }
             "workspace/symbol" => {
                 let params: WorkspaceSymbolParams = required(params)?;
                 let found = self.workspaces.iter().flat_map(|it| outline::of_workspace(it, &params.query));
@@ -860,6 +865,12 @@ impl<'c> Session<'c> {
         let text = self.open.get(uri)?;
         Some(answer(&Open { workspace: &self.workspaces[index], path: &path, text, at }))
     }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PreviewParams {
+    text_document: lsp::TextDocumentIdentifier,
 }
 
 /// A position in a file that the editor has open.

@@ -5,6 +5,8 @@ use promptshelf_core::{
     ContentBlock, Deprecation, Interrupt, Message, Part, Prompt, PromptDefinition, RawArguments, Variables, bind,
 };
 
+use serde_json::{Value, json};
+
 use crate::{add_samples, testing::transcript};
 
 use super::{Cursor, Place, Workspace, completion::about, position, vocabulary};
@@ -69,22 +71,34 @@ fn prompt(prompt: &Prompt) -> String {
 /// The longest text of a prompt or partial that is shown, in characters.
 const MAX_SHOWN: usize = 2_000;
 
-/// Returns the messages of a prompt with sample values for its required arguments; nothing if they cannot be rendered
-/// here.
-fn rendered(workspace: &Workspace, prompt: &Prompt) -> String {
+/// The longest sample value, in bytes.
+const MAX_VALUE: usize = 1 << 16;
+
+/// Returns the name of a file's prompt and its messages with sample values; `None` while the file has errors.
+pub(super) fn preview(workspace: &Workspace, path: &str) -> Option<Value> {
+    let is_broken = workspace.found.iter().any(|found| found.is_error() && found.location.source.path == path);
+    let prompts = workspace.catalog().prompts();
+    let prompt = prompts.iter().find(|prompt| !is_broken && prompt.source().path == path)?;
+    Some(json!({ "name": prompt.name().as_str(), "text": messages(workspace, prompt)? }))
+}
+
+/// Returns the messages of a prompt with sample values for its required arguments; `None` if they cannot be rendered here.
+fn messages(workspace: &Workspace, prompt: &Prompt) -> Option<String> {
     let mut values = Variables::new();
     add_samples(prompt, &mut values);
-    let messages = Interrupt::brief().scope(|| {
-        let bindings = bind(prompt.arguments(), &RawArguments::from(&values), MAX_SHOWN).ok()?;
+    let parts = Interrupt::brief().scope(|| {
+        let bindings = bind(prompt.arguments(), &RawArguments::from(&values), MAX_VALUE).ok()?;
         prompt.render(workspace.catalog().render_context(), &bindings).ok()
     });
     let message = |part| match part {
         Part::Message(message) => message,
         Part::Resource { role, uri, .. } => Message { role, content: ContentBlock::text(format!("[{uri}]")) },
     };
-    let Some(messages) = messages else { return String::new() };
-    let text = transcript(&messages.into_iter().map(message).collect::<Vec<_>>());
-    format!("\n\nWith sample values:\n\n{}", fenced(&text))
+    Some(transcript(&parts?.into_iter().map(message).collect::<Vec<_>>()))
+}
+
+fn rendered(workspace: &Workspace, prompt: &Prompt) -> String {
+    messages(workspace, prompt).map(|text| format!("\n\nWith sample values:\n\n{}", fenced(&text))).unwrap_or_default()
 }
 
 fn fenced(text: &str) -> String {

@@ -307,6 +307,8 @@ fn front_matter_is_formatted_and_hover_shows_the_text() {
     let hover = editor.of("textDocument/hover", "review.md", json!({ "position": { "line": 15, "character": 19 } }));
     let shown = hover["contents"]["value"].as_str().unwrap_or_default();
     assert!(shown.contains("capital letters") && shown.contains("ABC"), "{shown}");
+    let preview = editor.of("promptshelf/preview", "review.md", json!({}));
+    assert_eq!((&preview["name"], &preview["text"]), (&json!("review"), &json!("[user] text\nReview X.\n\nBe kind.\n")));
     let completion =
         editor.of("textDocument/completion", "review.md", json!({ "position": { "line": 2, "character": 0 } }));
     let keys: Vec<&str> = completion.as_array().into_iter().flatten().filter_map(|it| it["label"].as_str()).collect();

@@ -17,6 +17,7 @@ mod configured_servers;
 #[cfg(target_os = "linux")]
 mod connection_limits;
 #[cfg(unix)]
+mod editors;
 mod elicitation;
 mod embedding;
 mod export_bundle;
