@@ -307,10 +307,12 @@ fn line_of(text: &str, offset: usize) -> Range<usize> {
 
 /// Puts a value of one line into quotation marks.
 fn quoted(text: &str, range: Range<usize>) -> Option<(Change, String)> {
-    let value = text.get(range.clone())?.trim_end();
+    let written = text.get(range.clone())?.trim_end();
+    // The marks of a word processor are meant, and are none of YAML's.
+    let value = written.trim_matches(['“', '”', '„', '«', '»']);
     let is_plain = !value.is_empty() && !value.contains(['"', '\\', '\n']) && !value.contains(" #");
     let change = || {
-        let range = range.start..range.start + value.len();
+        let range = range.start..range.start + written.len();
         (replaced(range, format!("\"{value}\"")), "Put the value in quotation marks".to_owned())
     };
     is_plain.then(change)
@@ -522,7 +524,20 @@ pub(crate) fn advise(found: &mut Diagnostic) {
         Code::InvalidCall if is_path(at) && message.contains("must be a literal") => {
             Some(format!("put quotation marks around the path: `\"{at}\"`"))
         }
-        Code::TemplateSyntax if at == "if" && message.starts_with("unexpected") => Some("write `elif`".to_owned()),
+        Code::TemplateSyntax if at == "if" && message.starts_with("unexpected") => {
+            Some("write `{% elif … %}`".to_owned())
+        }
+        Code::TemplateSyntax if at == "$" => Some("write the name without `$`: `{{ name }}`".to_owned()),
+        Code::TemplateSyntax if at == "end" && found.help.is_none() => Some("write the end of the block: `{% endif %}` or `{% endfor %}`".to_owned()),
+        Code::TemplateSyntax | Code::UnknownKey if line_at(found).contains('\u{a0}') => Some(
+            "this line has a no-break space (U+00A0), which looks like a space: write ordinary spaces".to_owned(),
+        ),
+        Code::UndeclaredArgument => minus(found),
+        Code::UnusedArgument => written_otherwise(found, at),
+        Code::UnknownKey if OTHER_KEYS.iter().any(|(word, _)| *word == at) => {
+            let meant = OTHER_KEYS.iter().find(|(word, _)| *word == at).map(|(_, meant)| *meant);
+            meant.map(|meant| format!("did you mean `{meant}`?"))
+        }
         Code::UnknownKey if CLAUDE_KEYS.contains(&at) => Some(
             "this looks like a command of Claude Code: move the file to `.claude/commands`, or convert it with `promptshelf import`"
                 .to_owned(),
@@ -541,6 +556,52 @@ pub(crate) fn advise(found: &mut Diagnostic) {
     if let Some(advice) = advice {
         found.help = Some(advice);
     }
+}
+
+/// Words of other programs for keys.
+const OTHER_KEYS: [(&str, &str); 9] = [
+    ("args", "arguments"),
+    ("parameters", "arguments"),
+    ("params", "arguments"),
+    ("variables", "arguments"),
+    ("inputs", "arguments"),
+    ("options", "enum"),
+    ("choices", "enum"),
+    ("values", "enum"),
+    ("regex", "pattern"),
+];
+
+fn line_at(found: &Diagnostic) -> &str {
+    let text = &found.location.source.text;
+    &text[line_of(text, found.location.span().start)]
+}
+
+/// Explains `{{ first-name }}`, which subtracts two arguments.
+fn minus(found: &Diagnostic) -> Option<String> {
+    let (text, span) = (&found.location.source.text, found.location.span());
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let start = text[..span.start].trim_end_matches(is_part).len();
+    let end = text.len() - text[span.end..].trim_start_matches(is_part).len();
+    let written = text[start..end].trim_matches('-');
+    let meant = written.replace('-', "_");
+    let is_declared = text.lines().any(|line| {
+        let declared = line.trim_start().strip_prefix("- name:").map(|name| name.trim().trim_matches(['"', '\'']));
+        declared == Some(meant.as_str()) || declared == Some(written)
+    });
+    (written.contains('-') && is_declared)
+        .then(|| format!("write `{meant}`: between names, `-` means minus, so names of arguments have `_`"))
+}
+
+/// Finds an unused argument in the braces of another language.
+fn written_otherwise(found: &Diagnostic, name: &str) -> Option<String> {
+    let text = &found.location.source.text;
+    let name = name.trim_matches(['"', '\'']);
+    let forms = [format!("${{{name}}}"), format!("{{{name}}}"), format!("{{ {name} }}"), format!("${name}")];
+    let body = front_matter(text).map_or(0, |(keys, _)| keys.end);
+    let (at, form) = forms.iter().find_map(|form| text[body..].find(form.as_str()).map(|at| (body + at, form)))?;
+    let is_whole = !text[at + form.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '}');
+    let line = text[..at].matches('\n').count() + 1;
+    is_whole.then(|| format!("write `{{{{ {name} }}}}` in line {line}: `{form}` is sent to models as it stands"))
 }
 
 /// Keys of commands of Claude Code that files of a library do not have.

@@ -1014,6 +1014,12 @@ impl Workspace {
         now.or_else(|| self.catalog.prompts().iter().find(|it| it.source().path == path).map(|it| it.definition()))
     }
 
+    /// Returns the prompt with a name; its last valid version while its file has errors that hide the name.
+    fn named(&self, name: &str) -> Option<&PromptDefinition> {
+        let now = self.prompts.iter().find(|prompt| &*prompt.name == name).map(|prompt| &**prompt);
+        now.or_else(|| self.catalog.find(name).map(|prompt| prompt.definition()))
+    }
+
     /// Returns the prompts whose templates contain a file's text: its own, or those that include it.
     fn users(&self, path: &str) -> Vec<&PromptDefinition> {
         match self.definition(path) {

@@ -83,7 +83,9 @@ const OTHER_MARKDOWN: &[&str] = &["markdown", "mdown", "mdwn", "mkd", "mkdn", "m
 pub(crate) fn is_other_markdown(path: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_private = path.starts_with('.') || path.split('/').any(|part| part.starts_with('_'));
-    !is_private && OTHER_MARKDOWN.iter().any(|known| ending.eq_ignore_ascii_case(known))
+    // Some systems hide the second ending.
+    let is_text_of_markdown = path.to_ascii_lowercase().ends_with(".md.txt");
+    !is_private && (is_text_of_markdown || OTHER_MARKDOWN.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
 /// Whether the file at a path lies where other programs keep prompts, and is none by its name: a rule of Cursor, a

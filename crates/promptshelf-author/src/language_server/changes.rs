@@ -6,7 +6,7 @@ use gen_lsp_types::{
     CodeAction, CodeActionKind, DocumentChange, Edit, Location, RenameFile, TextDocumentEdit, TextEdit, Uri,
     WorkspaceEdit,
 };
-use promptshelf_core::{Catalog, PromptDefinition, SourceText, TemplateAnalysis, TemplateWords};
+use promptshelf_core::{PromptDefinition, SourceText, TemplateAnalysis, TemplateWords};
 use promptshelf_source::{ForeignSyntax, syntax::LIBRARY_FILE};
 
 use super::{Cursor, Place, Workspace, cursor_at, front_matter, is_word, position};
@@ -114,23 +114,19 @@ pub(super) fn symbol(workspace: &Workspace, path: &str, cursor: &Cursor<'_>) -> 
     };
     match &cursor.place {
         Place::Expression | Place::Statement => argument(workspace.users(path)),
-        Place::CallArgument { prompt } => argument(vec![workspace.catalog().find(prompt)?.definition()]),
+        Place::CallArgument { prompt } => argument(vec![workspace.named(prompt)?]),
         Place::Key { parents } if is_values_of_test(parents) => argument(workspace.users(path)),
         Place::Value { path: keys } if keys.as_slice() == ["arguments", "name"] || is_about_argument(keys) => {
             argument(workspace.users(path))
         }
-        Place::String { callee: "prompt" } => known(workspace.catalog(), word),
+        Place::String { callee: "prompt" } => workspace.named(&word).map(|_| Symbol::Prompt(word)),
         Place::Value { path: keys } if keys.last() == Some(&"replacement") || keys.as_slice() == ["name"] => {
-            known(workspace.catalog(), word)
+            workspace.named(&word).map(|_| Symbol::Prompt(word))
         }
         Place::String { callee } if OF_FILES.contains(callee) => workspace.is_file(&word).then_some(Symbol::File(word)),
         Place::Value { path: keys } if is_path(keys) => workspace.is_file(&word).then_some(Symbol::File(word)),
         _ => None,
     }
-}
-
-fn known(catalog: &Catalog, name: String) -> Option<Symbol> {
-    catalog.find(&name).is_some().then_some(Symbol::Prompt(name))
 }
 
 fn is_values_of_test(parents: &[&str]) -> bool {
@@ -204,10 +200,7 @@ fn uses_of_argument(workspace: &Workspace, source: &SourceText, name: &str, file
             uses.push((source.path.clone(), body + used.span.start..body + used.span.end));
         }
     }
-    let is_of = |called: &str| {
-        let prompt = workspace.catalog().find(called);
-        prompt.is_some_and(|prompt| files.contains(&prompt.source().path))
-    };
+    let is_of = |called: &str| workspace.named(called).is_some_and(|it| files.contains(&it.origin.source.path));
     named(source, name, uses, |place| matches!(place, Place::CallArgument { prompt } if is_of(prompt)));
 }
 
@@ -331,13 +324,13 @@ fn check_argument(workspace: &Workspace, name: &str, files: &[String], new: &str
 
 /// Returns the new path of a prompt without a `name:`, whose name is that of its file.
 fn moved(workspace: &Workspace, name: &str, new: &str) -> Result<Option<(String, String)>, String> {
-    if workspace.catalog().find(new).is_some() {
+    if workspace.named(new).is_some() {
         return Err(format!("there is a prompt `{new}`: choose another name"));
     }
     promptshelf_core::PromptName::new(new).map_err(|error| error.to_string())?;
-    let Some(prompt) = workspace.catalog().find(name) else { return Ok(None) };
-    let path = &prompt.source().path;
-    if prompt.definition().origin.spans.get("name").is_some() {
+    let Some(prompt) = workspace.named(name) else { return Ok(None) };
+    let path = &prompt.origin.source.path;
+    if prompt.origin.spans.get("name").is_some() {
         return Ok(None);
     }
     let stem = name.replace('.', "/");

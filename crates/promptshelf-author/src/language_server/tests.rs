@@ -214,6 +214,14 @@ fn argument_has_a_new_name_in_all_files() {
 }
 
 #[test]
+fn broken_file_does_not_hide_the_uses_of_its_argument() {
+    let broken = REVIEW.replace("upper", "uper");
+    let mut editor = Editor::open(&[("review.md", &broken), ("_tone.md", TONE), ("caller.md", CALLER)]);
+    let texts = editor.rename("review.md", (15, 12), "source").expect("it can be renamed");
+    assert!(texts["caller.md"].contains("source=text"), "{texts:?}");
+}
+
+#[test]
 fn renamed_argument_of_a_shared_partial_breaks_no_other_prompt() {
     let other = REVIEW.replace("Reviews", "Reviews, too");
     let mut editor = Editor::open(&[("review.md", REVIEW), ("other.md", &other), ("_tone.md", TONE)]);
@@ -308,7 +316,10 @@ fn front_matter_is_formatted_and_hover_shows_the_text() {
     let shown = hover["contents"]["value"].as_str().unwrap_or_default();
     assert!(shown.contains("capital letters") && shown.contains("ABC"), "{shown}");
     let preview = editor.of("promptshelf/preview", "review.md", json!({}));
-    assert_eq!((&preview["name"], &preview["text"]), (&json!("review"), &json!("[user] text\nReview X.\n\nBe kind.\n")));
+    assert_eq!(
+        (&preview["name"], &preview["text"]),
+        (&json!("review"), &json!("[user] text\nReview X.\n\nBe kind.\n"))
+    );
     let completion =
         editor.of("textDocument/completion", "review.md", json!({ "position": { "line": 2, "character": 0 } }));
     let keys: Vec<&str> = completion.as_array().into_iter().flatten().filter_map(|it| it["label"].as_str()).collect();

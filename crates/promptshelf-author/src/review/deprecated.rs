@@ -4,7 +4,13 @@ use promptshelf_core::{Catalog, Code, Deprecation, Diagnostic, Prompt, nearest};
 
 pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnostic>) {
     match prompt.deprecation() {
-        Some(Deprecation { replacement: Some(name), .. }) => replacement(prompt, name, catalog, found),
+        Some(Deprecation { replacement: Some(name), .. }) => {
+            // A source of several has a prefix, which the prompt's own file does not name.
+            let own = catalog.part_of(prompt).map(|(_, own)| own);
+            let prefix =
+                own.and_then(|own| prompt.name().as_str().strip_suffix(own.name().as_str()).map(str::to_owned));
+            replacement(prompt, &format!("{}{name}", prefix.unwrap_or_default()), catalog, found);
+        }
         Some(_) => {}
         None => {
             for (called, place) in catalog.calls(prompt) {

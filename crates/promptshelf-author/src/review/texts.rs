@@ -4,7 +4,7 @@ use promptshelf_core::{
     Code, Diagnostic, Location, SourceText,
     invisible::{describe, hidden},
 };
-use promptshelf_source::ForeignSyntax;
+use promptshelf_source::{ForeignSyntax, syntax::front_matter};
 use std::sync::Arc;
 
 use crate::fixes::dashes;
@@ -46,6 +46,11 @@ fn other_formats(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
         let message = "this line has more than three dashes, so the keys below it are sent to models as text";
         let help = "front matter starts and ends with a line of three dashes: `---`";
         found.push(Diagnostic::warning(Code::Syntax, Location::new(source, first), message).help(help));
+    } else if let Some(key) = key_outside(&source.text) {
+        let place = Location::new(source, key.clone());
+        let message = format!("the key `{}` is not read, and is sent to models as text", &source.text[key]);
+        let help = "keys stand at the beginning of the file, between two lines of three dashes: `---`";
+        found.push(Diagnostic::warning(Code::Syntax, place, message).help(help));
     }
     if let Some(at) = source.text.find(ARGUMENTS) {
         let message = format!("`{ARGUMENTS}` is a placeholder of Claude Code, and is sent to models as it stands");
@@ -53,6 +58,25 @@ fn other_formats(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
         let place = Location::new(source, at..at + ARGUMENTS.len());
         found.push(Diagnostic::warning(Code::NotSupported, place, message).help(help));
     }
+}
+
+/// The most lines above a key that was meant for front matter.
+const MAX_LINES_ABOVE: usize = 4;
+
+/// Returns a key of prompt files in the first lines of a text that has no front matter.
+fn key_outside(text: &str) -> Option<std::ops::Range<usize>> {
+    if front_matter(text).is_some() {
+        return None;
+    }
+    let mut at = 0;
+    for line in text.split_inclusive('\n').take(MAX_LINES_ABOVE) {
+        let key = line.split_once(':').map(|(key, _)| key.trim_end()).unwrap_or_default();
+        if ["title", "description", "arguments", "tags"].contains(&key) {
+            return Some(at..at + key.len());
+        }
+        at += line.len();
+    }
+    None
 }
 
 const ARGUMENTS: &str = "$ARGUMENTS";
@@ -74,6 +98,19 @@ mod tests {
         assert!(shown[1].contains("2 invisible characters") && shown[1].contains("U+200B"));
         assert!(shown[2].contains("U+001B, a control character"));
         assert!(found("hi\u{e0041}\u{e0042}")[0].contains("hide text from people"));
+    }
+
+    #[test]
+    fn keys_outside_of_front_matter_are_named() {
+        for before in ["—\n", "--\n", "```\n---\n", "# Title\n---\n", ""] {
+            let shown = found(&format!("{before}description: Greets\n---\nHi\n"));
+            assert!(
+                shown.len() == 1 && shown[0].contains("the key `description` is not read"),
+                "{before:?}: {shown:?}"
+            );
+        }
+        assert!(found("---\ndescription: Greets\n---\ntitle: not a key\n").is_empty());
+        assert!(found("Write a description: short.\n").is_empty());
     }
 
     #[test]

@@ -117,7 +117,11 @@ impl Walk<'_> {
             return self.found.push(Diagnostic::error(Code::NotUtf8, place, message).help("save it as UTF-8"));
         }
         let message = format!("partial `{}` not found in the library", include.name);
-        let near = nearest(&include.name, self.scope.files.partials.keys().map(String::as_str));
+        let partials = || self.scope.files.partials.keys().map(String::as_str);
+        // A path without its folder, or without the `_` of its name, is more likely than a slip.
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().trim_start_matches('_').to_owned();
+        let same = partials().find(|path| name(path) == name(&include.name));
+        let near = same.or_else(|| nearest(&include.name, partials()));
         let help = near.map_or_else(
             || "paths begin at the library's folder, with `/` between their parts".to_owned(),
             |near| format!("did you mean `{near}`?"),

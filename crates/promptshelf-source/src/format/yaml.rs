@@ -230,6 +230,7 @@ impl<'t> Builder<'t, '_, '_> {
                             let message = format!("duplicate key `{key}`");
                             let diagnostic = self.notes.error(Code::Syntax, &at, message);
                             diagnostic.related.push((first, "first defined here".to_owned()));
+                            diagnostic.help = Some("keep one of them".to_owned());
                         }
                         None => entries.push(Entry { key: key.into_owned(), key_span: at, node }),
                     }

@@ -309,7 +309,7 @@ fn invalid_yaml_is_reported_at_its_position() {
         ("---\narguments:\n\t- name: x\n---\n", "3:1: error[syntax]: tabs are not allowed in the indentation (indent with spaces)".to_owned()),
         ("---\ntitle: @x\n---\n", "2:8: error[syntax]: an unquoted text cannot start with `@` (quote it)".to_owned()),
         ("---\ntitle: 'x\n---\n", format!("2:8: error[syntax]: this quotation mark is not closed {closed}")),
-        ("---\ntitle: a\ntitle: b\n---\n", "3:1: error[syntax]: duplicate key `title`".to_owned()),
+        ("---\ntitle: a\ntitle: b\n---\n", "3:1: error[syntax]: duplicate key `title` (keep one of them)".to_owned()),
         ("---\ntitle: &a x\n---\n", "2:8: error[syntax]: an unquoted text cannot start with `&` (quote it)".to_owned()),
         ("---\ntitle: !x y\n---\n", "2:8: error[syntax]: the type `!x` is not supported (quote a text that starts with `!`)".to_owned()),
         ("---\n? [a]\n: b\n---\n", "2:3: error[syntax]: a key: expected text, found a list".to_owned()),

@@ -91,14 +91,16 @@ const EMACS: &str = r#"
 (defun wait-until (is-true)
   (let ((left 400)) (while (and (> left 0) (not (funcall is-true))) (accept-process-output nil 0.05) (setq left (1- left)))))
 (find-file "hello.md")
+(call-interactively 'eglot)
 (wait-until (lambda () (eglot-current-server)))
-(unless (eglot-current-server) (eglot--connect 'text-mode (project-current t default-directory) 'eglot-lsp-server '("promptshelf" "lsp") "text"))
+(flymake-mode 1)
+(flymake-start)
 (wait-until (lambda () (>= (length (flymake-diagnostics)) 3)))
+(princ (format "found: %d\n" (length (flymake-diagnostics))))
 (goto-char (point-min)) (search-forward "who") (backward-char)
 (eglot-rename "person")
 (eglot-format-buffer)
 (save-some-buffers t)
-(princ (format "found: %d\n" (length (flymake-diagnostics))))
 "#;
 
 #[test]
@@ -107,6 +109,9 @@ fn emacs_finds_mistakes_and_renames() {
     let folder = library();
     fs::write(folder.path().join("init.el"), block("```elisp,file=emacs.el\n")).expect("a file");
     fs::write(folder.path().join("run.el"), EMACS).expect("a file");
+    // The editor takes a repository for a project.
+    let made = Command::new("git").args(["init", "--quiet"]).current_dir(folder.path()).status();
+    assert!(made.is_ok_and(|made| made.success()));
     let words = ["--batch", "-f", "package-initialize", "-l", "init.el", "-l", "run.el"];
     let printed = run("emacs", folder.path(), &words);
     assert!(printed.contains("found: 3"), "{printed}");

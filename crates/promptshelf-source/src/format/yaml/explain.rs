@@ -149,7 +149,8 @@ fn colon(line: Line<'_>, before: Option<Line<'_>>, at: usize) -> Mistake {
         let message = "this line is indented more deeply than the key above it, which already has a value";
         return Mistake::new(content, message, "use the same indentation for all keys of one level");
     };
-    let text = &line.all[value..content.end];
+    // The quotation marks of a word processor are none of YAML's.
+    let text = line.all[value..content.end].trim_matches(['“', '”', '„', '«', '»']);
     let help = if text.len() < 60 && !text.contains(['"', '\\']) {
         format!("quote the value: `\"{text}\"`")
     } else {

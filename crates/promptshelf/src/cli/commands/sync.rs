@@ -656,8 +656,8 @@ async fn convert(connection: &Connection, prompt: &PromptInfo, native: &NativeFi
             let name = &argument.name;
             if argument.required && attempts == 1 {
                 let sample = connection.sample(&prompt.name, name).await;
-                let subject = format!("`{name}`: `{sample}`");
-                losses.push(Loss::new("arguments that accept certain values only have one of them", subject));
+                // A person who starts the command would not notice that a value is fixed.
+                incomplete.push(format!("its argument `{name}` accepts certain values only, here `{sample}`"));
                 values.insert(name.clone(), sample);
             } else {
                 let subject = format!("`{name}`");

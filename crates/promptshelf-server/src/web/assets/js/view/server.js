@@ -131,7 +131,7 @@ function ways(name, needsToken) {
     ['Claude Code', `claude mcp add --transport http ${name} ${shellWord(url)}${header}`],
     ['VS Code', `code --add-mcp ${shellWord(JSON.stringify({ name, ...http }))}`],
     ['Gemini CLI', `gemini mcp add --transport http${header} ${name} ${shellWord(url)}`],
-    ['Cursor, Claude Desktop, …', JSON.stringify({ mcpServers: { [name]: http } }, null, 2)],
+    ['Cursor, …', JSON.stringify({ mcpServers: { [name]: http } }, null, 2)],
   ];
 }
 
