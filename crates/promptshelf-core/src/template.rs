@@ -26,7 +26,13 @@ use depth::TOO_DEEP;
 use environment::{fixed_globals, to_jinja};
 use lint::Use;
 use meter::{AT_LEAST, MEMBER, Meter, work_bytes};
-use minijinja::{Environment, Error, ErrorKind, Expression, State, Value as JinjaValue};
+use minijinja::{
+    Environment, Error, ErrorKind, Expression, State, Value as JinjaValue,
+    machinery::{
+        ast::{BinOpKind, Expr, UnaryOpKind},
+        parse, parse_expr,
+    },
+};
 use operators::{Charged, charged, charged_expression, limit};
 
 use crate::{
@@ -135,6 +141,28 @@ impl TemplateAnalysis {
     }
 }
 
+/// Returns the value of a literal. What has to be computed is none: `"x" * 100_000_000` would be outside of every bound.
+pub(crate) fn literal(expression: &Expr<'_>) -> Option<JinjaValue> {
+    is_literal(expression).then(|| expression.as_const()).flatten()
+}
+
+fn is_literal(expression: &Expr<'_>) -> bool {
+    match expression {
+        Expr::Const(_) => true,
+        Expr::UnaryOp(operation) => {
+            matches!((&operation.op, &operation.expr), (UnaryOpKind::Neg, Expr::Const(_)))
+        }
+        // As long as it is written.
+        Expr::BinOp(operation) => {
+            matches!(operation.op, BinOpKind::Concat) && is_literal(&operation.left) && is_literal(&operation.right)
+        }
+        Expr::List(list) => list.items.iter().all(is_literal),
+        Expr::Tuple(tuple) => tuple.items.iter().all(is_literal),
+        Expr::Map(map) => map.keys.iter().chain(&map.values).all(is_literal),
+        _ => false,
+    }
+}
+
 /// A compiled condition, such as `language == "python"`.
 pub(crate) struct Condition {
     expression: Expression<'static, 'static>,
@@ -150,16 +178,17 @@ impl std::fmt::Debug for Condition {
 
 impl Condition {
     pub(crate) fn parse(text: &str) -> Result<Condition, CompileError> {
-        let compile = |text: &str| environment::shared().compile_expression_owned(text.to_owned());
-        let written = compile(text);
-        let written = written.map_err(|error| syntax::in_expression(text, CompileError::new(&error, text)))?;
-        let mut names: Vec<String> = written.undeclared_variables(false).into_iter().collect();
+        depth::check_expression(text)?;
+        // The written form is only parsed: the engine computes its constants while it compiles, outside of every bound.
+        parse_expr(text).map_err(|error| syntax::in_expression(text, CompileError::new(&error, text)))?;
         // The engine refuses parentheses that are nested too deeply.
-        let expression = compile(&charged_expression(text)).map_err(|_| CompileError {
+        let charged = charged_expression(text).into_owned();
+        let expression = environment::shared().compile_expression_owned(charged).map_err(|_| CompileError {
             message: TOO_DEEP.to_owned(),
             span: 0..text.len(),
             help: None,
         })?;
+        let mut names: Vec<String> = expression.undeclared_variables(false).into_iter().collect();
         names.retain(|name| fixed_globals().all(|known| known != name));
         names.sort();
         Ok(Condition { expression, names, text: text.to_owned() })
@@ -467,8 +496,8 @@ impl Template {
 /// Adds a template as it is run. Errors refer to it as it was written.
 fn add(environment: &mut Environment<'static>, name: &str, text: &str, charged: String) -> Result<(), CompileError> {
     let Err(error) = environment.add_template_owned(name.to_owned(), charged) else { return Ok(()) };
-    // The written form is never run, because its operators count nothing; only its errors are better.
-    let error = environment.template_from_str(text).err().unwrap_or(error);
+    // The written form is never compiled, because its operators count nothing; only its errors are better.
+    let error = parse(text, name, Default::default()).err().unwrap_or(error);
     Err(CompileError::new(&error, text))
 }
 

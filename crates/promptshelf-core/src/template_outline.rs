@@ -16,7 +16,7 @@ use crate::{
     definition::{Body, BodyPiece},
     diagnostic::{Code, Diagnostic, Location, SourceText},
     prompt::Prompt,
-    template::sent,
+    template::{literal, sent},
 };
 
 /// The maximum depth of partials and called prompts; the check has a limit of its own.
@@ -170,7 +170,7 @@ impl Walk<'_, '_> {
                 None => self.prompt.argument(variable.id).map(|_| vec![BodyPiece::Argument(variable.id.to_owned())]),
             },
             other => {
-                let constant = other.as_const()?;
+                let constant = literal(other)?;
                 let text = sent(&constant)?;
                 Some(vec![BodyPiece::Text(text)])
             }
@@ -186,7 +186,7 @@ impl Walk<'_, '_> {
             Expr::Filter(filter) => {
                 let Some(inner) = &filter.expr else { return };
                 let first = filter.args.iter().find_map(|argument| match argument {
-                    CallArg::Pos(value) => value.as_const().and_then(|value| sent(&value)),
+                    CallArg::Pos(value) => literal(value).and_then(|value| sent(&value)),
                     _ => None,
                 });
                 let first = first.unwrap_or_default();
@@ -215,7 +215,7 @@ impl Walk<'_, '_> {
             _ => "",
         };
         let target = call.args.iter().find_map(|argument| match argument {
-            CallArg::Pos(value) => value.as_const().and_then(|value| value.as_str().map(str::to_owned)),
+            CallArg::Pos(value) => literal(value).and_then(|value| value.as_str().map(str::to_owned)),
             _ => None,
         });
         match (function, target) {
@@ -237,7 +237,7 @@ impl Walk<'_, '_> {
     }
 
     fn include(&mut self, name: &Expr<'_>) {
-        let path = name.as_const().and_then(|path| path.as_str().map(str::to_owned)).unwrap_or_default();
+        let path = literal(name).and_then(|path| path.as_str().map(str::to_owned)).unwrap_or_default();
         let partial = self.prompt.uses().partials.iter().find(|partial| partial.path == path).map(Arc::clone);
         let Some(partial) = partial.filter(|_| self.depth < MAX_DEPTH) else { return };
         let (source, base) =

@@ -14,7 +14,7 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::{CompileError, bytes, depth, environment::fixed_globals, operators, syntax};
+use super::{CompileError, bytes, depth, environment::fixed_globals, literal, operators, syntax};
 use crate::diagnostic::Code;
 
 pub(crate) use computed::NamePart;
@@ -296,7 +296,7 @@ impl<'t> Walker<'t> {
 }
 
 fn constant_text(expression: &Expr<'_>) -> Option<String> {
-    expression.as_const().and_then(|value| value.as_str().map(str::to_owned))
+    literal(expression).and_then(|value| value.as_str().map(str::to_owned))
 }
 
 fn use_at(name: &str, span: Span) -> Use {

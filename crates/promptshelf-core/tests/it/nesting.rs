@@ -49,7 +49,78 @@ fn deep_templates(times: usize) -> Vec<(&'static str, String)> {
             format!("{{% if false %}}{}{filters}{{% endif %}}", "{% elif false %}x".repeat(times))
         }),
         ("slices", format!("{{{{ [1]{} }}}}", "[0:1]".repeat(times))),
+        // Values that are set from themselves: no tag is deep.
+        ("lists of lists", set_from_itself("[x]", times)),
+        ("tuples of tuples", set_from_itself("(x, 1)", times)),
+        ("mappings of mappings", set_from_itself("{1: x}", times)),
+        ("chosen lists", set_from_itself("[x] if true else 2", times)),
+        ("batches", set_from_itself("[1] | batch(1)", times).replacen("[1]", "x", times)),
+        ("batches of items", set_from_itself("x | map('batch', 1)", times)),
+        ("pairs", set_from_itself("x | zip(x)", times)),
+        ("dictionaries", set_from_itself("dict(a=x)", times)),
+        ("namespaces", set_from_itself("namespace(a=x)", times)),
+        ("lists in a loop", {
+            let sets = "{% set x = [x] %}".repeat(times.min(4_000));
+            format!("{{% for i in [1] %}}{{% set x = 1 %}}{sets}{{% endfor %}}")
+        }),
+        ("several names", {
+            let sets = "{% set x, y = [x], 1 %}".repeat(times.min(4_000));
+            format!("{{% set x = 1 %}}{sets}")
+        }),
     ]
+}
+
+fn set_from_itself(value: &str, times: usize) -> String {
+    format!("{{% set x = 1 %}}{}", format!("{{% set x = {value} %}}").repeat(times.min(4_000)))
+}
+
+// req: S-495
+#[test]
+fn conditions_never_exhaust_the_stack_or_the_memory() {
+    let huge = "(\"x\" * 100000000)";
+    let conditions = [
+        "-".repeat(DEEP) + "1",
+        "not ".repeat(DEEP) + "1",
+        "a or ".repeat(DEEP) + "a",
+        format!("a{}", ".b".repeat(DEEP)),
+        nested("(", "1", ")", DEEP),
+        nested("[", "1", "]", DEEP),
+        format!("a{}", " ~ a".repeat(DEEP)),
+    ];
+    for condition in conditions {
+        let only = promptshelf_core::ArgumentDefinition::new("b").when(&condition);
+        let definition = promptshelf_core::PromptDefinition::template("it", "{{ a }}{{ b }}")
+            .argument(promptshelf_core::ArgumentDefinition::new("a"))
+            .argument(only);
+        let Checked { diagnostics, .. } = checked([definition]);
+        assert!(diagnostics.iter().any(promptshelf_core::Diagnostic::is_error), "{}", &condition[..20]);
+    }
+    // Constants are computed by the metered operators when a condition is evaluated, and not while it is compiled.
+    let condition = vec![huge; 12].join(" ~ ");
+    let only = promptshelf_core::ArgumentDefinition::new("b").when(condition);
+    let definition = promptshelf_core::PromptDefinition::template("it", "{{ a }}{{ b }}")
+        .argument(promptshelf_core::ArgumentDefinition::new("a"))
+        .argument(only);
+    let Checked { catalog, diagnostics } = checked([definition]);
+    assert!(!diagnostics.iter().any(promptshelf_core::Diagnostic::is_error), "{diagnostics:?}");
+    assert_eq!(render(&catalog, &RawArguments::from_iter([("a", "A"), ("b", "B")])).expect("renders").len(), 1);
+}
+
+// req: S-495
+#[test]
+fn constants_are_not_computed_by_the_check() {
+    let huge = "('x' * 100000000)";
+    for template in [
+        format!("{{% include {huge} %}}"),
+        format!("{{{{ attach({huge}) }}}}"),
+        format!("{{{{ role({huge}) }}}}"),
+        format!("{{{{ prompt({huge}) }}}}"),
+        format!("{{{{ 1 | default({}) }}}}", vec![huge; 60].join(" ~ ")),
+        format!("{{% if 1 is divisibleby({huge}) %}}x{{% endif %}}"),
+    ] {
+        let Checked { diagnostics, .. } = checked([prompt(&template, &[])]);
+        assert!(diagnostics.iter().all(|found| found.message.len() < 1_000), "{template}");
+    }
 }
 
 #[test]

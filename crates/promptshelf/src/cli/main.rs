@@ -82,7 +82,8 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
         Command::Serve(arguments) if arguments.stdio => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
-    let runtime = runtime.enable_all().build()?;
+    // Nested values and blocks of templates use the stack; pages of it that nothing touches take no memory.
+    let runtime = runtime.thread_stack_size(8 << 20).enable_all().build()?;
     let outcome = runtime.block_on(async {
         match command {
             Command::Serve(arguments) => {

@@ -17,7 +17,7 @@ use crate::{
     template::{
         bytes,
         environment::{self, Word},
-        functions, or_literally,
+        functions, literal, or_literally,
     },
 };
 
@@ -151,7 +151,7 @@ impl<'t> Walker<'t> {
         let mut named = Vec::new();
         let mut are_known = true;
         let mut constant = |value: &Expr<'t>| {
-            value.as_const().unwrap_or_else(|| {
+            literal(value).unwrap_or_else(|| {
                 are_known = false;
                 Value::from(1)
             })
@@ -271,7 +271,7 @@ impl<'t> Walker<'t> {
                 let help = did_you_mean(name, functions::keywords(function));
                 let message = format!("`{function}` has no parameter `{name}`");
                 self.fault(Code::InvalidCall, bytes(value.span()), message, help);
-            } else if let Some(message) = value.as_const().and_then(|value| functions::fault(name, &value)) {
+            } else if let Some(message) = literal(value).and_then(|value| functions::fault(name, &value)) {
                 self.fault(Code::InvalidCall, bytes(value.span()), message, None);
             }
         }
@@ -343,7 +343,7 @@ impl<'t> Walker<'t> {
         }
         let named = call.args.iter().filter_map(|argument| match argument {
             CallArg::Kwarg(name, value) => {
-                let constant = value.as_const().and_then(|value| functions::sent(&value));
+                let constant = literal(value).and_then(|value| functions::sent(&value));
                 Some((use_at(name, value.span()), constant))
             }
             _ => None,
