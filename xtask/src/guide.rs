@@ -318,7 +318,12 @@ fn subcommands(
     run: &impl Fn(&[&str]) -> Result<String>,
 ) -> Result<()> {
     // Wrapped descriptions have a deeper indentation than names.
-    let names = section(help, "Commands:").filter(|line| !line.starts_with("   "));
+    let listed: Vec<&str> = match command {
+        // The first help text has groups of commands before its usage.
+        [] => help.split("\nUsage:").next().unwrap_or_default().lines().filter(|line| line.starts_with("  ")).collect(),
+        _ => section(help, "Commands:").collect(),
+    };
+    let names = listed.into_iter().filter(|line| !line.starts_with("   "));
     for name in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
         let command = [command, &[name]].concat();
         let help = run(&[&["help"], &*command].concat())?;
