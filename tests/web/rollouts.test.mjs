@@ -7,34 +7,24 @@ import { enter, isAccessible } from './keyboard.mjs';
 import { channels } from './store.mjs';
 
 const FILES = { 'review.md': '---\ndescription: Reviews code\n---\nReview.\n' };
-const ROLLOUT = `
-[[rollout]]
-channel = "production"
-to = "staging"
-percent = 10
-steps = "24h"
-stop = { errors = "2x" }
-`;
-
 /** @type {any} */
 let open;
 /** @type {any} */
 let shop;
 
 before(async () => {
-  [open, shop] = await Promise.all([browser(), channels(FILES, { settings: ROLLOUT })]);
+  [open, shop] = await Promise.all([browser(), channels(FILES)]);
 });
 after(async () => {
   await Promise.all([open?.close(), shop?.stop()]);
 });
 
-/** Waits until the server has begun the rollout. */
+/** Begins the rollout, unless there is one. */
 async function begun() {
-  for (;;) {
-    const { rollouts } = await shop.api('rita', '/rollouts');
-    if (rollouts.length) return rollouts[0];
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  const { rollouts } = await shop.api('rita', '/rollouts');
+  if (rollouts.length) return rollouts[0];
+  const body = { to: 'staging', percent: 10, steps: '24h', stop: { errors: 2 } };
+  return await shop.api('rita', '/channels/production/rollouts', { method: 'POST', body });
 }
 
 test('a publisher raises, stops and continues a rollout with the keyboard alone', async () => {
@@ -52,7 +42,10 @@ test('a publisher raises, stops and continues a rollout with the keyboard alone'
   await rollout.getByText('30% of the signed-in callers').waitFor();
   // Another person stops it meanwhile: the page does not continue it by mistake.
   await page.route('**/api/v1/rollouts', (/** @type {any} */ route) => route.abort());
-  await shop.api('root', '/channels/production/rollouts/stop', { method: 'POST', body: { message: 'A complaint' } });
+  await shop.api('root', '/channels/production/rollouts', {
+    method: 'PATCH',
+    body: { state: 'stopped', message: 'A complaint' },
+  });
   await enter(page, page.getByRole('button', { name: 'Set the share' }));
   await page.getByText('It has changed in the meantime.').waitFor();
   await page.unroute('**/api/v1/rollouts');
@@ -60,7 +53,7 @@ test('a publisher raises, stops and continues a rollout with the keyboard alone'
   await rollout.getByText('Stopped: A complaint').waitFor();
   await rollout.getByText('History', { exact: true }).click();
   await rollout.getByRole('listitem').filter({ hasText: 'It looks good' }).getByText('rita').waitFor();
-  await rollout.getByRole('listitem').filter({ hasText: 'Begun' }).getByText('the server').waitFor();
+  await rollout.getByRole('listitem').filter({ hasText: 'Begun' }).getByText('rita').waitFor();
   assert.equal(await rollout.getByRole('listitem').count(), 3);
   await enter(page, page.getByRole('button', { name: 'Set the share' }));
   await rollout.getByText('Running').waitFor();
@@ -69,7 +62,7 @@ test('a publisher raises, stops and continues a rollout with the keyboard alone'
   const { history } = await begun();
   assert.deepEqual(
     history.map((/** @type {any} */ one) => `${one.kind} ${one.changedBy}`),
-    ['stop rita', 'set rita', 'stop root', 'set rita', 'begin promptshelf'],
+    ['stop rita', 'set rita', 'stop root', 'set rita', 'begin rita'],
   );
   assert.deepEqual(wrong, []);
   await context.close();
@@ -83,14 +76,14 @@ test('a rollout that no server applies is shown as such', async () => {
     const { rollouts } = await response.json();
     const changed = rollouts.map((/** @type {any} */ one) => ({
       ...one,
-      stopped: false,
+      state: 'running',
       unappliedSince: '2026-11-20T09:00:00Z',
     }));
     await route.fulfill({ response, json: { rollouts: changed } });
   });
   await page.goto(`${shop.url}#/rollouts`);
   await page.getByText('Nicht angewendet').waitFor();
-  await page.getByText('Kein laufender Server hat ihn in seinen Einstellungen. Zuletzt angewendet:').waitFor();
+  await page.getByText('Kein laufender Server bedient den Kanal damit. Zuletzt angewendet:').waitFor();
   assert.deepEqual(wrong, []);
   await page.unrouteAll({ behavior: 'wait' });
   await context.close();

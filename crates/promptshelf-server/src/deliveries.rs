@@ -823,6 +823,8 @@ fn sentence(event: &Value) -> String {
     let text = |value: &Value| escaped(value.as_str().unwrap_or_default());
     let (channel, author) = (text(&event["channel"]), text(&event["author"]));
     let (revision, proposal) = (&event["revision"], &event["proposal"]);
+    let rollout = &event["rollout"];
+    let (to, percent) = (text(&rollout["to"]), &rollout["percent"]);
     let mut sentence = format!("*{channel}*: ");
     let _ = match event["event"].as_str().unwrap_or_default() {
         "published" if event["kind"] == "promote" => write!(sentence, "{author} promoted revision {revision}"),
@@ -840,6 +842,13 @@ fn sentence(event: &Value) -> String {
             write!(sentence, "{author} changed the policy, with direct access to the database")
         }
         "policy-changed" => write!(sentence, "{author} changed the policy"),
+        "rollout-started" => write!(sentence, "{author} serves {to} to {percent} % of the callers"),
+        "rollout-step" => write!(sentence, "{to} is served to {percent} % of the callers ({author})"),
+        "rollout-stopped" if rollout["automatic"] == true => {
+            write!(sentence, "the server has stopped the rollout of {to}")
+        }
+        "rollout-stopped" => write!(sentence, "{author} stopped the rollout of {to}"),
+        "rollout-finished" => write!(sentence, "{to} was promoted by {author}, and its rollout is finished"),
         other => write!(sentence, "{}", escaped(other)),
     };
     let is_broken = event["event"] == "broken";

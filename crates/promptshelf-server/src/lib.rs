@@ -29,7 +29,6 @@ mod random;
 #[cfg(feature = "http")]
 mod replica;
 #[cfg(feature = "channels")]
-mod rollout;
 #[cfg(feature = "http")]
 mod service;
 #[cfg(feature = "serve")]
@@ -58,7 +57,6 @@ pub use preview::TreePreview;
 #[cfg(feature = "http")]
 pub use replica::{ReplicaMonitor, ReplicaStatus};
 #[cfg(feature = "channels")]
-pub use rollout::RolloutTask;
 #[cfg(feature = "http")]
 pub use service::McpService;
 #[cfg(feature = "serve")]

@@ -23,7 +23,7 @@ use promptshelf_git::GitAddress;
 use promptshelf_mcp::{StateKey, ToolMode};
 use promptshelf_service::{AuditFileOptions, Limits};
 use promptshelf_source::settings::{FilePath, SettingsFile};
-use promptshelf_store::{ChannelAddress, ChannelName, StoreUrl};
+use promptshelf_store::{ChannelAddress, ChannelName, RolloutPlan, StoreUrl};
 use serde::Deserialize;
 
 pub(crate) use self::lists::McpEndpoint;
@@ -34,9 +34,7 @@ use self::{
 };
 pub use self::{
     file::{KnownFiles, ServerFile, ServerFileLocation},
-    lists::{
-        ConfiguredEvaluation, ConfiguredRollout, ConfiguredSource, ConfiguredWebhook, GitPlace, McpPlace, SourcePlace,
-    },
+    lists::{ConfiguredEvaluation, ConfiguredSource, ConfiguredWebhook, GitPlace, McpPlace, SourcePlace},
     sections::{FLAGS, Flag, descriptions, schema},
     value::{Address, Day, InvalidValue, is_scope},
 };
@@ -107,8 +105,8 @@ fixed! {
         usage: Option<UsageSettings> = "[usage]",
         /// Receivers of events.
         webhooks: Vec<ConfiguredWebhook> = "[[webhook]]",
-        /// Rollouts between channels.
-        rollouts: Vec<ConfiguredRollout> = "[[rollout]]",
+        /// What new rollouts have if nobody decides otherwise.
+        rollout: RolloutPlan = "[rollout]",
         /// The names of evaluations that policies can require.
         evaluations: Vec<String> = "`name` in [[evaluation]]",
     }
@@ -210,7 +208,6 @@ struct Lists {
     access: Vec<AccessRule>,
     sources: Vec<ConfiguredSource>,
     webhooks: Vec<ConfiguredWebhook>,
-    rollouts: Vec<ConfiguredRollout>,
 }
 
 impl Lists {
@@ -222,7 +219,6 @@ impl Lists {
             access: file.file.access_rules(),
             sources: lists::sources(file, &written.source.0),
             webhooks: lists::webhooks(file, &written.webhook.0),
-            rollouts: lists::rollouts(file, &written.rollout.0),
         }
     }
 }
@@ -250,6 +246,8 @@ pub struct LocalSettings {
     pub max_body_bytes: usize,
     /// The evaluations that policies can require; `None` without a `server.toml`.
     pub evaluations: Option<Vec<String>>,
+    /// What new rollouts have if nobody decides otherwise.
+    pub rollout: RolloutPlan,
 }
 
 impl LocalSettings {
@@ -275,7 +273,7 @@ impl LocalSettings {
         let max_body_bytes = written.http_options(None, false, false).mcp.max_body_bytes;
         let names = || written.evaluation.0.iter().map(|section| section.name.0.clone()).collect();
         let evaluations = file.path().is_some().then(names);
-        Ok(LocalSettings { audit, max_body_bytes, evaluations })
+        Ok(LocalSettings { audit, max_body_bytes, evaluations, rollout: written.rollout.plan() })
     }
 }
 
@@ -292,7 +290,7 @@ impl Settings {
     ) -> Result<Settings, Failure> {
         let mut file = location.load()?;
         file.give(FLAGS.iter().filter_map(|flag| flag.given(&arguments.flags, environment)).collect());
-        let Lists { access, sources, webhooks, rollouts } = Lists::read(&mut file);
+        let Lists { access, sources, webhooks } = Lists::read(&mut file);
         file.check()?;
         let mut written = file.merged()?;
         let cache = written.store.cache.clone().map(|FilePath(folder)| folder);
@@ -306,11 +304,6 @@ impl Settings {
         if !serves_sources {
             let help = "start the server without LIBRARY to serve all sources";
             warnings.extend(file.ignored("source", "the command line names a library", help));
-        }
-        if !library.has_store() {
-            let help =
-                "serve the store with both channels, such as `promptshelf serve sqlite:team.db`, or add it as a source";
-            warnings.extend(file.ignored("rollout", "the server serves no store", help));
         }
         let (sign_in, has_store_tokens) = sign_in(&mut written, &mut file, library.has_store())?;
         let tls = tls(&written, &mut file)?;
@@ -333,7 +326,7 @@ impl Settings {
                 has_store_tokens,
                 usage: written.usage.settings(),
                 webhooks,
-                rollouts,
+                rollout: written.rollout.plan(),
                 evaluations: written.evaluation.0.into_iter().map(|section| section.name.0).collect(),
             },
             live: Live {

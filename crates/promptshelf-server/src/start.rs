@@ -3,6 +3,7 @@
 mod check;
 mod metrics;
 mod reload;
+mod rollouts;
 mod served;
 mod supervisor;
 
@@ -29,7 +30,7 @@ use tracing::Span;
 use self::{
     metrics::{Metrics, MetricsServer},
     reload::Reloads,
-    served::{Following, Served},
+    served::{Finished, Following, Served},
 };
 use crate::{
     api::{Api, FolderApi, Versions},
@@ -58,6 +59,8 @@ const MIN_SECRET_BYTES: usize = 16;
 
 /// The least jump of the clock that is logged.
 const CLOCK_JUMP: SignedDuration = SignedDuration::from_secs(5);
+/// The time in which rollouts are applied before the first request; afterwards they follow.
+const FIRST_ROLLOUTS: Duration = Duration::from_secs(5);
 
 /// The time for requests to webhooks that have begun, at the end of the server. An event without a record is sent again.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -142,11 +145,7 @@ impl Server {
         check_editing(&settings, &start)?;
         let deliveries = if start.over_http { deliveries(&settings)? } else { None };
         if !start.over_http {
-            // The local user always has the channel itself.
-            settings.fixed.rollouts.clear();
             settings.live.limits = None;
-        } else if !settings.fixed.rollouts.is_empty() && settings.live.sign_in.is_none() {
-            tracing::warn!("[[rollout]] has no effect without [auth]: only signed-in callers are divided");
         }
         let audit = open_audit(&settings)?;
         // Clients can start any number of servers on stdio, but there is only one port.
@@ -159,15 +158,17 @@ impl Server {
         let observer =
             RequestObserver::if_needed(metrics.as_ref().map(|it| Arc::clone(&it.metrics)), start.traces.clone());
         // The source comes first: the server's name and instructions are those of the library.
-        let finished = |builder: Builder| {
-            let builder = builder.source(rules.clone());
-            let builder = start.state_key.iter().cloned().fold(builder, Builder::state_key);
+        let (own_rules, state_key, limits, own_audit) =
+            (rules.clone(), start.state_key.clone(), settings.live.limits, audit.clone());
+        let finished: Finished = Arc::new(move |builder: Builder| {
+            let builder = builder.source(own_rules.clone());
+            let builder = state_key.iter().cloned().fold(builder, Builder::state_key);
             let builder = observer.iter().cloned().fold(builder, Builder::observer);
             let builder = counters.iter().cloned().fold(builder, Builder::usage);
-            let builder = settings.live.limits.iter().copied().fold(builder, Builder::limits);
-            audit.iter().cloned().fold(builder, |builder, audit| builder.audit(audit))
-        };
-        let served = Served::open(&settings, finished).await?;
+            let builder = limits.iter().copied().fold(builder, Builder::limits);
+            own_audit.iter().cloned().fold(builder, |builder, audit| builder.audit(audit))
+        });
+        let served = Served::open(&settings, &finished).await?;
         if start.strict {
             refuse_errors(&served, &settings)?;
         }
@@ -246,6 +247,14 @@ impl Server {
         let app = self.served.app(&options);
         let tls = settings.live.tls.as_ref().map(Tls::open).transpose();
         let tls = tls.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        if let Some(mut rollouts) = self.served.rollouts(settings) {
+            // Callers keep their versions over a restart.
+            let _ = timeout(FIRST_ROLLOUTS, rollouts.exchange()).await;
+            if let Some(metrics) = &metrics {
+                metrics.metrics.observe_rollouts(&rollouts.monitor());
+            }
+            self.tasks.spawn(rollouts.run());
+        }
         if let Some(metrics) = &metrics {
             self.observe(&metrics.metrics, &app, deliveries.as_ref());
             tls.iter().for_each(|tls| metrics.metrics.observe_tls(tls));
@@ -390,7 +399,7 @@ impl Clocks {
 fn live_options(settings: &Settings, bound: SocketAddr, api: Option<Api>) -> http::Options {
     let mut options = settings.live.http.clone();
     let unpublished_bytes = settings.live.unpublished_bytes.unwrap_or(Api::UNPUBLISHED_BYTES);
-    options.api = api.map(|api| api.unpublished_bytes(unpublished_bytes));
+    options.api = api.map(|api| api.unpublished_bytes(unpublished_bytes).rollout(settings.fixed.rollout));
     options.mcp.allowed_hosts = hosts(&settings.live, bound);
     options.source_access = settings.fixed.library.source_access().map(Arc::new);
     options

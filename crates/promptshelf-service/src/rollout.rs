@@ -10,7 +10,7 @@ use std::{
     hash::Hasher as _,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -44,6 +44,8 @@ struct Inner {
     key: OnceLock<[u8; 16]>,
     percent: AtomicU8,
     counters: Mutex<Counters>,
+    /// All calls and errors of the stable group and of the candidate, for metrics.
+    totals: [[AtomicU64; 2]; 2],
 }
 
 /// The group of an authenticated caller.
@@ -155,6 +157,7 @@ impl Rollout {
             key: OnceLock::new(),
             percent: AtomicU8::new(0),
             counters: Mutex::default(),
+            totals: Default::default(),
         }))
     }
 
@@ -184,6 +187,12 @@ impl Rollout {
             counters.slow = counters.usual.quantile(0.95).map(|usual| usual.max(NEVER_SLOW));
         }
         (std::mem::take(&mut counters.stable), std::mem::take(&mut counters.candidate))
+    }
+
+    /// Returns the calls and the errors that were counted since the start, of the stable group and of the candidate.
+    #[must_use]
+    pub fn totals(&self) -> [[u64; 2]; 2] {
+        self.0.totals.each_ref().map(|group| group.each_ref().map(|count| count.load(Ordering::Relaxed)))
     }
 
     /// Returns the group of a caller; `None` for one without identity, which always keeps the channel.
@@ -260,6 +269,9 @@ impl Drop for RolloutCall {
             return;
         }
         let is_ok = self.outcome == "ok";
+        let [calls, errors] = &self.rollout.0.totals[usize::from(self.group == RolloutGroup::Candidate)];
+        calls.fetch_add(1, Ordering::Relaxed);
+        errors.fetch_add(u64::from(!is_ok), Ordering::Relaxed);
         let slow = counters.slow;
         let counts = counters.group(self.group);
         counts.calls += 1;

@@ -6,16 +6,18 @@
 use std::{
     net::IpAddr,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Instant,
 };
 
+use arc_swap::ArcSwapOption;
 use promptshelf_core::{
     Answers, BoxFuture, Catalog, CatalogHandle, Change, ContentBlock, Message, Prompt, RawArguments, RemoteInput,
     RemoteQuestion, ResourceContents, Variables, completion::Completions, cursor::ListKind,
 };
+use serde_json::Value;
 use tokio::sync::broadcast;
 use tracing::Instrument as _;
 
@@ -23,7 +25,7 @@ use crate::{
     access,
     answer::{Answer, ListPage, Reference, RenderedPrompt},
     audit::{AuditLog, Call, Recorder, Secrets},
-    caller::Caller,
+    caller::{Caller, Identity},
     foreign,
     limit::{Limits, Meter, RequestClass},
     observe::Observer,
@@ -37,6 +39,9 @@ use crate::{
 
 const CHANGES_BUFFERED: usize = 16;
 
+/// The name of the server in its own records.
+const OWN_NAME: &str = "promptshelf";
+
 /// A prompt library for callers. Cheap to clone; clones share catalog, limits and records.
 #[derive(Clone, Debug)]
 pub struct Service {
@@ -47,12 +52,12 @@ pub struct Service {
     audit: Option<Arc<AuditLog>>,
     observer: Option<Arc<dyn Observer>>,
     usage: Option<ServiceUsage>,
-    rollout: Arc<OnceLock<ServedRollout>>,
+    rollout: Arc<ArcSwapOption<ServedRollout>>,
     present: Option<Arc<Catalog>>,
 }
 
 #[derive(Debug)]
-struct ServedRollout {
+pub(crate) struct ServedRollout {
     rollout: Rollout,
     candidate: Service,
 }
@@ -184,8 +189,8 @@ impl Service {
             return None;
         }
         // The call counts for the channel that it is served from.
-        let service = match self.rollout.get() {
-            Some(served) if view.rollout_group() == Some(RolloutGroup::Candidate) => &served.candidate,
+        let service = match view.rollout() {
+            Some((served, RolloutGroup::Candidate)) => &served.candidate,
             _ => self,
         };
         service.usage.as_ref().map(|usage| usage.begin(view.caller(), method, prompt, view.catalog()))
@@ -286,34 +291,58 @@ impl Service {
     /// [rollout](Service::set_rollout).
     #[must_use]
     pub fn view(&self, caller: &Caller) -> View {
-        let Some(ServedRollout { rollout, candidate }) = self.rollout.get() else {
+        let Some(served) = self.rollout.load_full() else {
             return View::new(self.catalog(), caller).with_present(self.present.clone());
         };
-        let group = rollout.group(caller);
-        let served = if group == Some(RolloutGroup::Candidate) { candidate } else { self };
-        View::new(served.catalog(), caller).with_group(group)
+        let Some(group) = served.rollout.group(caller) else { return View::new(self.catalog(), caller) };
+        let catalog = if group == RolloutGroup::Candidate { served.candidate.catalog() } else { self.catalog() };
+        View::new(catalog, caller).with_rollout(served, group)
     }
 
-    /// Sets the rollout of the channel for all clones of the service, once. `candidate` is the service of the target, whose
-    /// changes are changes of this service from then on.
-    pub fn set_rollout(&self, rollout: &Rollout, candidate: &Service) {
-        let served = ServedRollout { rollout: rollout.clone(), candidate: candidate.clone() };
-        if self.rollout.set(served).is_err() {
-            return;
+    /// Sets the rollout of the channel for all clones of the service, or ends it. The service of its target comes with it,
+    /// whose changes are changes of this service meanwhile.
+    pub fn set_rollout(&self, rollout: Option<(&Rollout, &Service)>) {
+        let served = rollout.map(|(rollout, candidate)| {
+            Arc::new(ServedRollout { rollout: rollout.clone(), candidate: candidate.clone() })
+        });
+        if let Some(served) = &served {
+            let (sender, counter) = (self.changes.clone(), Arc::clone(&self.ticks));
+            let present = Arc::downgrade(served);
+            served.candidate.handle.observe(move |change| {
+                // Without it the rollout has ended.
+                if present.strong_count() > 0 {
+                    announce(&sender, &counter, change);
+                }
+            });
         }
-        let (sender, counter) = (self.changes.clone(), Arc::clone(&self.ticks));
-        candidate.handle.observe(move |change| announce(&sender, &counter, change));
+        let before = self.rollout.swap(served);
+        if before.is_some_and(|before| before.rollout.percent() > 0) {
+            self.announce_all();
+        }
     }
 
     /// Sets the share of the rollout, in per cent, and notifies subscribers if it is another one: their lists may be those
     /// of the other channel now.
     pub fn set_rollout_percent(&self, percent: u8) {
-        let Some(served) = self.rollout.get() else { return };
-        if served.rollout.set_percent(percent) {
-            let generation = self.catalog().generation();
-            let change = Change { generation, prompts: true, resources: true, contents: true, tools: true };
-            announce(&self.changes, &self.ticks, &change);
+        if self.rollout.load().as_ref().is_some_and(|served| served.rollout.set_percent(percent)) {
+            self.announce_all();
         }
+    }
+
+    fn announce_all(&self) {
+        let generation = self.catalog().generation();
+        let change = Change { generation, prompts: true, resources: true, contents: true, tools: true };
+        announce(&self.changes, &self.ticks, &change);
+    }
+
+    /// Records a change that the server itself has made, with its details.
+    pub fn record_own(&self, method: &'static str, details: impl IntoIterator<Item = (&'static str, Value)>) {
+        let identity = Identity { key: OWN_NAME.to_owned(), name: OWN_NAME.to_owned(), ..Identity::default() };
+        let mut call = Call::begin(self.audit.as_ref(), &Caller::authenticated(Arc::new(identity)), method);
+        for (key, value) in details {
+            call.note(key, || value);
+        }
+        call.set_outcome("ok");
     }
 
     /// Subscribes to all changes from now on. A receiver that lags behind has to assume that everything has changed.
@@ -364,7 +393,7 @@ impl Service {
         let view = self.view(caller);
         call.note_text("prompt", name);
         call.note_generation(view.catalog());
-        if let (Some(served), Some(group)) = (self.rollout.get(), view.rollout_group()) {
+        if let Some((served, group)) = view.rollout() {
             call.compare(served.rollout.begin(caller, group));
             call.note("rollout", || group.as_str().into());
         }

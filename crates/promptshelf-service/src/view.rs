@@ -9,7 +9,9 @@ use std::{
 
 use promptshelf_core::{About, Catalog, Content, ContentName, Page, Prompt, cursor::ListKind};
 
-use crate::{access, caller::Caller, rejection::Rejection, rejection::echo, rollout::RolloutGroup};
+use crate::{
+    access, caller::Caller, rejection::Rejection, rejection::echo, rollout::RolloutGroup, service::ServedRollout,
+};
 
 /// The list items that a caller sees. Equal for callers that see the same, so it can be part of a cache key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,30 +52,34 @@ pub struct View {
     caller: Caller,
     /// The catalog that is served at present, if this one is that of an earlier revision: its rules hold too.
     present: Option<Arc<Catalog>>,
-    /// The group of the caller, if its channel has a rollout.
-    group: Option<RolloutGroup>,
+    /// The rollout of the channel, and the group of the caller in it.
+    rollout: Option<(Arc<ServedRollout>, RolloutGroup)>,
     /// Computed on first use: most requests for a single prompt do not need it.
     visibility: OnceLock<Visibility>,
 }
 
 impl View {
     pub(crate) fn new(catalog: Arc<Catalog>, caller: &Caller) -> View {
-        View { catalog, caller: caller.clone(), present: None, group: None, visibility: OnceLock::new() }
+        View { catalog, caller: caller.clone(), present: None, rollout: None, visibility: OnceLock::new() }
     }
 
     pub(crate) fn with_present(self, present: Option<Arc<Catalog>>) -> View {
         View { present, ..self }
     }
 
-    pub(crate) fn with_group(self, group: Option<RolloutGroup>) -> View {
-        View { group, ..self }
+    pub(crate) fn with_rollout(self, served: Arc<ServedRollout>, group: RolloutGroup) -> View {
+        View { rollout: Some((served, group)), ..self }
+    }
+
+    pub(crate) fn rollout(&self) -> Option<(&ServedRollout, RolloutGroup)> {
+        self.rollout.as_ref().map(|(served, group)| (&**served, *group))
     }
 
     /// Returns the group of the caller in the rollout of the channel; `None` without one, and for callers without
     /// identity.
     #[must_use]
     pub fn rollout_group(&self) -> Option<RolloutGroup> {
-        self.group
+        self.rollout.as_ref().map(|(_, group)| *group)
     }
 
     /// Returns the catalog.

@@ -12,3 +12,6 @@ CREATE TABLE ps_answer (
     PRIMARY KEY (caller, key)
 );
 CREATE INDEX ps_answer_at ON ps_answer (at);
+
+-- The phase of a rollout; NULL for one of an earlier release.
+ALTER TABLE ps_rollout ADD COLUMN phase TEXT;

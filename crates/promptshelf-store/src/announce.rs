@@ -8,12 +8,14 @@ use crate::{
     check::CheckReport,
     database::Transaction,
     model::{PolicyChange, PromptChange, Proposal, RevisionKind},
+    rollout::{RolloutCounts, RolloutState},
+    rollout_report::RolloutChangeKind,
     tables::{
         channel,
         webhook::{self, NewDelivery},
     },
     webhook::WebhookEvent,
-    webhook_body::{Body, Change},
+    webhook_body::{Body, Change, RolloutBody},
 };
 
 pub(crate) async fn published(
@@ -54,6 +56,23 @@ pub(crate) async fn reviewed(transaction: &mut Transaction, proposal: &Proposal)
 pub(crate) async fn policy_changed(transaction: &mut Transaction, change: &PolicyChange) -> Result<(), StoreError> {
     let of_policy = Change { approved_by: &change.approved_by, ..Change::of_policy(change) };
     announce(transaction, WebhookEvent::PolicyChanged, &change.channel, change.at, of_policy).await
+}
+
+pub(crate) async fn rollout(
+    transaction: &mut Transaction,
+    state: &RolloutState,
+    kind: RolloutChangeKind,
+    is_automatic: bool,
+    counts: &RolloutCounts,
+) -> Result<(), StoreError> {
+    let event = match kind {
+        RolloutChangeKind::Begin => WebhookEvent::RolloutStarted,
+        RolloutChangeKind::Stop => WebhookEvent::RolloutStopped,
+        RolloutChangeKind::Finish => WebhookEvent::RolloutFinished,
+        _ => WebhookEvent::RolloutStep,
+    };
+    let change = Change { rollout: Some(RolloutBody { state, kind, is_automatic, counts }), ..Change::default() };
+    announce(transaction, event, &state.channel, state.changed_at, change).await
 }
 
 async fn announce(

@@ -398,7 +398,7 @@ impl Copying<'_> {
                 }
                 let sql = format!(
                     "UPDATE ps_rollout SET percent = 0, is_stopped = 1, changed_by = $1, changed_at = {}, \
-                     reason = 'the store was restored' WHERE is_stopped = 0",
+                     phase = 'stopped', reason = 'the store was restored' WHERE is_stopped = 0",
                     to.now()
                 );
                 to.run(sql, vec![SERVER.into()]).await?;

@@ -19,6 +19,7 @@ use crate::{
     gate, input,
     model::{Actor, Digest, Head, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
     policy::{self, Act, Decision},
+    rollouts,
     snapshot::Snapshot,
     store::Store,
     tables::{
@@ -295,6 +296,8 @@ impl Store {
         if let Decision::Publish { approved_by, emergency } = &decision {
             prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
             transaction.notify(channel.name.as_str()).await?;
+            // Before the event: whoever advances a rollout locks its row first, too.
+            rollouts::promoted(transaction, channel, &proposal).await?;
             announce::published(transaction, &proposal, &prompts, approved_by, *emergency, &checked.report).await?;
         } else if !matches!(draft.target, Target::Existing(_)) {
             announce::proposed(transaction, &proposal, &prompts).await?;

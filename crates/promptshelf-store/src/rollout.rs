@@ -25,7 +25,7 @@ const UNAPPLIED_AFTER: u64 = 30_000_000;
 
 pub(crate) const SERVER: &str = "promptshelf";
 
-/// The plan of a rollout, from the settings of a server.
+/// The plan of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -69,6 +69,55 @@ impl RolloutPlan {
     #[must_use]
     pub fn new(percent: u8) -> RolloutPlan {
         RolloutPlan { percent, steps: None, errors: None, declined: None, latency: None }
+    }
+}
+
+/// What nobody has decided otherwise: a tenth of the callers, steps by people, and a stop at twice the errors.
+impl Default for RolloutPlan {
+    fn default() -> RolloutPlan {
+        RolloutPlan { errors: Some(2.0), ..RolloutPlan::new(10) }
+    }
+}
+
+/// The phase of a rollout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RolloutPhase {
+    /// The share rises by schedule, if there is one.
+    Running,
+    /// The share stays. Evidence can stop it.
+    Paused,
+    /// A person has stopped it.
+    Stopped,
+    /// A server has stopped it by itself, and nobody has changed it since.
+    Failed,
+    /// The new version was promoted.
+    Finished,
+}
+
+impl RolloutPhase {
+    /// Returns the name that JSON and the database use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RolloutPhase::Running => "running",
+            RolloutPhase::Paused => "paused",
+            RolloutPhase::Stopped => "stopped",
+            RolloutPhase::Failed => "failed",
+            RolloutPhase::Finished => "finished",
+        }
+    }
+
+    /// Returns whether every caller is served the channel itself.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        !matches!(self, RolloutPhase::Running | RolloutPhase::Paused)
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<RolloutPhase> {
+        use RolloutPhase::{Failed, Finished, Paused, Running, Stopped};
+        [Running, Paused, Stopped, Failed, Finished].into_iter().find(|phase| phase.as_str() == name)
     }
 }
 
@@ -181,10 +230,10 @@ pub struct RolloutState {
     pub channel: ChannelName,
     /// The channel that the share is served.
     pub target: ChannelName,
-    /// The share in per cent; 0 if it was stopped.
+    /// The share in per cent; 0 if it is over.
     pub percent: u8,
-    /// Whether it was stopped. It stays so until it is set manually.
-    pub is_stopped: bool,
+    /// Its phase. One that is over stays so until a person continues it.
+    pub phase: RolloutPhase,
     /// The author of the last change of the share.
     pub changed_by: String,
     /// The reason of the last change.
@@ -193,7 +242,7 @@ pub struct RolloutState {
     pub changed_at: Timestamp,
     /// Counts and evidence.
     pub progress: RolloutProgress,
-    /// The settings of the server that started last.
+    /// Its plan; `None` for one of an earlier release.
     pub plan: Option<RolloutPlan>,
     /// When a server last applied it, exact to ten seconds; `None` if none has since it is recorded.
     pub applied_at: Option<Timestamp>,
@@ -204,8 +253,8 @@ pub(crate) fn time(micros: i64) -> Timestamp {
 }
 
 impl RolloutState {
-    pub(crate) fn set(&mut self, percent: u8, is_stopped: bool, by: &str, reason: String, now: i64) {
-        (self.percent, self.is_stopped, self.reason) = (percent, is_stopped, reason);
+    pub(crate) fn set(&mut self, percent: u8, phase: RolloutPhase, by: &str, reason: String, now: i64) {
+        (self.percent, self.phase, self.reason) = (percent, phase, reason);
         by.clone_into(&mut self.changed_by);
         self.changed_at = time(now);
         self.progress.calls_since_step = 0;
@@ -213,24 +262,28 @@ impl RolloutState {
 
     /// Adds counts, and stops or raises the share. `now` is in microseconds; `revision` is that of the target, if it
     /// exists.
-    pub(crate) fn advance(&mut self, plan: &RolloutPlan, counts: RolloutCounts, now: i64, revision: Option<u64>) {
+    pub(crate) fn advance(&mut self, counts: RolloutCounts, now: i64, revision: Option<u64>) {
+        let plan = self.plan.unwrap_or_else(|| RolloutPlan::new(self.percent));
         // A write at each exchange of each replica would cost more than it says.
         if self.applied_at.is_none_or(|at| now.abs_diff(at.as_microsecond()) >= APPLIED_INTERVAL) {
             self.applied_at = Some(time(now));
         }
-        if self.is_stopped {
+        if self.phase.is_over() {
             return;
         }
         let Some(revision) = revision else {
             let reason = format!("the channel {} does not exist any more", self.target);
-            return self.set(0, true, SERVER, reason, now);
+            return self.set(0, RolloutPhase::Failed, SERVER, reason, now);
         };
         if revision != self.progress.revision {
             self.progress = RolloutProgress::of_revision(revision);
         }
-        self.progress.add(plan, counts);
-        if let Some(reason) = self.progress.reason_to_stop(plan) {
-            return self.set(0, true, SERVER, reason, now);
+        self.progress.add(&plan, counts);
+        if let Some(reason) = self.progress.reason_to_stop(&plan) {
+            return self.set(0, RolloutPhase::Failed, SERVER, reason, now);
+        }
+        if self.phase == RolloutPhase::Paused {
+            return;
         }
         let Some(steps) = plan.steps else { return };
         let since = now.saturating_sub(self.changed_at.as_microsecond());
@@ -239,10 +292,10 @@ impl RolloutState {
             self.changed_at = time(now);
         } else if u128::from(since.unsigned_abs()) >= steps.as_micros()
             && self.progress.calls_since_step >= CALLS_PER_STEP
-            && let Some(percent) = self.next_percent(plan)
+            && let Some(percent) = self.next_percent(&plan)
         {
             // One step, however far the clock jumped.
-            self.set(percent, false, SERVER, "the next step".to_owned(), now);
+            self.set(percent, RolloutPhase::Running, SERVER, "the next step".to_owned(), now);
         }
     }
 
@@ -254,7 +307,7 @@ impl RolloutState {
 
     /// Returns the share of the next step; `None` after the last one, and while the rollout is paused or stopped.
     pub(crate) fn next_percent(&self, plan: &RolloutPlan) -> Option<u8> {
-        let has_next = !self.is_stopped && (1..100).contains(&self.percent);
+        let has_next = self.phase == RolloutPhase::Running && (1..100).contains(&self.percent);
         has_next.then(|| self.percent.saturating_add(plan.percent.max(1)).min(100))
     }
 }
@@ -349,12 +402,12 @@ mod tests {
             channel: ChannelName::production(),
             target: "next".parse().expect("a name"),
             percent: 10,
-            is_stopped: false,
+            phase: RolloutPhase::Running,
             changed_by: SERVER.to_owned(),
             reason: "begun".to_owned(),
             changed_at: time(10 * HOUR),
             progress: RolloutProgress::of_revision(1),
-            plan: None,
+            plan: Some(plan()),
             applied_at: None,
         }
     }
@@ -364,19 +417,19 @@ mod tests {
         const SECOND: i64 = 1_000_000;
         let mut state = state();
         assert_eq!(state.unapplied_since(HOUR), None, "nothing is known");
-        state.advance(&plan(), calls(0, 0, 0), HOUR, Some(1));
+        state.advance(calls(0, 0, 0), HOUR, Some(1));
         let before = state.clone();
-        state.advance(&plan(), calls(0, 0, 0), HOUR + 9 * SECOND, Some(1));
+        state.advance(calls(0, 0, 0), HOUR + 9 * SECOND, Some(1));
         assert_eq!(state, before, "nothing is written for nine seconds");
-        state.advance(&plan(), calls(0, 0, 0), HOUR + 10 * SECOND, Some(1));
+        state.advance(calls(0, 0, 0), HOUR + 10 * SECOND, Some(1));
         assert_eq!(state.applied_at, Some(time(HOUR + 10 * SECOND)));
         assert_eq!(state.unapplied_since(HOUR + 39 * SECOND), None);
         assert_eq!(state.unapplied_since(HOUR + 40 * SECOND), state.applied_at);
         // The clock of the database went back.
-        state.advance(&plan(), calls(0, 0, 0), HOUR / 2, Some(1));
+        state.advance(calls(0, 0, 0), HOUR / 2, Some(1));
         assert_eq!(state.applied_at, Some(time(HOUR / 2)));
-        state.is_stopped = true;
-        state.advance(&plan(), calls(0, 0, 0), HOUR, Some(1));
+        state.phase = RolloutPhase::Stopped;
+        state.advance(calls(0, 0, 0), HOUR, Some(1));
         assert_eq!(state.unapplied_since(HOUR), None, "a server keeps a stopped rollout, too");
     }
 
@@ -395,15 +448,15 @@ mod tests {
             calls(9, 1, 1).failing([failing, FailingCallers::default(), FailingCallers::default()])
         };
         for _ in 0..10_000 {
-            state.advance(&plan(), of(7), 10 * HOUR, Some(1));
+            state.advance(of(7), 10 * HOUR, Some(1));
         }
-        assert!(!state.is_stopped, "{state:?}");
+        assert!(!state.phase.is_over(), "{state:?}");
         let stored = serde_json::to_string(&state.progress).expect("JSON");
         state.progress = serde_json::from_str(&stored).expect("JSON");
         for _ in 0..20 {
-            state.advance(&plan(), of(8), 10 * HOUR, Some(1));
+            state.advance(of(8), 10 * HOUR, Some(1));
         }
-        assert!(state.is_stopped, "{state:?}");
+        assert!(state.phase.is_over(), "{state:?}");
     }
 
     fn plan() -> RolloutPlan {
@@ -414,19 +467,28 @@ mod tests {
     #[test]
     fn one_step_is_taken_however_clocks_jump() {
         let mut state = state();
-        state.advance(&plan(), calls(90, 20, 0), 10 * HOUR + HOUR / 2, Some(1));
+        state.advance(calls(90, 20, 0), 10 * HOUR + HOUR / 2, Some(1));
         assert_eq!(state.percent, 10, "it is too early");
-        state.advance(&plan(), calls(0, 0, 0), 9_000 * HOUR, Some(1));
+        state.advance(calls(0, 0, 0), 9_000 * HOUR, Some(1));
         assert_eq!(state.percent, 50, "one step for many hours");
-        state.advance(&plan(), calls(90, 19, 0), 9_900 * HOUR, Some(1));
+        state.advance(calls(90, 19, 0), 9_900 * HOUR, Some(1));
         assert_eq!(state.percent, 50, "too few calls of the new version");
-        state.advance(&plan(), calls(90, 1, 0), 8 * HOUR, Some(1));
+        state.advance(calls(90, 1, 0), 8 * HOUR, Some(1));
         assert_eq!((state.percent, state.changed_at), (50, time(8 * HOUR)), "the clock went back");
-        state.advance(&plan(), calls(0, 0, 0), 9 * HOUR, Some(1));
-        state.advance(&plan(), calls(90, 20, 0), 10 * HOUR, Some(1));
+        state.advance(calls(0, 0, 0), 9 * HOUR, Some(1));
+        state.advance(calls(90, 20, 0), 10 * HOUR, Some(1));
         assert_eq!(state.percent, 100, "at most all callers");
-        state.advance(&plan(), calls(90, 20, 0), 99 * HOUR, Some(1));
-        assert_eq!((state.percent, state.is_stopped), (100, false));
+        state.advance(calls(90, 20, 0), 99 * HOUR, Some(1));
+        assert_eq!((state.percent, state.phase), (100, RolloutPhase::Running));
+    }
+
+    #[test]
+    fn paused_rollout_takes_no_step_and_can_fail() {
+        let mut state = RolloutState { phase: RolloutPhase::Paused, ..state() };
+        state.advance(calls(90, 20, 0), 99 * HOUR, Some(1));
+        assert_eq!((state.percent, state.phase), (10, RolloutPhase::Paused));
+        state.advance(calls(180, 20, 20), 99 * HOUR, Some(1));
+        assert_eq!((state.percent, state.phase), (0, RolloutPhase::Failed));
     }
 
     // req: S-200
@@ -434,24 +496,26 @@ mod tests {
     fn errors_stop_it_and_nothing_starts_it_again() {
         let mut state = state();
         // One group alone cannot be compared, and is not lost.
-        state.advance(&plan(), calls(0, 20, 10), 10 * HOUR, Some(1));
-        assert!(!state.is_stopped);
-        state.advance(&plan(), calls(180, 0, 0), 10 * HOUR, Some(1));
-        assert!(state.is_stopped && state.percent == 0, "{state:?}");
+        state.advance(calls(0, 20, 10), 10 * HOUR, Some(1));
+        assert!(!state.phase.is_over());
+        state.advance(calls(180, 0, 0), 10 * HOUR, Some(1));
+        assert!(state.phase.is_over() && state.percent == 0, "{state:?}");
         assert_eq!(state.reason, "errors: 10 of 20 with the new version, 0 of 180 without");
         let stopped = state.clone();
-        state.advance(&plan(), calls(900, 100, 0), 99 * HOUR, Some(2));
+        state.advance(calls(900, 100, 0), 99 * HOUR, Some(2));
         assert_eq!(state, RolloutState { applied_at: Some(time(99 * HOUR)), ..stopped });
     }
 
     #[test]
     fn evidence_is_about_one_revision_and_its_bounds() {
         let mut state = state();
-        state.advance(&RolloutPlan::new(10), calls(90, 100, 100), 10 * HOUR, Some(1));
-        assert!(!state.is_stopped, "no bound is set");
-        state.advance(&plan(), calls(90, 10, 0), 10 * HOUR, Some(2));
+        state.plan = Some(RolloutPlan::new(10));
+        state.advance(calls(90, 100, 100), 10 * HOUR, Some(1));
+        assert!(!state.phase.is_over(), "no bound is set");
+        state.plan = Some(plan());
+        state.advance(calls(90, 10, 0), 10 * HOUR, Some(2));
         assert_eq!((state.progress.revision, state.progress.counts), (2, calls(90, 10, 0)));
-        state.advance(&plan(), calls(0, 0, 0), 10 * HOUR, None);
+        state.advance(calls(0, 0, 0), 10 * HOUR, None);
         assert_eq!((state.percent, state.reason.as_str()), (0, "the channel next does not exist any more"));
     }
 
@@ -462,12 +526,12 @@ mod tests {
         (slow.stable.timed, slow.candidate.timed, slow.candidate.slow) = (100, 50, 30);
         for (counts, expected) in [(forms, "declined forms: 30 of 50"), (slow, "slow calls: 30 of 50")] {
             let mut state = state();
-            state.advance(&plan(), counts, 10 * HOUR, Some(1));
-            assert!(!state.is_stopped, "only errors are compared");
+            state.advance(counts, 10 * HOUR, Some(1));
+            assert!(!state.phase.is_over(), "only errors are compared");
             let mut state = self::state();
-            let plan = RolloutPlan { declined: Some(2.0), latency: Some(2.0), ..plan() };
-            state.advance(&plan, counts, 10 * HOUR, Some(1));
-            assert!(state.is_stopped && state.reason.starts_with(expected), "{}", state.reason);
+            state.plan = Some(RolloutPlan { declined: Some(2.0), latency: Some(2.0), ..plan() });
+            state.advance(counts, 10 * HOUR, Some(1));
+            assert!(state.phase.is_over() && state.reason.starts_with(expected), "{}", state.reason);
         }
     }
 }

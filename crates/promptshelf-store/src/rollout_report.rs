@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     address::ChannelName,
-    rollout::{CALLS_PER_STEP, RolloutCounts, RolloutPlan, RolloutState},
+    rollout::{CALLS_PER_STEP, RolloutCounts, RolloutPhase, RolloutPlan, RolloutState},
 };
 
 /// A rollout with its history.
@@ -19,11 +19,11 @@ pub struct RolloutReport {
     /// The channel that the share is served.
     #[serde(rename = "to")]
     pub target: ChannelName,
-    /// The share in per cent; 0 if it was stopped.
+    /// The share in per cent; 0 if it is over.
     pub percent: u8,
-    /// Whether it was stopped. It stays so until it is set manually.
-    #[serde(rename = "stopped")]
-    pub is_stopped: bool,
+    /// Its phase. One that is over stays so until a person continues it.
+    #[serde(rename = "state")]
+    pub phase: RolloutPhase,
     /// The author of the last change of the share.
     pub changed_by: String,
     /// The reason of the last change.
@@ -34,10 +34,10 @@ pub struct RolloutReport {
     pub revision: u64,
     /// The counts since the evidence began: at the first share, at another revision, and after a change manually.
     pub counts: RolloutCounts,
-    /// The settings of the server that started last; null if none has since they are stored.
+    /// Its plan; null for one of an earlier release.
     pub plan: Option<RolloutPlan>,
-    /// Since when no server has applied it, exact to ten seconds: it is in the settings of no server that runs. Null while
-    /// a server applies it, and if it is not known.
+    /// Since when no server has applied it, exact to ten seconds: none that runs serves the channel over HTTP. Null while a
+    /// server applies it, and if it is not known.
     pub unapplied_since: Option<Timestamp>,
     /// The next step by schedule; null without a schedule, after the last step, and while it is paused or stopped.
     pub next: Option<RolloutStep>,
@@ -98,8 +98,14 @@ pub enum RolloutChangeKind {
     Step,
     /// Another share, manually.
     Set,
+    /// No further steps.
+    Pause,
+    /// Further steps.
+    Resume,
     /// The end, by evidence or manually.
     Stop,
+    /// The end, because the new version was promoted.
+    Finish,
 }
 
 impl RolloutChangeKind {
@@ -110,13 +116,16 @@ impl RolloutChangeKind {
             RolloutChangeKind::Begin => "begin",
             RolloutChangeKind::Step => "step",
             RolloutChangeKind::Set => "set",
+            RolloutChangeKind::Pause => "pause",
+            RolloutChangeKind::Resume => "resume",
             RolloutChangeKind::Stop => "stop",
+            RolloutChangeKind::Finish => "finish",
         }
     }
 
     pub(crate) fn from_name(name: &str) -> Option<RolloutChangeKind> {
-        use RolloutChangeKind::{Begin, Set, Step, Stop};
-        [Begin, Step, Set, Stop].into_iter().find(|kind| kind.as_str() == name)
+        use RolloutChangeKind::{Begin, Finish, Pause, Resume, Set, Step, Stop};
+        [Begin, Step, Set, Pause, Resume, Stop, Finish].into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
@@ -124,14 +133,13 @@ impl RolloutReport {
     /// `now` is the time of the database in microseconds.
     pub(crate) fn new(state: RolloutState, history: Vec<RolloutChange>, now: i64) -> RolloutReport {
         let (next, unapplied_since) = (next_step(&state), state.unapplied_since(now));
-        let RolloutState {
-            channel, target, percent, is_stopped, changed_by, reason, changed_at, progress, plan, ..
-        } = state;
+        let RolloutState { channel, target, percent, phase, changed_by, reason, changed_at, progress, plan, .. } =
+            state;
         RolloutReport {
             channel,
             target,
             percent,
-            is_stopped,
+            phase,
             changed_by,
             reason,
             changed_at,

@@ -8,16 +8,34 @@ use jiff::Timestamp;
 use crate::{
     StoreError,
     address::ChannelName,
+    announce,
     database::{Mode, Transaction},
     input,
-    model::Actor,
-    rollout::{RolloutCounts, RolloutPlan, RolloutProgress, RolloutState, SERVER, time},
+    model::{Actor, Proposal},
+    rollout::{RolloutCounts, RolloutPhase, RolloutPlan, RolloutProgress, RolloutState, time},
     rollout_report::{RolloutChangeKind, RolloutReport},
     store::Store,
-    tables::{channel, rollout, rollout_change},
+    tables::{
+        channel::{self, Channel},
+        proposal, rollout, rollout_change,
+    },
 };
 
 const REPORTED: u64 = 100;
+
+/// A change of a rollout by a person.
+#[derive(Clone, Debug, Default)]
+pub struct RolloutEdit {
+    /// Another share, in per cent. A rollout that was stopped goes on with it, and its evidence begins again.
+    pub percent: Option<u8>,
+    /// Running, paused or stopped.
+    pub phase: Option<RolloutPhase>,
+    /// The reason.
+    pub reason: String,
+    /// The time of the last change that the caller has seen, so that a rollout that was stopped meanwhile is not continued
+    /// by mistake.
+    pub seen: Option<Timestamp>,
+}
 
 impl Store {
     /// Returns all rollouts with their histories, by channel and target.
@@ -31,82 +49,101 @@ impl Store {
         transaction.finish(result).await
     }
 
-    /// Begins a rollout with the first share of its plan. One that exists keeps its share, even if it was stopped.
+    /// Returns the states of all rollouts, which servers apply.
     ///
     /// # Errors
     ///
-    /// [`StoreError::InvalidInput`] if both channels are the same, [`StoreError::NotFound`] for a channel that does not
-    /// exist, and errors of the database.
-    pub async fn begin_rollout(
+    /// Errors of the database.
+    pub async fn rollout_states(&self) -> Result<Vec<RolloutState>, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = rollout::all(&mut transaction).await;
+        transaction.finish(result).await
+    }
+
+    /// Begins a rollout with the first share of its plan. An earlier one between the channels has to be over.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::InvalidInput`] if both channels are the same or the plan is impossible, [`StoreError::NotFound`] for a
+    /// channel that does not exist, [`StoreError::State`] if the channel has a rollout that is not over, and errors of the
+    /// database.
+    pub async fn start_rollout(
         &self,
         channel: &ChannelName,
         target: &ChannelName,
         plan: &RolloutPlan,
-    ) -> Result<RolloutState, StoreError> {
+        reason: &str,
+        actor: &Actor,
+    ) -> Result<RolloutReport, StoreError> {
         if channel == target {
             return Err(StoreError::invalid(format!("a rollout of {channel} needs another channel as its target")));
         }
+        if !(1..=100).contains(&plan.percent) {
+            let percent = plan.percent;
+            return Err(StoreError::invalid(format!("expected a share from 1 to 100 per cent, got {percent}")));
+        }
+        for bound in [plan.errors, plan.declined, plan.latency].into_iter().flatten() {
+            if !(bound.is_finite() && bound >= 1.0) {
+                return Err(StoreError::invalid(format!("expected a factor of at least 1, got {bound}")));
+            }
+        }
+        input::actor(actor)?;
+        input::note("a reason", reason)?;
         let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = begin(&mut transaction, channel, target, plan).await;
+        let result = start(&mut transaction, channel, target, plan, reason, actor).await;
         transaction.finish(result).await
     }
 
-    /// Sets the share of a rollout manually, and restarts its evidence. A stopped rollout goes on. Without a target the
-    /// channel must have one rollout only. `seen` is the time of the last change that the caller has seen, so that a
-    /// rollout that was stopped meanwhile is not continued by mistake.
+    /// Changes the share or the phase of a rollout. Without a target it is the one of the channel that is not over,
+    /// otherwise the one that was changed last.
     ///
     /// # Errors
     ///
-    /// [`StoreError::InvalidInput`] for a share above 100 and for a channel with several rollouts,
-    /// [`StoreError::NotFound`], [`StoreError::Changed`] if the last change is another one, and errors of the database.
-    pub async fn set_rollout(
+    /// [`StoreError::InvalidInput`] for a share above 100 or no change, [`StoreError::NotFound`], [`StoreError::State`] for a
+    /// change that the phase does not permit, [`StoreError::Changed`] if the last change is another one, and errors of the
+    /// database.
+    pub async fn change_rollout(
         &self,
         channel: &ChannelName,
         target: Option<&ChannelName>,
-        percent: u8,
-        reason: &str,
-        seen: Option<Timestamp>,
+        edit: &RolloutEdit,
         actor: &Actor,
     ) -> Result<RolloutReport, StoreError> {
-        if percent > 100 {
+        if let Some(percent) = edit.percent.filter(|percent| *percent > 100) {
             return Err(StoreError::invalid(format!("expected a share from 0 to 100 per cent, got {percent}")));
         }
-        let new = NewShare { percent: Some(percent), reason, seen };
-        self.change_rollout(channel, target, new, actor).await
+        input::actor(actor)?;
+        input::note("a reason", &edit.reason)?;
+        let mut transaction = self.database().begin(Mode::Write).await?;
+        let result = change(&mut transaction, channel, target, edit, actor).await;
+        transaction.finish(result).await
     }
 
-    /// Stops a rollout: all callers are served the channel itself.
+    /// Ends a rollout whose new version the channel has.
     ///
     /// # Errors
     ///
-    /// [`StoreError::InvalidInput`] for a channel with several rollouts, [`StoreError::NotFound`], and errors of the
-    /// database.
-    pub async fn stop_rollout(
+    /// [`StoreError::NotFound`], and errors of the database.
+    pub async fn finish_rollout(
         &self,
         channel: &ChannelName,
-        target: Option<&ChannelName>,
+        target: &ChannelName,
         reason: &str,
         actor: &Actor,
     ) -> Result<RolloutReport, StoreError> {
-        self.change_rollout(channel, target, NewShare { percent: None, reason, seen: None }, actor).await
-    }
-
-    async fn change_rollout(
-        &self,
-        channel: &ChannelName,
-        target: Option<&ChannelName>,
-        new: NewShare<'_>,
-        actor: &Actor,
-    ) -> Result<RolloutReport, StoreError> {
-        input::actor(actor)?;
-        input::note("a reason", new.reason)?;
         let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = change(&mut transaction, channel, target, new, actor).await;
+        let result = async {
+            let found = rollout::find(&mut transaction, channel, target, true).await?;
+            let state = found.ok_or_else(|| missing(channel, Some(target)))?;
+            let state = finish(&mut transaction, state, &actor.name, reason.to_owned()).await?;
+            report(&mut transaction, state).await
+        }
+        .await;
         transaction.finish(result).await
     }
 
     /// Adds counts of a replica to a rollout, and stops it or takes its next step if it is time. Returns the state that
-    /// every replica applies; `None` if the rollout does not exist.
+    /// every replica applies, and whether this call has changed the share; `None` if the rollout does not exist.
     ///
     /// # Errors
     ///
@@ -115,29 +152,21 @@ impl Store {
         &self,
         channel: &ChannelName,
         target: &ChannelName,
-        plan: &RolloutPlan,
         counts: RolloutCounts,
-    ) -> Result<Option<RolloutState>, StoreError> {
+    ) -> Result<Option<(RolloutState, bool)>, StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
         let result = look(&mut transaction, channel, target).await;
         let Some((state, now, revision)) = transaction.finish(result).await? else { return Ok(None) };
         // Most looks change nothing, and need no lock.
         let mut next = state.clone();
-        next.advance(plan, counts, now, revision);
+        next.advance(counts, now, revision);
         if next == state {
-            return Ok(Some(state));
+            return Ok(Some((state, false)));
         }
         let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = advance(&mut transaction, channel, target, plan, counts).await;
+        let result = advance(&mut transaction, channel, target, counts).await;
         transaction.finish(result).await
     }
-}
-
-struct NewShare<'a> {
-    /// `None` stops the rollout.
-    percent: Option<u8>,
-    reason: &'a str,
-    seen: Option<Timestamp>,
 }
 
 async fn reports(transaction: &mut Transaction) -> Result<Vec<RolloutReport>, StoreError> {
@@ -153,74 +182,146 @@ async fn report(transaction: &mut Transaction, state: RolloutState) -> Result<Ro
     Ok(RolloutReport::new(state, history, rollout::now(transaction).await?))
 }
 
-async fn begin(
+/// Writes a changed state with its history and its event. `counts_of` has the counts until the change.
+async fn record(
+    transaction: &mut Transaction,
+    state: &RolloutState,
+    kind: RolloutChangeKind,
+    is_automatic: bool,
+    counts_of: &RolloutState,
+) -> Result<(), StoreError> {
+    rollout::write(transaction, state).await?;
+    rollout_change::append(transaction, state, kind, is_automatic, counts_of).await?;
+    announce::rollout(transaction, state, kind, is_automatic, &counts_of.progress.counts).await
+}
+
+/// Fails if a channel has a rollout that is not over, apart from that to a target.
+async fn must_be_free(
+    transaction: &mut Transaction,
+    channel: &ChannelName,
+    but: Option<&ChannelName>,
+) -> Result<(), StoreError> {
+    let all = rollout::all(transaction).await?;
+    let other = all.into_iter().find(|one| one.channel == *channel && !one.phase.is_over() && Some(&one.target) != but);
+    match other {
+        Some(RolloutState { target, percent, .. }) => Err(StoreError::state(format!(
+            "{target} is being rolled out to callers of {channel} already ({percent} %): set its share, or stop or finish it"
+        ))),
+        None => Ok(()),
+    }
+}
+
+async fn start(
     transaction: &mut Transaction,
     channel: &ChannelName,
     target: &ChannelName,
     plan: &RolloutPlan,
-) -> Result<RolloutState, StoreError> {
+    reason: &str,
+    actor: &Actor,
+) -> Result<RolloutReport, StoreError> {
     channel::get(transaction, channel).await?;
     let revision = channel::get(transaction, target).await?.revision;
+    // Two people begin one at a time.
+    channel::lock(transaction, channel).await?;
+    must_be_free(transaction, channel, None).await?;
     let now = time(rollout::now(transaction).await?);
     let state = RolloutState {
         channel: channel.clone(),
         target: target.clone(),
-        percent: plan.percent.min(100),
-        is_stopped: false,
-        changed_by: SERVER.to_owned(),
-        reason: "begun".to_owned(),
+        percent: plan.percent,
+        phase: RolloutPhase::Running,
+        changed_by: actor.name.clone(),
+        reason: reason.to_owned(),
         changed_at: now,
         progress: RolloutProgress::of_revision(revision),
         plan: Some(*plan),
         applied_at: Some(now),
     };
-    if rollout::insert(transaction, &state).await? {
-        rollout_change::append(transaction, &state, RolloutChangeKind::Begin, true, &state).await?;
-        return Ok(state);
-    }
-    let found = rollout::find(transaction, channel, target, true).await?;
-    let mut found = found.ok_or_else(|| missing(channel, Some(target)))?;
-    if found.plan.replace(*plan) != Some(*plan) {
-        rollout::update(transaction, &found).await?;
-    }
-    Ok(found)
+    record(transaction, &state, RolloutChangeKind::Begin, false, &state).await?;
+    report(transaction, state).await
 }
 
 async fn change(
     transaction: &mut Transaction,
     channel: &ChannelName,
     target: Option<&ChannelName>,
-    NewShare { percent, reason, seen }: NewShare<'_>,
+    edit: &RolloutEdit,
     actor: &Actor,
 ) -> Result<RolloutReport, StoreError> {
-    let target = match target {
-        Some(target) => target.clone(),
-        None => {
-            let all = rollout::all(transaction).await?;
-            let mut targets = all.into_iter().filter(|one| one.channel == *channel).map(|one| one.target);
-            match (targets.next(), targets.next()) {
-                (Some(target), None) => target,
-                (None, _) => return Err(missing(channel, None)),
-                (Some(one), Some(other)) => {
-                    let reason = format!("{channel} has several rollouts, such as to {one} and to {other}: name one");
-                    return Err(StoreError::invalid(reason));
-                }
-            }
+    channel::get(transaction, channel).await?;
+    channel::lock(transaction, channel).await?;
+    let of_channel = rollout::all(transaction).await?.into_iter().filter(|one| one.channel == *channel);
+    let wanted = of_channel.filter(|one| target.is_none_or(|target| one.target == *target));
+    let found =
+        wanted.max_by_key(|one| (!one.phase.is_over(), one.changed_at)).ok_or_else(|| missing(channel, target))?;
+    // Its counts can have changed before the lock.
+    let found = rollout::find(transaction, channel, &found.target, true).await?;
+    let before = found.ok_or_else(|| missing(channel, target))?;
+    let target = &before.target;
+    if edit.seen.is_some_and(|seen| seen != before.changed_at) {
+        return Err(StoreError::Changed { what: format!("the rollout of {channel} to {target}") });
+    }
+    let is_over = before.phase.is_over();
+    let refused = |what: &str| {
+        let phase = before.phase.as_str();
+        Err(StoreError::state(format!("the rollout of {channel} to {target} is {phase}: {what}")))
+    };
+    let (phase, kind) = match (edit.phase, edit.percent) {
+        _ if before.phase == RolloutPhase::Finished => return refused("start a new one"),
+        (Some(RolloutPhase::Stopped), None) => (RolloutPhase::Stopped, RolloutChangeKind::Stop),
+        (Some(RolloutPhase::Paused), percent) if !is_over || percent.is_some() => {
+            (RolloutPhase::Paused, if percent.is_some() { RolloutChangeKind::Set } else { RolloutChangeKind::Pause })
+        }
+        (Some(RolloutPhase::Running), percent) if before.phase == RolloutPhase::Paused || percent.is_some() => {
+            (RolloutPhase::Running, if percent.is_some() { RolloutChangeKind::Set } else { RolloutChangeKind::Resume })
+        }
+        (Some(RolloutPhase::Running), None) if !is_over => return refused("it takes steps already"),
+        (Some(RolloutPhase::Running | RolloutPhase::Paused), None) => return refused("set a share to continue it"),
+        (None, Some(_)) => (if is_over { RolloutPhase::Running } else { before.phase }, RolloutChangeKind::Set),
+        (None, None) => return Err(StoreError::invalid("expected a share or a state")),
+        (Some(_), _) => {
+            return Err(StoreError::invalid("expected `running`, `paused`, or `stopped` without a share"));
         }
     };
-    let found = rollout::find(transaction, channel, &target, true).await?;
-    let before = found.ok_or_else(|| missing(channel, Some(&target)))?;
-    if seen.is_some_and(|seen| seen != before.changed_at) {
-        return Err(StoreError::Changed { what: format!("the rollout of {channel} to {target}") });
+    if is_over && !phase.is_over() {
+        must_be_free(transaction, channel, Some(target)).await?;
     }
     let mut state = before.clone();
     let now = rollout::now(transaction).await?;
-    state.set(percent.unwrap_or(0), percent.is_none(), &actor.name, reason.to_owned(), now);
-    state.progress = RolloutProgress::of_revision(state.progress.revision);
-    rollout::update(transaction, &state).await?;
-    let kind = if state.is_stopped { RolloutChangeKind::Stop } else { RolloutChangeKind::Set };
-    rollout_change::append(transaction, &state, kind, false, &before).await?;
+    let percent = if phase.is_over() { 0 } else { edit.percent.unwrap_or(before.percent) };
+    state.set(percent, phase, &actor.name, edit.reason.clone(), now);
+    if kind == RolloutChangeKind::Set || phase.is_over() {
+        state.progress = RolloutProgress::of_revision(state.progress.revision);
+    }
+    record(transaction, &state, kind, false, &before).await?;
     report(transaction, state).await
+}
+
+/// Ends the rollout whose new version a proposal has promoted as a whole.
+pub(crate) async fn promoted(
+    transaction: &mut Transaction,
+    channel: &Channel,
+    proposal: &Proposal,
+) -> Result<(), StoreError> {
+    let Some(target) = proposal::whole_source(transaction, proposal.id).await? else { return Ok(()) };
+    let Some(state) = rollout::find(transaction, &channel.name, &target, true).await? else { return Ok(()) };
+    if !state.phase.is_over() {
+        let reason = format!("promoted as revision {}", proposal.revision.unwrap_or_default());
+        finish(transaction, state, &proposal.author, reason).await?;
+    }
+    Ok(())
+}
+
+async fn finish(
+    transaction: &mut Transaction,
+    before: RolloutState,
+    by: &str,
+    reason: String,
+) -> Result<RolloutState, StoreError> {
+    let mut state = before.clone();
+    state.set(0, RolloutPhase::Finished, by, reason, rollout::now(transaction).await?);
+    record(transaction, &state, RolloutChangeKind::Finish, false, &before).await?;
+    Ok(state)
 }
 
 /// Returns a rollout with the time of the database, in microseconds, and the revision of its target; `None` for a target
@@ -239,22 +340,21 @@ async fn advance(
     transaction: &mut Transaction,
     channel: &ChannelName,
     target: &ChannelName,
-    plan: &RolloutPlan,
     counts: RolloutCounts,
-) -> Result<Option<RolloutState>, StoreError> {
+) -> Result<Option<(RolloutState, bool)>, StoreError> {
     let Some(before) = rollout::find(transaction, channel, target, true).await? else { return Ok(None) };
     let revision = channel::find(transaction, target).await?.map(|found| found.revision);
     let mut state = before.clone();
-    state.advance(plan, counts, rollout::now(transaction).await?, revision);
-    if state != before {
-        rollout::update(transaction, &state).await?;
-    }
-    if (state.percent, state.is_stopped) != (before.percent, before.is_stopped) {
-        let kind = if state.is_stopped { RolloutChangeKind::Stop } else { RolloutChangeKind::Step };
+    state.advance(counts, rollout::now(transaction).await?, revision);
+    let has_changed = (state.percent, state.phase) != (before.percent, before.phase);
+    if has_changed {
+        let kind = if state.phase.is_over() { RolloutChangeKind::Stop } else { RolloutChangeKind::Step };
         // With the counts that were the reason.
-        rollout_change::append(transaction, &state, kind, true, &state).await?;
+        record(transaction, &state, kind, true, &state).await?;
+    } else if state != before {
+        rollout::write(transaction, &state).await?;
     }
-    Ok(Some(state))
+    Ok(Some((state, has_changed)))
 }
 
 fn missing(channel: &ChannelName, target: Option<&ChannelName>) -> StoreError {

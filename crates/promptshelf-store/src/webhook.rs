@@ -26,17 +26,29 @@ pub enum WebhookEvent {
     Broken,
     /// The policy of a channel was changed.
     PolicyChanged,
+    /// A rollout has begun.
+    RolloutStarted,
+    /// The share of a rollout has changed, or it was paused or resumed.
+    RolloutStep,
+    /// A rollout was stopped, by a server itself or by a person.
+    RolloutStopped,
+    /// The new version of a rollout was promoted.
+    RolloutFinished,
 }
 
 impl WebhookEvent {
     /// All events.
-    pub const ALL: [WebhookEvent; 6] = [
+    pub const ALL: [WebhookEvent; 10] = [
         WebhookEvent::Published,
         WebhookEvent::RolledBack,
         WebhookEvent::Proposed,
         WebhookEvent::Reviewed,
         WebhookEvent::Broken,
         WebhookEvent::PolicyChanged,
+        WebhookEvent::RolloutStarted,
+        WebhookEvent::RolloutStep,
+        WebhookEvent::RolloutStopped,
+        WebhookEvent::RolloutFinished,
     ];
 
     /// Returns the name that JSON, the settings and the database use.
@@ -49,6 +61,10 @@ impl WebhookEvent {
             WebhookEvent::Reviewed => "reviewed",
             WebhookEvent::Broken => "broken",
             WebhookEvent::PolicyChanged => "policy-changed",
+            WebhookEvent::RolloutStarted => "rollout-started",
+            WebhookEvent::RolloutStep => "rollout-step",
+            WebhookEvent::RolloutStopped => "rollout-stopped",
+            WebhookEvent::RolloutFinished => "rollout-finished",
         }
     }
 

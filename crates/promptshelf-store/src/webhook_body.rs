@@ -1,13 +1,15 @@
 //! The JSON text of an event, as it is sent to webhooks. It has no contents of files.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, ser::SerializeStruct as _};
 
 use crate::{
     StoreError,
     address::ChannelName,
     check::CheckSummary,
     model::{Policy, PolicyChange, PromptChange, Proposal, Review, RevisionKind, Verdict},
+    rollout::{RolloutCounts, RolloutState},
+    rollout_report::RolloutChangeKind,
     webhook::WebhookEvent,
 };
 
@@ -27,6 +29,29 @@ pub(crate) struct Change<'a> {
     pub(crate) prompts: &'a [PromptChange],
     pub(crate) findings: &'a [String],
     pub(crate) policy: Option<&'a PolicyChange>,
+    pub(crate) rollout: Option<RolloutBody<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct RolloutBody<'a> {
+    pub(crate) state: &'a RolloutState,
+    pub(crate) kind: RolloutChangeKind,
+    pub(crate) is_automatic: bool,
+    pub(crate) counts: &'a RolloutCounts,
+}
+
+impl Serialize for RolloutBody<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let RolloutState { target, percent, phase, .. } = self.state;
+        let mut body = serializer.serialize_struct("Rollout", 6)?;
+        body.serialize_field("to", target)?;
+        body.serialize_field("change", &self.kind)?;
+        body.serialize_field("percent", percent)?;
+        body.serialize_field("state", phase)?;
+        body.serialize_field("automatic", &self.is_automatic)?;
+        body.serialize_field("counts", self.counts)?;
+        body.end()
+    }
 }
 
 impl<'a> Change<'a> {
@@ -74,6 +99,8 @@ pub(crate) struct Body<'a> {
     more_prompts: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<PolicyBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rollout: Option<RolloutBody<'a>>,
 }
 
 #[derive(Serialize)]
@@ -100,8 +127,18 @@ impl<'a> Body<'a> {
         at: Timestamp,
         change: Change<'a>,
     ) -> Body<'a> {
-        let Change { proposal, revision, approved_by, emergency, review, lacks, prompts, findings, policy: changed } =
-            change;
+        let Change {
+            proposal,
+            revision,
+            approved_by,
+            emergency,
+            review,
+            lacks,
+            prompts,
+            findings,
+            policy: changed,
+            rollout,
+        } = change;
         let proposed = proposal.and_then(|proposal| proposal.policy.as_ref());
         let proposed = proposed.map(|it| PolicyBody { before: Some(&it.before), after: &it.after, by_operator: None });
         let made = changed.map(|it| PolicyBody {
@@ -119,10 +156,14 @@ impl<'a> Body<'a> {
             revision,
             proposal: proposal.map(|proposal| proposal.id).or(changed.and_then(|changed| changed.proposal)),
             kind: proposal.map(|proposal| proposal.kind),
-            author: proposal.map(|proposal| proposal.author.as_str()).or(changed.map(|changed| changed.actor.as_str())),
+            author: proposal
+                .map(|proposal| proposal.author.as_str())
+                .or(changed.map(|changed| changed.actor.as_str()))
+                .or(rollout.map(|rollout| rollout.state.changed_by.as_str())),
             message: proposal
                 .map(|proposal| proposal.message.as_str())
-                .or(changed.map(|changed| changed.message.as_str())),
+                .or(changed.map(|changed| changed.message.as_str()))
+                .or(rollout.map(|rollout| rollout.state.reason.as_str())),
             review: review.map(|review| ReviewBody {
                 reviewer: &review.reviewer,
                 verdict: review.verdict,
@@ -136,6 +177,7 @@ impl<'a> Body<'a> {
             prompts: shown,
             more_prompts: Some(prompts.len() - shown.len()).filter(|more| *more > 0),
             policy: made.or(proposed),
+            rollout,
         }
     }
 

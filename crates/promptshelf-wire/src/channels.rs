@@ -6,8 +6,8 @@ use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use promptshelf_store::{
     ChannelInfo, ChannelName, CheckLevel, CheckSummary, Comment, DeadLetter, Digest, Evaluation, FileChange, FileEntry,
-    Head, Policy, PolicyChange, PolicyRoles, PromptChangeKind, PromptStanding, Proposal, ProposalState, Reason,
-    Revision, RevisionKind, RolloutReport, Served, Standing, TokenInfo, WebhookQueue,
+    Head, Policy, PolicyChange, PolicyRoles, PromptChangeKind, PromptStanding, Proposal, ProposalState, Published,
+    Reason, Revision, RevisionKind, RolloutPhase, RolloutReport, Served, Standing, TokenInfo, WebhookQueue,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -593,34 +593,76 @@ pub struct Rollouts {
     pub rollouts: Vec<RolloutReport>,
 }
 
-/// A share to set.
+/// A rollout to begin.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RolloutShareBody {
-    /// The channel that the share is served. Only needed if the channel has several rollouts.
+pub struct RolloutStartBody {
+    /// The channel that the share is served.
+    pub to: ChannelName,
+    /// The first share, and the size of each step, in per cent.
     #[serde(default)]
+    #[schema(minimum = 1, maximum = 100)]
+    pub percent: Option<u8>,
+    /// The time between two steps, such as `1h`; `off` for steps by people only.
+    #[serde(default)]
+    pub steps: Option<String>,
+    /// The bounds above which it is stopped, in place of those of the settings.
+    #[serde(default)]
+    pub stop: Option<RolloutStop>,
+    /// The reason, of at most 4,096 characters.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// The bounds of a rollout: factors of at least 1. What has none does not stop it.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RolloutStop {
+    /// The factor by which the share of failed calls may be higher.
+    pub errors: Option<f64>,
+    /// The same for declined and cancelled forms.
+    pub declined: Option<f64>,
+    /// The factor by which calls may be slower.
+    pub latency: Option<f64>,
+}
+
+/// A change of a rollout: a share, a state, or both.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RolloutChangeBody {
+    /// The channel that the share is served. By default that of the rollout that is not over, otherwise of the last one.
     pub to: Option<ChannelName>,
     /// The share in per cent, from 0 to 100.
     #[schema(maximum = 100)]
-    pub percent: u8,
+    pub percent: Option<u8>,
+    /// `running`, `paused` or `stopped`.
+    pub state: Option<RolloutPhase>,
     /// The reason, of at most 4,096 characters.
-    #[serde(default)]
     pub message: Option<String>,
     /// `changedAt` of the state that the caller has seen: after another change nothing is set.
-    #[serde(default)]
     pub seen: Option<Timestamp>,
 }
 
-/// A rollout to stop.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RolloutStopBody {
-    /// The channel that the share is served. Only needed if the channel has several rollouts.
-    #[serde(default)]
+/// A rollout to finish.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RolloutFinishBody {
+    /// The channel with the new version. By default that of the rollout that is not over.
     pub to: Option<ChannelName>,
-    /// The reason, of at most 4,096 characters.
-    #[serde(default)]
+    /// Whether the channel becomes equal to the new version, also where the channel has changed itself.
+    pub all: bool,
+    /// A description of the promotion.
     pub message: Option<String>,
+}
+
+/// A rollout that is finished, or that ends with a proposal.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutFinish {
+    /// The rollout: finished, or as it was until the proposal is published.
+    pub rollout: RolloutReport,
+    /// The promotion; null if the channel had the new version already.
+    pub promotion: Option<Published>,
 }
 
 /// The tokens of the store.

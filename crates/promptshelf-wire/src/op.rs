@@ -9,9 +9,9 @@ use crate::{
     PolicyAnswer, PolicyBody, PolicyChanges, PolicyHistoryQuery, PromoteBody, PromptPage, PromptParameters,
     PromptStandings, PromptText, Proposal, ProposalBody, Proposals, ProposalsQuery, PublishBody, Published, RenameBody,
     RenamedFile, RenderBody, Reviewable, Revision, RevisionEvent, Revisions, RevisionsQuery, RollbackBody,
-    RolloutReport, RolloutShareBody, RolloutStopBody, Rollouts, ServedPrompts, SourceList, StandingsQuery, TokenInfo,
-    Tokens, Tree, TreeQuery, UploadBody, Uploaded, UsageOverview, UsageParameters, UsageReport, Webhooks, WriteBody,
-    WrittenFile,
+    RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutReport, RolloutStartBody, Rollouts, ServedPrompts,
+    SourceList, StandingsQuery, TokenInfo, Tokens, Tree, TreeQuery, UploadBody, Uploaded, UsageOverview,
+    UsageParameters, UsageReport, Webhooks, WriteBody, WrittenFile,
     operation::{content, empty, header, once, operation, problem, required_header, returns},
 };
 
@@ -263,17 +263,30 @@ operation! {
 }
 
 operation! {
-    /// Sets the share of a rollout; a stopped one goes on, and the comparison starts again
-    SetRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/share", "rollouts", Some("api/set-rollout"), [[Read, Publish]], body RolloutShareBody => RolloutReport, [
+    /// Begins to serve a share of the callers of a channel another one. The settings of the server have the defaults
+    StartRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts", "rollouts", Some("api/start-rollout"), [[Read, Publish]], body RolloutStartBody => RolloutReport, [
         once(),
+        returns::<RolloutReport>(201, ""),
+        problem(409, "The channel has a rollout that is not over"),
+    ]
+}
+
+operation! {
+    /// Sets the share of a rollout, pauses, resumes or stops it. With another share, a stopped one goes on, and the comparison
+    /// starts again
+    ChangeRollout { channel: ChannelName } = PATCH "/channels/{channel}/rollouts", "rollouts", Some("api/change-rollout"), [[Read, Publish]], body RolloutChangeBody => RolloutReport, [
+        once(),
+        problem(409, "The state of the rollout does not permit it"),
         problem(412, "The rollout has changed since `seen`"),
     ]
 }
 
 operation! {
-    /// Stops a rollout: every caller is served the channel itself
-    StopRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/stop", "rollouts", Some("api/stop-rollout"), [[Read, Publish]], body RolloutStopBody => RolloutReport, [
+    /// Promotes the new version of a rollout, which ends it: at once if the policy of the channel is met, otherwise when the
+    /// proposal is published
+    FinishRollout { channel: ChannelName } = POST "/channels/{channel}/rollouts/finish", "rollouts", Some("api/finish-rollout"), [[Read, Propose, Publish]], body RolloutFinishBody => RolloutFinish, [
         once(),
+        problem(409, "The rollout is over, or both channels have changed the same files"),
     ]
 }
 

@@ -51,7 +51,7 @@ mod webhooks;
 
 use std::{fmt, sync::Arc};
 
-use promptshelf_store::{Checker, Proposal, Store, StoreError};
+use promptshelf_store::{Checker, Proposal, RolloutPlan, Store, StoreError};
 
 pub(crate) use call::{Site, Trust};
 pub use folder::FolderApi;
@@ -82,6 +82,7 @@ pub struct Api {
     /// The evaluations that policies can require; any if they are unknown.
     evaluations: Option<Vec<String>>,
     unpublished_bytes: u64,
+    rollout: RolloutPlan,
     referred: Arc<content::Referred>,
     opened: Arc<opened::OpenedTrees>,
     edited: Arc<analyzers::EditedChannels>,
@@ -100,6 +101,7 @@ impl Api {
             checker,
             evaluations: None,
             unpublished_bytes: Api::UNPUBLISHED_BYTES,
+            rollout: RolloutPlan::default(),
             referred: Arc::default(),
             opened: Arc::default(),
             edited: Arc::default(),
@@ -110,6 +112,13 @@ impl Api {
     #[must_use]
     pub fn evaluations(mut self, names: impl IntoIterator<Item = String>) -> Api {
         self.evaluations = Some(names.into_iter().collect());
+        self
+    }
+
+    /// Sets what a new rollout has that nobody decides otherwise.
+    #[must_use]
+    pub fn rollout(mut self, defaults: RolloutPlan) -> Api {
+        self.rollout = defaults;
         self
     }
 
@@ -148,6 +157,10 @@ impl Context<ApiState> {
     /// Returns the store, and connects if it was away.
     async fn store(&self) -> Result<Store, Problem> {
         Ok(self.state.api.store.get().await?.with_quota(self.state.api.unpublished_bytes))
+    }
+
+    fn rollout_defaults(&self) -> RolloutPlan {
+        self.state.api.rollout
     }
 
     fn checker(&self) -> Arc<dyn Checker> {

@@ -1,10 +1,17 @@
-//! Guarded rollouts: their state and history, the share, and the stop.
+//! Guarded rollouts: their states and histories, the share, pause, stop and promotion.
 //!
 //! Reading needs `library:read`. A change needs the scope and the roles of publishing to the channel whose callers are
 //! divided, and both channels must be shown to the caller.
 
-use promptshelf_store::{Actor, ChannelName, RolloutReport, Store, StoreError};
-use promptshelf_wire::{RolloutShareBody, RolloutStopBody, Rollouts, op};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use promptshelf_store::{
+    Actor, ChannelName, PolicyRoles, Promotion, RolloutEdit, RolloutPhase, RolloutReport, Store, StoreError,
+};
+use promptshelf_wire::{
+    RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, Rollouts, op,
+};
 
 use super::{
     call::{Answer, Call, Context},
@@ -12,67 +19,130 @@ use super::{
     problem::Problem,
 };
 
+const MAX_STEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 pub(super) async fn list_all_rollouts(call: Call<op::ListAllRollouts>) -> Answer {
-    call.answer(&visible(&call, |_| true).await?)
+    call.answer(&Rollouts { rollouts: visible(&call, |_| true).await? })
 }
 
 pub(super) async fn list_rollouts(call: Call<op::ListRollouts>) -> Answer {
     let channel = &call.path.channel;
     existing(&call, channel).await?;
-    call.answer(&visible(&call, |one| one.channel == *channel).await?)
+    call.answer(&Rollouts { rollouts: visible(&call, |one| one.channel == *channel).await? })
 }
 
-pub(super) async fn set_rollout(call: Call<op::SetRollout>) -> Answer {
+pub(super) async fn start_rollout(call: Call<op::StartRollout>) -> Answer {
     let channel = &call.path.channel;
-    let RolloutShareBody { to, percent, message, seen } = call.body().await?;
-    call.note_number("percent", u64::from(percent));
-    let (store, target, actor) = divided(&call, channel, to).await?;
-    let message = message.as_deref().filter(|message| !message.trim().is_empty()).unwrap_or("set by hand");
-    let report = store.set_rollout(channel, Some(&target), percent, message, seen, &actor).await?;
-    call.answer(&report)
+    let RolloutStartBody { to, percent, steps, stop, message } = call.body().await?;
+    let (store, actor, _) = publisher(&call, channel).await?;
+    call.require_channel(&to)?;
+    call.note("to", to.as_str());
+    let mut plan = call.rollout_defaults();
+    plan.percent = percent.unwrap_or(plan.percent);
+    if let Some(steps) = steps {
+        plan.steps = interval(&steps)?;
+    }
+    if let Some(RolloutStop { errors, declined, latency }) = stop {
+        (plan.errors, plan.declined, plan.latency) = (errors, declined, latency);
+    }
+    call.note_number("percent", u64::from(plan.percent));
+    let report = store.start_rollout(channel, &to, &plan, &reason(message, "started by hand"), &actor).await?;
+    call.created(&report)
 }
 
-pub(super) async fn stop_rollout(call: Call<op::StopRollout>) -> Answer {
+pub(super) async fn change_rollout(call: Call<op::ChangeRollout>) -> Answer {
     let channel = &call.path.channel;
-    let RolloutStopBody { to, message } = call.body().await?;
-    let (store, target, actor) = divided(&call, channel, to).await?;
-    let message = message.as_deref().filter(|message| !message.trim().is_empty()).unwrap_or("stopped by hand");
-    let report = store.stop_rollout(channel, Some(&target), message, &actor).await?;
-    call.answer(&report)
+    let RolloutChangeBody { to, percent, state, message, seen } = call.body().await?;
+    if let Some(percent) = percent {
+        call.note_number("percent", u64::from(percent));
+    }
+    if let Some(state) = state {
+        call.note("state", state.as_str());
+    }
+    let (store, actor, _) = publisher(&call, channel).await?;
+    let found = divided(&call, channel, to).await?;
+    let usual = match state {
+        Some(RolloutPhase::Stopped) => "stopped by hand",
+        Some(RolloutPhase::Paused) => "paused by hand",
+        Some(RolloutPhase::Running) if percent.is_none() => "resumed by hand",
+        _ => "set by hand",
+    };
+    let edit = RolloutEdit { percent, phase: state, reason: reason(message, usual), seen };
+    call.answer(&store.change_rollout(channel, Some(&found.target), &edit, &actor).await?)
 }
 
-async fn visible(call: &Context, is_wanted: impl Fn(&RolloutReport) -> bool) -> Result<Rollouts, Problem> {
+pub(super) async fn finish_rollout(call: Call<op::FinishRollout>) -> Answer {
+    let channel = &call.path.channel;
+    let RolloutFinishBody { to, all, message } = call.body().await?;
+    let (store, actor, roles) = publisher(&call, channel).await?;
+    let RolloutReport { target, phase, .. } = divided(&call, channel, to).await?;
+    if phase.is_over() {
+        let phase = phase.as_str();
+        let reason = format!(
+            "the rollout of {channel} to {target} is {phase}: set its share first, or promote {target} without it"
+        );
+        return Err(StoreError::State { reason }.into());
+    }
+    call.require_role(&roles.propose, "propose")?;
+    let message = message.unwrap_or_default();
+    let (from, to) = (target.clone(), channel.clone());
+    let promotion = Promotion { from, to, prompts: Vec::new(), all, message, dry_run: false };
+    let promotion = match store.promote(&promotion, &call.actor_under(&roles), call.checker()).await {
+        Ok(published) => {
+            call.note_number("proposal", published.proposal.id);
+            if let Some(revision) = published.proposal.revision {
+                call.note_number("revision", revision);
+            }
+            Some(published)
+        }
+        Err(StoreError::Unchanged { .. }) => {
+            store.finish_rollout(channel, &target, "the channel has the new version already", &actor).await?;
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let rollout = divided(&call, channel, Some(target)).await?;
+    call.answer(&RolloutFinish { rollout, promotion })
+}
+
+fn reason(message: Option<String>, usual: &str) -> String {
+    message.filter(|message| !message.trim().is_empty()).unwrap_or_else(|| usual.to_owned())
+}
+
+fn interval(text: &str) -> Result<Option<Duration>, Problem> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let duration = text.parse::<SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok());
+    match duration.filter(|duration| (Duration::from_secs(1)..=MAX_STEPS).contains(duration)) {
+        Some(duration) => Ok(Some(duration)),
+        None => {
+            let reason =
+                format!("expected a time from 1s to 720h between two steps, such as `1h`, or `off`, got `{text}`");
+            Err(StoreError::InvalidInput { reason }.into())
+        }
+    }
+}
+
+async fn visible(call: &Context, is_wanted: impl Fn(&RolloutReport) -> bool) -> Result<Vec<RolloutReport>, Problem> {
     let mut rollouts = call.store().await?.rollouts().await?;
     rollouts.retain(|one| is_wanted(one) && call.sees(&one.channel) && call.sees(&one.target));
-    Ok(Rollouts { rollouts })
+    Ok(rollouts)
 }
 
-/// Returns the target of a rollout that the caller may change, and the author of the change.
-async fn divided(
-    call: &Context,
-    channel: &ChannelName,
-    to: Option<ChannelName>,
-) -> Result<(Store, ChannelName, Actor), Problem> {
+/// Returns the author of a change, who may publish to the channel.
+async fn publisher(call: &Context, channel: &ChannelName) -> Result<(Store, Actor, PolicyRoles), Problem> {
     let roles = existing(call, channel).await?.policy.roles;
     call.require_role(&roles.publish, "publish")?;
-    let missing = |to: &str| StoreError::NotFound { what: format!("a rollout of {channel}{to}") };
-    let target = match to {
-        Some(target) => target,
-        None => {
-            let Rollouts { rollouts } = visible(call, |one| one.channel == *channel).await?;
-            match <[RolloutReport; 1]>::try_from(rollouts) {
-                Ok([only]) => only.target,
-                Err(none) if none.is_empty() => return Err(missing("").into()),
-                Err(_) => {
-                    let reason = format!("{channel} has several rollouts: name one with `to`");
-                    return Err(StoreError::InvalidInput { reason }.into());
-                }
-            }
-        }
-    };
-    if !call.sees(&target) {
-        return Err(missing(&format!(" to {target}")).into());
-    }
-    call.note("to", target.as_str());
-    Ok((call.store().await?, target, call.actor()))
+    Ok((call.store().await?, call.actor(), roles))
+}
+
+/// Returns the rollout to a target; without one, that which is not over, otherwise the one that was changed last.
+async fn divided(call: &Context, channel: &ChannelName, to: Option<ChannelName>) -> Result<RolloutReport, Problem> {
+    let is_wanted = |one: &RolloutReport| one.channel == *channel && to.as_ref().is_none_or(|to| one.target == *to);
+    let found = visible(call, is_wanted).await?.into_iter().max_by_key(|one| (!one.phase.is_over(), one.changed_at));
+    let to = to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
+    let found = found.ok_or_else(|| StoreError::NotFound { what: format!("a rollout of {channel}{to}") })?;
+    call.note("to", found.target.as_str());
+    Ok(found)
 }

@@ -1,4 +1,4 @@
-//! The lists of `server.toml`, checked: `[[source]]`, `[[webhook]]`, `[[rollout]]` and `[[evaluation]]`.
+//! The lists of `server.toml`, checked: `[[source]]`, `[[webhook]]` and `[[evaluation]]`.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -10,15 +10,14 @@ use promptshelf_client::is_secure_url;
 use promptshelf_core::{Access, Diagnostic};
 use promptshelf_git::GitAddress;
 use promptshelf_source::settings::FilePath;
-use promptshelf_store::{ChannelAddress, RolloutPlan};
+use promptshelf_store::ChannelAddress;
 use promptshelf_upstream::{OAuthClient, UpstreamCredentials};
 
 use super::{
-    file::{ServerFile, is_channel},
+    file::ServerFile,
     is_scope,
     sections::{
-        EvaluationSection, Format, Kind, OAuthSection, Prompts, Requirements, RolloutSection, SecretFile, Source,
-        WebhookSection,
+        EvaluationSection, Format, Kind, OAuthSection, Prompts, Requirements, SecretFile, Source, WebhookSection,
     },
 };
 use crate::deliveries::{WebhookFormat, WebhookTarget};
@@ -355,7 +354,7 @@ pub(super) fn webhooks(file: &mut ServerFile, sections: &[WebhookSection]) -> Ve
         };
         if section.events.is_empty() {
             item.error("events", "expected at least one event").help =
-                Some("the events are published, rolled-back, proposed, reviewed, broken and policy-changed".to_owned());
+                Some("the events are published, rolled-back, proposed, reviewed, broken, policy-changed, rollout-started, rollout-step, rollout-stopped and rollout-finished".to_owned());
         }
         if resolved.iter().any(|other| other.target.id() == target.id()) {
             item.error("url", "another webhook has this URL already").help =
@@ -371,40 +370,6 @@ pub(super) fn webhooks(file: &mut ServerFile, sections: &[WebhookSection]) -> Ve
             target = target.retry_for(time.0);
         }
         resolved.push(ConfiguredWebhook { target, secret: path(section.secret.as_ref()) });
-    }
-    resolved
-}
-
-/// A rollout between two channels.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ConfiguredRollout {
-    pub(crate) channel: String,
-    pub(crate) target: String,
-    pub(crate) plan: RolloutPlan,
-}
-
-pub(super) fn rollouts(file: &mut ServerFile, sections: &[RolloutSection]) -> Vec<ConfiguredRollout> {
-    let mut resolved: Vec<ConfiguredRollout> = Vec::new();
-    for (index, RolloutSection { channel, to, percent, steps, stop }) in sections.iter().enumerate() {
-        let mut item = Item { file, list: "rollout", index, usual: "channel" };
-        for (key, name) in [("channel", channel), ("to", to)] {
-            if !is_channel(name) {
-                item.error(key, format!("`{name}` is not the name of a channel")).help =
-                    Some("name a channel of the store that is served, such as `next`".to_owned());
-            }
-        }
-        if channel == to {
-            item.error("to", format!("expected another channel than `{channel}`"));
-        }
-        if resolved.iter().any(|other| other.channel == *channel) {
-            item.error("channel", format!("another rollout divides the callers of `{channel}` already"));
-        }
-        let mut plan = RolloutPlan::new(u8::try_from(percent.0).unwrap_or(100));
-        plan.steps = steps.as_ref().map(|steps| steps.0);
-        plan.errors = stop.errors.as_ref().map(|factor| factor.0);
-        plan.declined = stop.declined.as_ref().map(|factor| factor.0);
-        plan.latency = stop.latency.as_ref().map(|factor| factor.0);
-        resolved.push(ConfiguredRollout { channel: channel.clone(), target: to.clone(), plan });
     }
     resolved
 }

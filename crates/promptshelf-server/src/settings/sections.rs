@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt, num::NonZeroU32, sync::Arc, time::Duration
 use promptshelf_core::Access;
 use promptshelf_service::{AuditFileOptions, Limits};
 use promptshelf_source::settings::{Bounded, FilePath, Given, Tables};
-use promptshelf_store::WebhookEvent;
+use promptshelf_store::{RolloutPlan, WebhookEvent};
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -198,8 +198,7 @@ pub(super) struct ServerSettings {
     /// of the default channel can be set here too.
     pub(super) channels: BTreeMap<String, Requirements>,
     pub(super) api: Api,
-    /// Shares of the signed-in callers of a channel that are served another channel of the store.
-    pub(super) rollout: Tables<RolloutSection>,
+    pub(super) rollout: RolloutSection,
     /// Sources of prompts that are served together, if the command line names no library, or a store. The first channel
     /// among them is the one of webhooks, rollouts and the API.
     pub(super) source: Tables<Source>,
@@ -857,7 +856,8 @@ impl Kind {
 pub(super) struct WebhookSection {
     /// The https URL that events are sent to.
     pub(super) url: SecretUrl,
-    /// The events: `published`, `rolled-back`, `proposed`, `reviewed`, `broken` and `policy-changed`.
+    /// The events: `published`, `rolled-back`, `proposed`, `reviewed`, `broken`, `policy-changed`, `rollout-started`,
+    /// `rollout-step`, `rollout-stopped` and `rollout-finished`.
     #[schemars(with = "Vec<Event>")]
     pub(super) events: Vec<WebhookEvent>,
     /// The file with the key of the signature, at least 16 bytes in its first line. Only `format = "slack"` does without.
@@ -899,22 +899,32 @@ pub(super) enum Format {
     Slack,
 }
 
-/// A share of the signed-in callers of a channel that is served another channel.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// What new rollouts have if nobody decides otherwise: `promptshelf rollout start` begins one.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RolloutSection {
-    /// The channel whose signed-in callers are divided.
-    pub(super) channel: String,
-    /// The channel of the same store that the share is served.
-    pub(super) to: String,
-    /// The first share, and the size of each step, in per cent. The store keeps the share from then on.
-    pub(super) percent: Bounded<0, 100>,
+    /// The first share, and the size of each step, in per cent. Default: 10.
+    pub(super) percent: Option<Bounded<1, 100>>,
     /// The time between two steps, such as `1h`. Without it, only people change the share.
-    #[serde(default)]
     pub(super) steps: Option<Interval>,
-    /// The bounds above which the rollout is stopped. None by default.
-    #[serde(default)]
-    pub(super) stop: StopSection,
+    /// The bounds above which a rollout is stopped. Default: `{ errors = "2x" }`.
+    pub(super) stop: Option<StopSection>,
+}
+
+impl RolloutSection {
+    pub(super) fn plan(&self) -> RolloutPlan {
+        let mut plan = RolloutPlan::default();
+        if let Some(percent) = &self.percent {
+            plan.percent = u8::try_from(percent.0).unwrap_or(plan.percent);
+        }
+        plan.steps = self.steps.as_ref().map(|steps| steps.0);
+        if let Some(stop) = &self.stop {
+            plan.errors = stop.errors.as_ref().map(|factor| factor.0);
+            plan.declined = stop.declined.as_ref().map(|factor| factor.0);
+            plan.latency = stop.latency.as_ref().map(|factor| factor.0);
+        }
+        plan
+    }
 }
 
 /// The bounds of a rollout: factors such as `2x`.
@@ -965,4 +975,8 @@ enum Event {
     Reviewed,
     Broken,
     PolicyChanged,
+    RolloutStarted,
+    RolloutStep,
+    RolloutStopped,
+    RolloutFinished,
 }

@@ -482,43 +482,37 @@ fn mistakes_in_channels_are_errors() {
     );
 }
 
-fn rollouts(text: &str) -> (Vec<ConfiguredRollout>, Vec<String>) {
+fn rollout(text: &str) -> (promptshelf_store::RolloutPlan, Vec<String>) {
     let mut file = ServerFile::new(None, text);
     let written = file.read();
-    let rollouts = lists::rollouts(&mut file, &written.rollout.0);
-    (rollouts, file.file.diagnostics().iter().map(ToString::to_string).collect())
+    (written.rollout.plan(), file.file.diagnostics().iter().map(ToString::to_string).collect())
 }
 
 #[test]
-fn rollout_of_the_guide_is_read() {
-    let (resolved, found) = rollouts(
-        "[[rollout]]\nchannel = \"production\"\nto = \"next\"\npercent = 10\nsteps = \"1h\"\n\
-         stop = { errors = \"2x\", declined = \"1.5x\" }\n",
-    );
+fn defaults_of_rollouts_are_read() {
+    let (plan, found) =
+        rollout("[rollout]\npercent = 20\nsteps = \"1h\"\nstop = { errors = \"3x\", declined = \"1.5x\" }\n");
     assert_eq!(found, Vec::<String>::new());
-    let mut plan = promptshelf_store::RolloutPlan::new(10);
-    (plan.steps, plan.errors, plan.declined) = (Some(Duration::from_secs(3_600)), Some(2.0), Some(1.5));
-    let expected = ConfiguredRollout { channel: "production".to_owned(), target: "next".to_owned(), plan };
-    assert_eq!(resolved, [expected]);
+    let mut expected = promptshelf_store::RolloutPlan::new(20);
+    (expected.steps, expected.errors, expected.declined) = (Some(Duration::from_secs(3_600)), Some(3.0), Some(1.5));
+    assert_eq!(plan, expected);
+    // Without settings, a rollout is not without a bound.
+    assert_eq!(rollout("").0, promptshelf_store::RolloutPlan::default());
+    assert_eq!(rollout("").0.errors, Some(2.0));
 }
 
 // req: S-201
 #[test]
 fn mistakes_in_rollouts_are_named() {
     for (keys, expected) in [
-        ("to = \"production\"\npercent = 1", "expected another channel than `production`"),
-        ("to = \"sqlite:b.db#next\"\npercent = 1", "`sqlite:b.db#next` is not the name of a channel"),
-        ("to = \"next\"\npercent = 101", "from 0 to 100"),
-        ("to = \"next\"\npercent = -1", "from 0 to 100"),
-        ("to = \"next\"", "percent"),
-        ("to = \"next\"\npercent = 1\nstop = { errors = \"0.5x\" }", "from 1x to 100x"),
-        ("to = \"next\"\npercent = 1\nstop = { errors = \"2\" }", "from 1x to 100x"),
-        ("to = \"next\"\npercent = 1\nsteps = \"0s\"", "from 1s to 24h"),
+        ("percent = 101", "from 1 to 100"),
+        ("percent = 0", "from 1 to 100"),
+        ("stop = { errors = \"0.5x\" }", "from 1x to 100x"),
+        ("stop = { errors = \"2\" }", "from 1x to 100x"),
+        ("steps = \"0s\"", "from 1s to 24h"),
+        ("to = \"next\"", "unknown key `to`"),
     ] {
-        let (_, found) = rollouts(&format!("[[rollout]]\nchannel = \"production\"\n{keys}\n"));
+        let (_, found) = rollout(&format!("[rollout]\n{keys}\n"));
         assert!(found.len() == 1 && found[0].contains(expected), "{keys}: {found:?}");
     }
-    let twice = "[[rollout]]\nchannel = \"production\"\nto = \"a\"\npercent = 1\n";
-    let (_, found) = rollouts(&format!("{twice}{twice}"));
-    assert!(found.len() == 1 && found[0].contains("another rollout divides"), "{found:?}");
 }

@@ -127,11 +127,9 @@ async fn library(settings: &Settings, found: &mut Vec<CheckedSetting>) -> Result
         }
         ServedLibrary::Channels(channels) => {
             let store = StoreHandle::reading(channels.default.store.clone());
-            let targets = settings.fixed.rollouts.iter().filter_map(|rollout| rollout.target.parse().ok());
-            let names = [&channels.default.channel].into_iter().chain(&channels.others).cloned().chain(targets);
-            for name in names {
+            for name in [&channels.default.channel].into_iter().chain(&channels.others) {
                 let place = format!("{}#{name}", channels.default.store);
-                found.push(CheckedSetting::new("channel", place, channel(&store, &name).await));
+                found.push(CheckedSetting::new("channel", place, channel(&store, name).await));
             }
             sources(settings, &channels.sources, &copies, found).await?;
         }

@@ -36,7 +36,10 @@ use promptshelf_service::AuditFile;
 use promptshelf_source::{SourceSet, SourceState, SourceStatus};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use super::reload::Reloads;
+use super::{
+    reload::Reloads,
+    rollouts::{RolloutMonitor, RolloutStatus},
+};
 use crate::{
     deliveries::Deliveries,
     failure::{Exit, Failure},
@@ -89,6 +92,7 @@ struct LibraryCollector {
     deliveries: OnceLock<Deliveries>,
     tls: OnceLock<Tls>,
     reloads: OnceLock<Arc<Reloads>>,
+    rollouts: OnceLock<RolloutMonitor>,
 }
 
 impl fmt::Debug for Metrics {
@@ -165,6 +169,10 @@ impl Metrics {
 
     pub(super) fn observe_deliveries(&self, deliveries: &Deliveries) {
         let _ = self.collector.deliveries.set(deliveries.clone());
+    }
+
+    pub(super) fn observe_rollouts(&self, rollouts: &RolloutMonitor) {
+        let _ = self.collector.rollouts.set(Arc::clone(rollouts));
     }
 
     pub(super) fn observe_tls(&self, tls: &Tls) {
@@ -268,6 +276,9 @@ impl Collector for LibraryCollector {
         }
         if let Some(sources) = self.sources.get() {
             encode_sources(sources, &mut encoder)?;
+        }
+        if let Some(rollouts) = self.rollouts.get() {
+            encode_rollouts(&rollouts.lock(), &mut encoder)?;
         }
         let Some(library) = self.library.get() else { return Ok(()) };
         let report = library.loader().reports().borrow().clone();
@@ -394,6 +405,36 @@ fn encode_sign_in(sign_in: &SignIn, encoder: &mut DescriptorEncoder<'_>) -> fmt:
         }
         None => Ok(()),
     }
+}
+
+/// Encodes the rollouts. Names are those of channels.
+fn encode_rollouts(rollouts: &[RolloutStatus], encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let mut gauges = |name: &str, help: &str, value: fn(&RolloutStatus) -> u64| {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        rollouts.iter().try_for_each(|one| {
+            let labels = [("channel", one.channel.as_str()), ("to", one.target.as_str())];
+            ConstGauge::new(value(one)).encode(family.encode_family(&labels)?)
+        })
+    };
+    gauges("rollout_percent", "The share of signed-in callers that is served the new version", |one| {
+        u64::from(one.percent)
+    })?;
+    let help = "Whether a server has stopped the rollout by itself, and nobody has changed it since";
+    gauges("rollout_stopped", help, |one| u64::from(one.is_failed))?;
+    for (at, name, help) in [
+        (0, "rollout_calls", "Calls that are compared, by group: one of each caller in five minutes"),
+        (1, "rollout_errors", "Compared calls that were refused or failed, by group"),
+    ] {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for one in rollouts {
+            let Some(rollout) = &one.rollout else { continue };
+            for (group, counts) in ["stable", "candidate"].into_iter().zip(rollout.totals()) {
+                let labels = [("channel", one.channel.as_str()), ("to", one.target.as_str()), ("group", group)];
+                ConstCounter::new(counts[at]).encode(family.encode_family(&labels)?)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Encodes one value of each metric per source. The label is the configured name.

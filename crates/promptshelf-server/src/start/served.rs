@@ -1,22 +1,26 @@
 //! The served libraries: that of a folder or a git repository, those of a store's channels, or one of several sources.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
+};
 
+use parking_lot::Mutex;
 use promptshelf_core::AccessRule;
 use promptshelf_git::{GitAddress, GitOptions, GitSource};
-use promptshelf_service::Rollout;
 use promptshelf_source::{Files, ReloadTask};
 use promptshelf_store::ChannelName;
 use tokio::task::JoinSet;
 
+use super::rollouts::RolloutFollower;
 use crate::{
     channels::{FollowError, FollowOptions, Follower, StoreHandle},
     failure::{Exit, Failure},
     http::{self, App, Channel},
     library::{Builder, Library},
     replica::ReplicaMonitor,
-    rollout::RolloutTask,
-    settings::{ConfiguredRollout, ConfiguredSource, ServedChannels, ServedLibrary, Settings, SourcePlace},
+    settings::{ConfiguredSource, ServedChannels, ServedLibrary, Settings, SourcePlace},
     sources::{OpenSources, SharedSettings, StateFolder},
     state,
     words::{count, count_all},
@@ -36,7 +40,7 @@ pub(super) struct Served {
 enum Origin {
     Folder(Files),
     Git(GitSource),
-    Channels(Vec<Followed>),
+    Channels(Vec<Followed>, ChannelOpener),
     Sources,
 }
 
@@ -46,12 +50,10 @@ struct Followed {
     /// The files of the channel; `None` for one among the sources.
     files: Option<Files>,
     monitor: ReplicaMonitor,
-    /// Whether it has an address of its own; otherwise it is the target of a rollout only.
-    is_exposed: bool,
     /// `None` once it runs.
     follower: Option<Follower>,
-    /// The rollout of the channel; `None` once it runs.
-    rollout: Option<RolloutTask>,
+    /// The sources that take the place of those of the default channel.
+    sources: Option<OpenSources>,
 }
 
 /// Keeps the libraries current until it is dropped.
@@ -63,7 +65,7 @@ pub(super) struct Following {
 
 impl Served {
     /// Opens the library. `finished` adds everything but its source to a builder.
-    pub(super) async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Result<Served, Failure> {
+    pub(super) async fn open(settings: &Settings, finished: &Finished) -> Result<Served, Failure> {
         let roots = settings.live.granted_roots.clone();
         let (library, origin, sources) = match &settings.fixed.library {
             ServedLibrary::Folder(folder) => {
@@ -77,9 +79,16 @@ impl Served {
                 (library, Origin::Git(source), Vec::new())
             }
             ServedLibrary::Channels(channels) => {
-                let mut opening = OpeningChannels::new(channels, settings, &finished).await?;
-                let (default, all) = opening.all().await?;
-                (default, Origin::Channels(all), opening.sources)
+                let opener = ChannelOpener::new(channels, settings, finished).await?;
+                let default = opener.open(&channels.default.channel).await?;
+                let library = default.library.clone();
+                let mut all = vec![default];
+                for channel in &channels.others {
+                    all.push(opener.open(channel).await?);
+                }
+                let own = all.iter().filter_map(|followed| followed.sources.clone());
+                let sources = opener.0.sources.clone().into_iter().chain(own).collect();
+                (library, Origin::Channels(all, opener), sources)
             }
             ServedLibrary::Sources(configured) => {
                 let open = open_sources(configured, settings, None).await?;
@@ -91,7 +100,7 @@ impl Served {
 
     fn channels(&self) -> &[Followed] {
         match &self.origin {
-            Origin::Channels(channels) => channels,
+            Origin::Channels(channels, _) => channels,
             _ => &[],
         }
     }
@@ -106,11 +115,18 @@ impl Served {
         for sources in &self.sources {
             sources.set.replace_rules(rules).await;
         }
+        if let Origin::Channels(_, opener) = &self.origin {
+            opener.0.shared.lock().rules = rules.to_vec();
+        }
+        for target in self.targets() {
+            if let Some(sources) = &target.followed.sources {
+                sources.set.replace_rules(rules).await;
+            }
+        }
     }
 
     pub(super) fn other_channels(&self) -> Vec<String> {
-        let others = self.channels().iter().skip(1).filter(|followed| followed.is_exposed);
-        others.map(|followed| followed.name.clone()).collect()
+        self.channels().iter().skip(1).map(|followed| followed.name.clone()).collect()
     }
 
     pub(super) fn libraries(&self) -> Vec<(Option<&str>, &Library)> {
@@ -130,7 +146,7 @@ impl Served {
             library: followed.library.clone(),
             monitor: followed.monitor.clone(),
         };
-        let mut channels = self.channels().iter().filter(|followed| followed.is_exposed).map(channel);
+        let mut channels = self.channels().iter().map(channel);
         match channels.next() {
             Some(default) => App::with_channels(&default, &channels.collect::<Vec<_>>(), options),
             None => App::new(&self.library, options),
@@ -151,13 +167,10 @@ impl Served {
             Origin::Git(source) => {
                 tasks.spawn(source.clone().run());
             }
-            Origin::Channels(channels) => {
+            Origin::Channels(channels, _) => {
                 for followed in channels {
                     if let Some(follower) = followed.follower.take() {
                         tasks.spawn(follower.run(followed.library.loader().clone()));
-                    }
-                    if let Some(rollout) = followed.rollout.take() {
-                        tasks.spawn(rollout.run());
                     }
                 }
             }
@@ -180,8 +193,13 @@ impl Served {
             Origin::Folder(directory) => directory.grant_roots(roots),
             Origin::Git(source) => source.source().grant_roots(roots),
             Origin::Sources => {}
-            Origin::Channels(all) => {
+            Origin::Channels(all, opener) => {
+                opener.0.shared.lock().granted_roots.clone_from(&roots);
                 all.iter().filter_map(|followed| followed.files.as_ref()).for_each(|it| it.grant_roots(roots.clone()));
+                for Target { followed, .. } in opener.targets().iter().map(Arc::as_ref) {
+                    followed.files.iter().for_each(|it| it.grant_roots(roots.clone()));
+                    followed.sources.iter().for_each(|sources| sources.grant_roots(granted_roots));
+                }
             }
         }
         self.sources.iter().for_each(|sources| sources.grant_roots(granted_roots));
@@ -192,8 +210,13 @@ impl Served {
         match &self.origin {
             Origin::Folder(_) | Origin::Sources => {}
             Origin::Git(source) => source.source().show_provenance(is_shown),
-            Origin::Channels(all) => {
+            Origin::Channels(all, opener) => {
+                opener.0.shared.lock().shows_provenance = is_shown;
                 all.iter().filter_map(|followed| followed.files.as_ref()).for_each(|it| it.show_provenance(is_shown));
+                for Target { followed, .. } in opener.targets().iter().map(Arc::as_ref) {
+                    followed.files.iter().for_each(|it| it.show_provenance(is_shown));
+                    followed.sources.iter().for_each(|sources| sources.show_provenance(is_shown));
+                }
             }
         }
         self.sources.iter().for_each(|sources| sources.show_provenance(is_shown));
@@ -210,6 +233,27 @@ impl Served {
         for (_, library) in self.libraries() {
             let _ = library.loader().reload().await;
         }
+        for target in self.targets() {
+            if let Some(sources) = &target.followed.sources {
+                sources.set.reload().await;
+            }
+            let _ = target.library().loader().reload().await;
+        }
+    }
+
+    fn targets(&self) -> Vec<Arc<Target>> {
+        match &self.origin {
+            Origin::Channels(_, opener) => opener.targets(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns what follows the rollouts of the channels, if there are channels.
+    pub(super) fn rollouts(&self, settings: &Settings) -> Option<RolloutFollower> {
+        let Origin::Channels(channels, opener) = &self.origin else { return None };
+        let libraries = channels.iter().map(|one| (one.name.clone(), one.library.clone())).collect();
+        let (access, signs_in) = (settings.live.http.channel_access.clone(), settings.live.sign_in.is_some());
+        Some(RolloutFollower::new(opener.0.store.clone(), opener.clone(), libraries, access, signs_in))
     }
 }
 
@@ -258,135 +302,157 @@ pub(super) fn shared_settings(settings: &Settings, store: Option<&StoreHandle>, 
     }
 }
 
-/// The channels of a store while they are being opened. Each is served together with the sources: as their own library, or
-/// in the place of the source that the default channel is.
-struct OpeningChannels<'a, F> {
-    channels: &'a ServedChannels,
-    settings: &'a Settings,
-    finished: &'a F,
+/// Opens channels of a store: at the start those with addresses, later the targets of rollouts. Each is served together with
+/// the sources: as their own library, or in the place of the source that the default channel is.
+#[derive(Clone)]
+pub(super) struct ChannelOpener(Arc<OpenerParts>);
+
+struct OpenerParts {
+    channels: ServedChannels,
     store: StoreHandle,
-    sources: Vec<OpenSources>,
+    shared: Mutex<SharedSettings>,
+    finished: Finished,
+    /// The library with which others share limits.
+    first: OnceLock<Library>,
+    sources: Option<OpenSources>,
+    targets: Mutex<Vec<Weak<Target>>>,
 }
 
-impl<'a, F: Fn(Builder) -> Builder> OpeningChannels<'a, F> {
+/// Adds everything but the source to a builder.
+pub(super) type Finished = Arc<dyn Fn(Builder) -> Builder + Send + Sync>;
+
+/// The target of a rollout that has no address. It is followed until it is dropped.
+pub(super) struct Target {
+    followed: Followed,
+    _loading: Option<ReloadTask>,
+    _following: JoinSet<()>,
+}
+
+impl Target {
+    pub(super) fn library(&self) -> &Library {
+        &self.followed.library
+    }
+}
+
+impl ChannelOpener {
     async fn new(
-        channels: &'a ServedChannels,
-        settings: &'a Settings,
-        finished: &'a F,
-    ) -> Result<OpeningChannels<'a, F>, Failure> {
+        channels: &ServedChannels,
+        settings: &Settings,
+        finished: &Finished,
+    ) -> Result<ChannelOpener, Failure> {
         let store = StoreHandle::new(channels.default.store.clone());
-        let mut sources = Vec::new();
-        if !channels.sources.is_empty() {
-            sources.push(open_sources(&channels.sources, settings, Some(&store)).await?);
-        }
-        Ok(OpeningChannels { channels, settings, finished, store, sources })
+        let sources = match channels.sources.is_empty() {
+            true => None,
+            false => Some(open_sources(&channels.sources, settings, Some(&store)).await?),
+        };
+        Ok(ChannelOpener(Arc::new(OpenerParts {
+            channels: channels.clone(),
+            shared: Mutex::new(shared_settings(settings, Some(&store), false)),
+            store,
+            finished: Arc::clone(finished),
+            first: OnceLock::new(),
+            sources,
+            targets: Mutex::default(),
+        })))
     }
 
-    async fn open(&mut self, channel: &ChannelName, first: Option<&Library>) -> Result<Followed, Failure> {
-        let mut followed = (None, None);
-        let (builder, monitor) = match &self.channels.source {
-            Some(source) => self.in_place_of(source, channel).await?,
+    async fn open(&self, channel: &ChannelName) -> Result<Followed, Failure> {
+        let OpenerParts { channels, store, shared, finished, first, sources, .. } = &*self.0;
+        let (mut files, mut follower, mut own) = (None, None, None);
+        let (builder, monitor) = match &channels.source {
+            Some(source) => {
+                let (builder, monitor, opened) = self.in_place_of(source, channel).await?;
+                own = opened;
+                (builder, monitor)
+            }
             None => {
-                let mut options = FollowOptions::new(self.store.clone(), channel.clone());
-                options.cache.clone_from(&self.settings.fixed.cache);
-                let follower = match Follower::start(options).await {
+                let SharedSettings { granted_roots, shows_provenance, cache, .. } = shared.lock().clone();
+                let mut options = FollowOptions::new(store.clone(), channel.clone());
+                options.cache = cache;
+                let started = match Follower::start(options).await {
                     Ok(follower) => follower,
-                    Err(error) => return Err(unfollowed(error, self.channels, self.settings, &self.store).await),
+                    Err(error) => return Err(self.unfollowed(error).await),
                 };
-                let (files, monitor) = (follower.source().clone(), follower.monitor().clone());
-                files.grant_roots(self.settings.live.granted_roots.iter().cloned());
-                files.show_provenance(!self.settings.live.hides_provenance);
-                let builder = Library::builder().source(files.clone());
-                followed = (Some(files), Some(follower));
-                (self.sources.iter().fold(builder, |builder, open| builder.source(open.set.clone())), monitor)
+                let (source, monitor) = (started.source().clone(), started.monitor().clone());
+                source.grant_roots(granted_roots);
+                source.show_provenance(shows_provenance);
+                let builder = Library::builder().source(source.clone());
+                (files, follower) = (Some(source), Some(started));
+                (sources.iter().fold(builder, |builder, open| builder.source(open.set.clone())), monitor)
             }
         };
-        let builder = (self.finished)(builder).channel(channel.as_str());
+        let builder = finished(builder).channel(channel.as_str());
         // A caller has its limits once for all channels.
-        let library = first.into_iter().fold(builder, Builder::limits_of).build()?;
-        let (name, (files, follower)) = (channel.to_string(), followed);
-        Ok(Followed { name, library, files, monitor, is_exposed: true, follower, rollout: None })
+        let library = first.get().into_iter().fold(builder, Builder::limits_of).build()?;
+        let _ = first.set(library.clone());
+        Ok(Followed { name: channel.to_string(), library, files, monitor, follower, sources: own })
     }
 
     /// Returns the sources with a channel in the place of one of them.
-    async fn in_place_of(&mut self, source: &str, channel: &ChannelName) -> Result<(Builder, ReplicaMonitor), Failure> {
+    async fn in_place_of(
+        &self,
+        source: &str,
+        channel: &ChannelName,
+    ) -> Result<(Builder, ReplicaMonitor, Option<OpenSources>), Failure> {
+        let OpenerParts { channels, shared, sources, .. } = &*self.0;
         let missing = || Failure::new(Exit::Failed, format!("the source {source} is not a channel"));
-        let all = self.sources.first().ok_or_else(missing)?;
-        if *channel == self.channels.default.channel {
+        let all = sources.as_ref().ok_or_else(missing)?;
+        if *channel == channels.default.channel {
             let monitor = all.monitors.get(source).ok_or_else(missing)?;
-            return Ok((Library::builder().source(all.set.clone()), monitor.clone()));
+            return Ok((Library::builder().source(all.set.clone()), monitor.clone(), None));
         }
-        let configured = self.channels.sources.iter().find(|configured| configured.name == source);
+        let configured = channels.sources.iter().find(|configured| configured.name == source);
         let mut configured = configured.ok_or_else(missing)?.clone();
         if let SourcePlace::Store(address) = &mut configured.place {
             address.channel = channel.clone();
         }
-        let shared = shared_settings(self.settings, Some(&self.store), false);
+        let shared = shared.lock().clone();
         let open = OpenSources::open(&[configured], &shared, None)?;
         open.set.settled(START_WAIT).await;
         let monitor = open.monitors.get(source).ok_or_else(missing)?.clone();
         let builder = Library::builder().source(open.set.clone()).source(all.set.without(source));
-        self.sources.push(open);
-        Ok((builder, monitor))
+        Ok((builder, monitor, Some(open)))
     }
 
-    async fn all(&mut self) -> Result<(Library, Vec<Followed>), Failure> {
-        let (channels, settings, store) = (self.channels, self.settings, self.store.clone());
-        let default = self.open(&channels.default.channel, None).await?;
-        let library = default.library.clone();
-        let mut all = vec![default];
-        for channel in &channels.others {
-            all.push(self.open(channel, Some(&library)).await?);
+    /// Opens the target of a rollout, and follows it.
+    pub(super) async fn target(&self, channel: &ChannelName) -> Result<Arc<Target>, Failure> {
+        let mut followed = self.open(channel).await?;
+        let (mut following, library) = (JoinSet::new(), followed.library.clone());
+        if let Some(follower) = followed.follower.take() {
+            following.spawn(follower.run(library.loader().clone()));
         }
-        for ConfiguredRollout { channel, target, plan } in &settings.fixed.rollouts {
-            let find = |all: &[Followed], name: &str| all.iter().position(|followed| followed.name == name);
-            let Some(divided) = find(&all, channel) else {
-                let message = format!("[[rollout]] divides the callers of the channel {channel}, which is not served");
-                return Err(Failure::new(Exit::Settings, message)
-                    .help(format!("serve it: add `[channels.{channel}]`, or `--channel {channel}`")));
-            };
-            let name: ChannelName = target.parse()?;
-            let served = match find(&all, target) {
-                Some(served) => served,
-                None => {
-                    let followed = self.open(&name, Some(&library)).await?;
-                    all.push(Followed { is_exposed: false, ..followed });
-                    all.len() - 1
-                }
-            };
-            let access = settings.live.http.channel_access.get(target).cloned();
-            let rollout = Rollout::new(channel, target, access, plan.latency);
-            let candidate = all[served].library.service().clone();
-            let divided = &mut all[divided];
-            let service = divided.library.service();
-            service.set_rollout(&rollout, &candidate);
-            divided.rollout = Some(RolloutTask::new(store.clone(), channel.parse()?, name, *plan, service, &rollout));
-        }
-        Ok((library, all))
+        following.spawn(log_changes(Some(followed.name.clone()), library.clone()));
+        let has_sources = followed.sources.is_some() || self.0.sources.is_some();
+        let loading = has_sources.then(|| library.loader().spawn());
+        let target = Arc::new(Target { followed, _loading: loading, _following: following });
+        let mut targets = self.0.targets.lock();
+        targets.retain(|target| target.strong_count() > 0);
+        targets.push(Arc::downgrade(&target));
+        Ok(target)
     }
-}
 
-async fn unfollowed(
-    error: FollowError,
-    channels: &ServedChannels,
-    settings: &Settings,
-    store: &StoreHandle,
-) -> Failure {
-    let failure = match error {
-        // The store itself, or the channel in it.
-        FollowError::Store(error) if store.get().await.is_err() => Failure::unopened(error, &channels.default),
-        FollowError::Store(error) => Failure::from(error),
-        FollowError::TimedOut => Failure::new(Exit::Store, error.to_string()),
-        error => Failure::new(Exit::Failed, error.to_string()),
-    };
-    match failure.exit {
-        Exit::Store if failure.help.is_some() => failure,
-        Exit::Store if settings.fixed.cache.is_some() => {
-            failure.help("the cache has no copy of the channel: start the database first")
+    fn targets(&self) -> Vec<Arc<Target>> {
+        self.0.targets.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    async fn unfollowed(&self, error: FollowError) -> Failure {
+        let OpenerParts { channels, store, shared, .. } = &*self.0;
+        let failure = match error {
+            // The store itself, or the channel in it.
+            FollowError::Store(error) if store.get().await.is_err() => Failure::unopened(error, &channels.default),
+            FollowError::Store(error) => Failure::from(error),
+            FollowError::TimedOut => Failure::new(Exit::Store, error.to_string()),
+            error => Failure::new(Exit::Failed, error.to_string()),
+        };
+        match failure.exit {
+            Exit::Store if failure.help.is_some() => failure,
+            Exit::Store if shared.lock().cache.is_some() => {
+                failure.help("the cache has no copy of the channel: start the database first")
+            }
+            Exit::Store => failure.help("start the database first; with --cache FOLDER, later starts do without it"),
+            Exit::NotFound => failure.help("`promptshelf policy` lists the channels of the store"),
+            _ => failure,
         }
-        Exit::Store => failure.help("start the database first; with --cache FOLDER, later starts do without it"),
-        Exit::NotFound => failure.help("`promptshelf policy` lists the channels of the store"),
-        _ => failure,
     }
 }
 

@@ -104,7 +104,8 @@ fn shape(operation: &str) -> Option<Shape> {
         }
         ("POST", "/proposals/{id}/comments") => Body(|| json!({ "digest": "0".repeat(64), "text": "x".repeat(SIZE) })),
         ("POST", "/proposals/{id}/publish" | "/proposals/{id}/reviews")
-        | ("POST", "/channels/{channel}/rollouts/share" | "/channels/{channel}/rollouts/stop")
+        | ("POST", "/channels/{channel}/rollouts" | "/channels/{channel}/rollouts/finish")
+        | ("PATCH", "/channels/{channel}/rollouts")
         | ("POST", "/webhooks/dead-letters/{id}/redelivery" | "/sources/{source}/refresh" | "/folder/rename") => {
             Body(|| json!({ "message": "x".repeat(SIZE) }))
         }

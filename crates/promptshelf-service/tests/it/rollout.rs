@@ -89,7 +89,7 @@ async fn share_is_served_the_target_and_is_in_audit_usage_and_changes() {
     let next = next.with_usage(&usage, "next");
     let rollout = Rollout::new("production", "next", None, None);
     rollout.set_key([7; 16]);
-    stable.set_rollout(&rollout, &next);
+    stable.set_rollout(Some((&rollout, &next)));
     let mut changes = stable.changes();
     assert!(text(&stable, &caller(1)).await.expect("it renders").contains("Old."));
     stable.set_rollout_percent(100);
@@ -132,7 +132,7 @@ async fn one_caller_has_a_bounded_weight_and_questions_do_not_count() {
     let (next, _) = service("hello", "New.");
     let rollout = Rollout::new("production", "next", None, None);
     rollout.set_key([7; 16]);
-    stable.set_rollout(&rollout, &next);
+    stable.set_rollout(Some((&rollout, &next)));
     stable.set_rollout_percent(100);
     for _ in 0..500 {
         stable.get(&caller(1), "missing", &RawArguments::new()).await.expect_err("unknown");

@@ -59,6 +59,14 @@ pub(crate) fn digest(changes: &[Replacement]) -> Digest {
     parts.digest()
 }
 
+/// Returns the channel that a proposal promotes as a whole.
+pub(crate) async fn whole_source(transaction: &mut Transaction, id: u64) -> Result<Option<ChannelName>, StoreError> {
+    let sql =
+        "SELECT c.name FROM ps_proposal p JOIN ps_channel c ON c.id = p.source WHERE p.id = $1 AND p.source_whole = 1";
+    let row = transaction.row(sql, vec![id.into()]).await?;
+    row.map(|row| row.text("name")?.parse()).transpose()
+}
+
 pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -> Result<(u64, Timestamp), StoreError> {
     let now = transaction.now();
     let sql = format!(

@@ -76,6 +76,8 @@ macro_rules! all {
             webhooks::failed_delivery_waits_dies_and_is_queued_again,
             webhooks::one_store_at_a_time_delivers,
             webhooks::broken_revision_is_announced_once,
+            rollouts::rollout_has_phases_and_a_channel_has_one,
+            rollouts::promotion_ends_a_rollout_and_every_change_is_announced,
         }
     };
 }

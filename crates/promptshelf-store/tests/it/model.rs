@@ -13,7 +13,7 @@ use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     Actor, CheckLevel, CheckReport, CheckSummary, Checker, CommentSide, Digest, Effect, EffectImpact, FileChange,
     NewComment, NewEvaluation, NewReview, Policy, PolicyGuard, Promotion, PromptChange, PromptChangeKind,
-    ProposalState, ProposedPolicy, Publish, RevisionKind, Verdict, WebhookEvent,
+    ProposalState, ProposedPolicy, Publish, RevisionKind, RolloutPhase, Verdict, WebhookEvent,
 };
 
 use crate::sequences::SequenceChecker;
@@ -138,7 +138,7 @@ pub(crate) struct Result_ {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rollout {
     pub(crate) percent: u8,
-    pub(crate) is_stopped: bool,
+    pub(crate) phase: RolloutPhase,
     pub(crate) changed_by: String,
     pub(crate) changes: u64,
 }
@@ -763,6 +763,7 @@ impl Model {
                 _ => WebhookEvent::Published,
             };
             let errors = proposal.checks.errors;
+            self.finish_rollout(&draft.channel, &proposal);
             self.proposals.insert(id, proposal);
             let about = Delivery { revision: Some(number), ..about };
             let named = prompts.iter().map(|it| (it.name.clone(), it.version)).collect();
@@ -1362,14 +1363,14 @@ impl Model {
         due
     }
 
-    pub(crate) fn begin_rollout(&mut self, from: &str, to: &str, percent: u8) -> Result<u8, Refusal> {
-        if from == to {
+    pub(crate) fn start_rollout(&mut self, from: &str, to: &str, percent: u8, actor: &Actor) -> Result<(), Refusal> {
+        if from == to || !(1..=100).contains(&percent) {
             return Err(Refusal::Invalid);
         }
         (self.known(from)?, self.known(to)?);
-        let by = "promptshelf".to_owned();
-        let new = Rollout { percent, is_stopped: false, changed_by: by, changes: 1 };
-        Ok(self.rollouts.entry((from.to_owned(), to.to_owned())).or_insert(new).percent)
+        self.must_be_free(from, None)?;
+        self.record_rollout((from, to), (percent, RolloutPhase::Running), &actor.name, WebhookEvent::RolloutStarted);
+        Ok(())
     }
 
     /// Sets the share of a rollout; `None` stops it.
@@ -1383,11 +1384,48 @@ impl Model {
         if percent.is_some_and(|percent| percent > 100) {
             return Err(Refusal::Invalid);
         }
-        let found = self.rollouts.get_mut(&(from.to_owned(), to.to_owned())).ok_or(Refusal::NotFound)?;
-        (found.percent, found.is_stopped) = (percent.unwrap_or(0), percent.is_none());
-        found.changed_by.clone_from(&actor.name);
-        found.changes += 1;
+        let found = self.rollouts.get(&(from.to_owned(), to.to_owned())).ok_or(Refusal::NotFound)?;
+        if found.phase == RolloutPhase::Finished {
+            return Err(Refusal::State);
+        }
+        let Some(percent) = percent else {
+            self.record_rollout((from, to), (0, RolloutPhase::Stopped), &actor.name, WebhookEvent::RolloutStopped);
+            return Ok(());
+        };
+        if found.phase.is_over() {
+            self.must_be_free(from, Some(to))?;
+        }
+        self.record_rollout((from, to), (percent, RolloutPhase::Running), &actor.name, WebhookEvent::RolloutStep);
         Ok(())
+    }
+
+    fn must_be_free(&self, from: &str, but: Option<&str>) -> Result<(), Refusal> {
+        let is_other = |(channel, target): &(String, String)| channel == from && Some(target.as_str()) != but;
+        let is_taken = self.rollouts.iter().any(|(key, one)| is_other(key) && !one.phase.is_over());
+        if is_taken { Err(Refusal::State) } else { Ok(()) }
+    }
+
+    fn record_rollout(
+        &mut self,
+        (from, to): (&str, &str),
+        (percent, phase): (u8, RolloutPhase),
+        by: &str,
+        event: WebhookEvent,
+    ) {
+        let key = (from.to_owned(), to.to_owned());
+        let changes = self.rollouts.get(&key).map_or(0, |found| found.changes) + 1;
+        self.rollouts.insert(key, Rollout { percent, phase, changed_by: by.to_owned(), changes });
+        self.announce(event, &Delivery { author: Some(by.to_owned()), ..Self::about(from) });
+    }
+
+    /// Ends the rollout whose new version a proposal has promoted as a whole.
+    fn finish_rollout(&mut self, from: &str, proposal: &Proposal) {
+        let Some((to, _, true)) = &proposal.source else { return };
+        let key = (from.to_owned(), to.clone());
+        if self.rollouts.get(&key).is_some_and(|found| !found.phase.is_over()) {
+            let (to, by) = (to.clone(), proposal.author.clone());
+            self.record_rollout((from, &to), (0, RolloutPhase::Finished), &by, WebhookEvent::RolloutFinished);
+        }
     }
 
     pub(crate) fn add_usage(&mut self, batch: &str, prompt: &str, count: u64) {

@@ -162,7 +162,7 @@ async fn restore_while_it_is_used(store: Store) {
         advance(&store, revision).await;
     }
     publish(&store, "next", 0, &[("a.md", "", "N")]).await.unwrap();
-    store.begin_rollout(&c, &next, &RolloutPlan::new(10)).await.unwrap();
+    store.start_rollout(&c, &next, &RolloutPlan::new(10), "", &actor("ada")).await.unwrap();
     let (kept, revoked) = (token(&store, "kept").await, token(&store, "revoked").await);
     // A backup has one moment of a store that others publish to.
     let publisher = tokio::spawn({

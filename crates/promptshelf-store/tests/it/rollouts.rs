@@ -4,7 +4,7 @@ use promptshelf_store::{RolloutCounts, RolloutPlan, Store};
 use promptshelf_testkit::database::Postgres;
 
 use crate::{
-    sample::{channel, publish, tamper},
+    sample::{actor, channel, publish, tamper},
     sqlite,
 };
 
@@ -25,14 +25,14 @@ async fn unapplied_rollout(url: String) {
     publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
     publish(&store, "next", 0, &[("a.md", "", "B")]).await.unwrap();
     let plan = RolloutPlan::new(10);
-    store.begin_rollout(&c, &next, &plan).await.unwrap();
+    store.start_rollout(&c, &next, &plan, "", &actor("ada")).await.unwrap();
     let report = async || store.rollouts().await.unwrap().pop().unwrap();
     assert_eq!(report().await.unapplied_since, None);
     // As if the last server had ended 31 seconds ago.
     tamper(&url, "UPDATE ps_rollout SET applied_at = applied_at - 31000000").await;
     let found = report().await;
     assert!(found.unapplied_since.is_some_and(|since| since < found.changed_at), "{found:?}");
-    store.advance_rollout(&c, &next, &plan, RolloutCounts::default()).await.unwrap();
+    store.advance_rollout(&c, &next, RolloutCounts::default()).await.unwrap();
     assert_eq!(report().await.unapplied_since, None);
     // The row is from before applying was recorded.
     tamper(&url, "UPDATE ps_rollout SET applied_at = NULL").await;

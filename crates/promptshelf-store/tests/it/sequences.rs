@@ -17,8 +17,9 @@ use promptshelf_source::MemoryTree;
 use promptshelf_store::{
     Actor, Change, CheckLevel, CheckReport, Checker, Checking, CommentLine, CommentSide, DeliveryAttempt, Digest,
     Effect, EvaluationQuery, Head, HistoryQuery, NewComment, NewEvaluation, NewReview, NewToken, Policy, PolicyGuard,
-    PolicyOutcome, PolicyRoles, Promotion, Proposal, ProposalQuery, Publish, Published, RevisionKind, RolloutPlan,
-    StandingQuery, Store, StoreError, StoreUrl, UsageQuery, Verdict, Webhook, WebhookEvent, check_now,
+    PolicyOutcome, PolicyRoles, Promotion, Proposal, ProposalQuery, Publish, Published, RevisionKind, RolloutEdit,
+    RolloutPhase, RolloutPlan, StandingQuery, Store, StoreError, StoreUrl, UsageQuery, Verdict, Webhook, WebhookEvent,
+    check_now,
 };
 use promptshelf_testkit::{amount, database::Postgres, figure};
 use proptest::{
@@ -645,19 +646,17 @@ impl Run {
             }
             Step::BeginRollout { from, to, percent } => {
                 let (from, to) = (CHANNELS[from as usize], CHANNELS[to as usize]);
-                let result = store.begin_rollout(&channel(from), &channel(to), &RolloutPlan::new(percent)).await;
-                let expected = self.model.begin_rollout(from, to, percent);
-                same("answer", &result.map(|state| state.percent).map_err(refusal), &expected)
+                let (plan, ada) = (RolloutPlan::new(percent), crate::sample::actor("ada"));
+                let result = store.start_rollout(&channel(from), &channel(to), &plan, "", &ada).await;
+                let expected = self.model.start_rollout(from, to, percent, &ada);
+                same("answer", &result.map(|_| ()).map_err(refusal), &expected)
             }
             Step::SetRollout { who, from, to, percent } => {
                 let (from, to) = (CHANNELS[from as usize], CHANNELS[to as usize]);
                 let target = channel(to);
-                let result = match percent {
-                    Some(percent) => {
-                        store.set_rollout(&channel(from), Some(&target), percent, "", None, &actor(who)).await
-                    }
-                    None => store.stop_rollout(&channel(from), Some(&target), "", &actor(who)).await,
-                };
+                let phase = percent.is_none().then_some(RolloutPhase::Stopped);
+                let edit = RolloutEdit { percent, phase, ..RolloutEdit::default() };
+                let result = store.change_rollout(&channel(from), Some(&target), &edit, &actor(who)).await;
                 let expected = self.model.set_rollout(from, to, percent, &actor(who));
                 same("answer", &result.map(|_| ()).map_err(refusal), &expected)
             }
@@ -992,12 +991,8 @@ impl Run {
             .into_iter()
             .map(|it| {
                 let changes = it.history.first().map_or(0, |change| change.number);
-                let rollout = crate::model::Rollout {
-                    percent: it.percent,
-                    is_stopped: it.is_stopped,
-                    changed_by: it.changed_by,
-                    changes,
-                };
+                let rollout =
+                    crate::model::Rollout { percent: it.percent, phase: it.phase, changed_by: it.changed_by, changes };
                 ((it.channel.to_string(), it.target.to_string()), rollout)
             })
             .collect();

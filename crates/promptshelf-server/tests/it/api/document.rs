@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use axum::http::Method;
-use promptshelf_store::{DeliveryAttempt, RolloutPlan, Webhook, WebhookEvent};
+use promptshelf_store::{DeliveryAttempt, Webhook, WebhookEvent};
 use serde_json::{Value, json};
 
 use super::{BYE, HELLO, Server, changes, digest, policy_of, proposal};
@@ -148,10 +148,15 @@ async fn every_operation_answers_as_the_document_says() {
         ("list_tokens", "GET", "/tokens", None),
         ("create_token", "POST", "/tokens", Some(json!({ "name": "ci", "scopes": ["library:read"] }))),
         ("revoke_token", "DELETE", "/tokens/1", None),
+        (
+            "start_rollout",
+            "POST",
+            "/channels/production/rollouts",
+            Some(json!({ "to": "beta", "steps": "1m", "stop": { "errors": 2.0 } })),
+        ),
         ("list_all_rollouts", "GET", "/rollouts", None),
         ("list_rollouts", "GET", "/channels/production/rollouts", None),
-        ("set_rollout", "POST", "/channels/production/rollouts/share", Some(json!({ "percent": 20 }))),
-        ("stop_rollout", "POST", "/channels/production/rollouts/stop", Some(json!({ "message": "A complaint" }))),
+        ("change_rollout", "PATCH", "/channels/production/rollouts", Some(json!({ "percent": 20 }))),
         ("browse", "GET", "/channels/production/browse?text=Greets", None),
         ("compare", "POST", "/compare", Some(json!({ "after": { "proposal": { "id": 2 } } }))),
         (
@@ -225,13 +230,10 @@ async fn every_operation_answers_as_the_document_says() {
         ("put_policy", "PUT", "/channels/production/policy", Some(policy_of(0))),
         ("publish_proposal", "POST", "/proposals/2/publish", Some(json!({ "digest": proposal_digest }))),
         ("rollback", "POST", "/channels/production/rollback", Some(json!({ "to": 1, "message": "Back" }))),
+        ("finish_rollout", "POST", "/channels/production/rollouts/finish", Some(json!({}))),
         ("promote", "POST", "/channels/beta/promote", Some(json!({ "from": "production", "message": "Copy" }))),
     ];
     server.create("beta", &policy_of(0)).await;
-    let (divided, target) = ("production".parse().expect("a name"), "beta".parse().expect("a name"));
-    let mut plan = RolloutPlan::new(10);
-    (plan.steps, plan.errors) = (Some(Duration::from_secs(60)), Some(2.0));
-    store.begin_rollout(&divided, &target, &plan).await.expect("begun");
     let mut unused: HashSet<String> = HashSet::new();
     for operation in operations(&server).await {
         unused.insert(operation.document["operationId"].as_str().expect("an id").to_owned());

@@ -16,7 +16,10 @@ use super::{
 use crate::exit::{Exit, Failure};
 
 pub(crate) use self::{
-    rollout::{RolloutCommand, RolloutListArguments, RolloutSetArguments, RolloutStopArguments},
+    rollout::{
+        RolloutChange, RolloutChangeArguments, RolloutCommand, RolloutFinishArguments, RolloutListArguments,
+        RolloutSetArguments, RolloutShowArguments, RolloutStartArguments, stop,
+    },
     store::{
         BackupArguments, CopyArguments, MaintenanceArguments, MigrateArguments, PruneArguments, RestoreArguments,
         StoreCommand,

@@ -531,18 +531,19 @@ Examples:
   promptshelf usage https://prompts.example.com --csv > usage.csv";
 
 pub(in crate::args) const ROLLOUT_EXAMPLES: &str = "\
-A server with [[rollout]] in server.toml begins a rollout; the store has its
-share from then on, and all servers of the store follow it.
+The store has the rollouts, and all servers of the store follow them. [rollout]
+in server.toml has defaults. A channel has one rollout that is not over.
 
-JSON: {\"rollouts\":[{\"channel\",\"to\",\"percent\",\"stopped\",\"changedBy\",
+JSON: {\"rollouts\":[{\"channel\",\"to\",\"percent\",\"state\",\"changedBy\",
 \"changedAt\",\"reason\",\"revision\",\"counts\",\"plan\",\"next\",\"history\":[{
 \"number\",\"kind\",\"automatic\",\"percent\",\"changedBy\",\"reason\",\"at\",
-\"revision\",\"counts\"}]}]}. With --url, set and stop need the scope
+\"revision\",\"counts\"}]}]}. The state is running, paused, stopped, failed
+(stopped by a server) or finished. With --url, changes need the scope
 library:publish.
 
 Examples:
-  promptshelf rollout list --store sqlite:team.db
-  promptshelf rollout list --history --store sqlite:team.db
+  promptshelf rollout start production --to next --percent 10 --steps 1h
+  promptshelf rollout show production --store sqlite:team.db
   promptshelf rollout set production 25 --url https://prompts.example.com
-  promptshelf rollout stop production -m \"Reviews became vague\" \\
-    --store sqlite:team.db";
+  promptshelf rollout stop production -m \"Reviews became vague\"
+  promptshelf rollout finish production -m \"Shorter reviews\"";

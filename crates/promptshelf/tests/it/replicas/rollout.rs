@@ -1,12 +1,12 @@
 //! Guarded rollouts across replicas.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs};
 
 use promptshelf::http::auth::digest_of;
-use promptshelf_testkit::folder::Folder;
+use promptshelf_testkit::{folder::Folder, receiver::Receiver};
 use serde_json::{Value, json};
 
-use super::{Author, prompt, promptshelf, serve, sqlite, until};
+use super::{Author, get_at, logged, prompt, promptshelf, serve, sqlite, until};
 use crate::program::{Server, shown};
 
 /// The number of callers: all are in one group with a probability of 2 in a trillion. Each counts once in five minutes.
@@ -19,8 +19,8 @@ fn caller(number: usize) -> String {
     format!("psh_caller-{number}")
 }
 
-/// The settings of a server with all callers, and a rollout.
-fn settings(rollout: &str) -> String {
+/// The settings of a server with all callers.
+fn settings(more: &str) -> String {
     // On an idle machine, the calls that wait for a change would exceed the limits of a minute.
     let mut settings = String::from(
         "[limits]\nrequests-per-minute = 1000000\nrequests-per-minute-per-address = 1000000\n[auth]\ntokens = [\n",
@@ -29,7 +29,7 @@ fn settings(rollout: &str) -> String {
         let digest: String = digest_of(&caller(number)).iter().map(|byte| format!("{byte:02x}")).collect();
         writeln!(settings, "  {{ name = \"caller-{number}\", sha256 = \"{digest}\" }},").expect("a string");
     }
-    settings + "]\n\n[[rollout]]\nchannel = \"production\"\n" + rollout
+    settings + "]\n\n" + more
 }
 
 /// The text of `hello` for a caller; `None` if the call is refused.
@@ -60,37 +60,82 @@ fn rollout(store: &str, words: &[&str]) -> Value {
     serde_json::from_str(printed).unwrap_or_else(|error| panic!("{words:?}: {error}\n{output}"))
 }
 
-// req: S-199
+/// Starts a server of all callers, with an audit file and metrics.
+fn replica(folder: &Folder, store: &str, number: usize) -> Server {
+    let audit = folder.path().join(format!("audit-{number}.jsonl")).display().to_string();
+    let mut command = serve(store, &["--metrics", "127.0.0.1:0", "--audit", &audit]);
+    command.env("PROMPTSHELF_CONFIG", folder.path().join("server.toml"));
+    Server::start(command)
+}
+
+/// The metrics of a server.
+fn metrics(server: &Server) -> String {
+    let address = server.startup_log.lines().find_map(|line| line.split_once("metrics are served on "));
+    get_at(address.expect("metrics are served").1.trim()).1
+}
+
+// req: S-199, S-416, S-417
 #[tokio::test(flavor = "multi_thread")]
-async fn regression_is_stopped_on_every_replica() {
+async fn rollout_begins_stops_and_ends_on_every_replica_without_a_restart() {
     let folder = Folder::empty();
     let store = sqlite(folder.path());
     let author = Author::at(&store).await.checked();
     author.publish([("hello.md", Some(prompt("one")))]).await;
     author.on("next").publish([("hello.md", Some(BROKEN.to_owned()))]).await;
-    folder.write("server.toml", &settings("to = \"next\"\npercent = 50\nstop = { errors = \"2x\" }\n"));
-    let replica = || {
-        let mut command = serve(&store, &[]);
-        command.env("PROMPTSHELF_CONFIG", folder.path().join("server.toml"));
-        Server::start(command)
-    };
-    let servers = [replica(), replica()];
+    let receiver = Receiver::start([]);
+    let events = "[\"rollout-started\", \"rollout-stopped\", \"rollout-finished\"]";
+    folder.write("hook.secret", &"s".repeat(32));
+    let secret = "secret = { file = \"hook.secret\" }\nallow-private = true\n";
+    let webhook = format!("[[webhook]]\nurl = \"{}\"\nevents = {events}\n{secret}", receiver.url());
+    folder.write("server.toml", &settings(&webhook));
+    let servers = [replica(&folder, &store, 0), replica(&folder, &store, 1)];
+    let mut logs = [Vec::new(), Vec::new()];
+    let one = vec![Some("one".to_owned()); CALLERS];
+    assert_eq!(all(&servers[0]), one);
+    let begun = rollout(&store, &["start", "production", "--to", "next", "--percent", "50", "--stop", "errors=2x"]);
+    assert_eq!((&begun["state"], &begun["changedBy"]), (&json!("running"), &json!("ada")));
     // A regression that no test has noticed: calls of both replicas are the evidence.
     let state = until("the stop", || {
         servers.iter().for_each(|server| drop(all(server)));
         let state = rollout(&store, &["list"])["rollouts"][0].clone();
-        (state["stopped"] == true).then_some(state)
+        (state["state"] == "failed").then_some(state)
     });
     assert_eq!((&state["percent"], &state["to"]), (&json!(0), &json!("next")));
     assert!(state["reason"].as_str().is_some_and(|reason| reason.starts_with("errors: ")), "{state}");
     assert!(state["counts"]["stable"]["calls"].as_u64() > Some(0), "{state}");
-    let one = vec![Some("one".to_owned()); CALLERS];
     for server in &servers {
         until("the version from before", || (all(server) == one).then_some(()));
     }
-    // A restart does not begin it again, and an operator does.
+    // Everyone is told: metrics and log of each replica, the audit of the one that stopped it, the webhook.
+    for (server, log) in servers.iter().zip(&mut logs) {
+        let labels = "{channel=\"production\",to=\"next\"}";
+        until("the metrics", || {
+            metrics(server).contains(&format!("promptshelf_rollout_stopped{labels} 1")).then_some(())
+        });
+        assert!(metrics(server).contains(&format!("promptshelf_rollout_percent{labels} 0")));
+        let told =
+            |line: &&String| line.contains("the rollout of production to next is stopped by promptshelf: errors: ");
+        until("the log", || {
+            log.extend(logged(server));
+            log.iter().any(|line| told(&line)).then_some(())
+        });
+    }
+    until("one record", || {
+        let audits = [0, 1]
+            .map(|number| fs::read_to_string(folder.path().join(format!("audit-{number}.jsonl"))).unwrap_or_default());
+        let records = audits.iter().flat_map(|audit| audit.lines()).filter(|line| line.contains("\"rollout/stop\""));
+        let records: Vec<Value> = records.filter_map(|line| serde_json::from_str(line).ok()).collect();
+        assert!(records.len() <= 1, "{records:?}");
+        let record = records.first()?;
+        assert_eq!(
+            (&record["channel"], &record["to"], &record["caller"]),
+            (&json!("production"), &json!("next"), &json!("promptshelf"))
+        );
+        Some(())
+    });
+    // A restart does not begin it again, and a person does.
     author.on("next").publish([("hello.md", Some(prompt("two")))]).await;
-    let restarted = replica();
+    let restarted = replica(&folder, &store, 2);
     assert_eq!(all(&restarted), one);
     assert_eq!(rollout(&store, &["set", "production", "50"])["percent"], 50);
     let is_divided = |texts: &[Option<String>]| texts.iter().any(|text| text.as_deref() == Some("two"));
@@ -101,30 +146,69 @@ async fn regression_is_stopped_on_every_replica() {
     for server in &servers {
         until("the same callers", || (all(server) == divided).then_some(()));
     }
-    assert_eq!(rollout(&store, &["stop", "production", "-m", "a complaint"])["stopped"], true);
-    until("the end", || (all(&restarted) == one).then_some(()));
+    // Callers keep their versions over another restart, from the first request on.
+    assert_eq!(all(&replica(&folder, &store, 3)), divided);
+    assert_eq!(rollout(&store, &["pause", "production"])["state"], "paused");
+    assert_eq!(rollout(&store, &["resume", "production"])["state"], "running");
+    let finished = rollout(&store, &["finish", "production", "--all", "-m", "Two for all"]);
+    assert_eq!(finished["rollout"]["state"], "finished");
+    assert_eq!(finished["promotion"]["proposal"]["kind"], "promote");
+    let two = vec![Some("two".to_owned()); CALLERS];
+    for server in [&servers[0], &servers[1], &restarted] {
+        until("the end", || (all(server) == two).then_some(()));
+    }
+    let received = receiver.wait_for(3);
+    let event = |text: &str| serde_json::from_str::<Value>(text).expect("JSON")["event"].clone();
+    let events: Vec<Value> = received.iter().map(|request| event(&request.body)).collect();
+    assert_eq!(events, ["rollout-started", "rollout-stopped", "rollout-finished"]);
 }
 
+// req: S-417
 #[tokio::test(flavor = "multi_thread")]
-async fn rollout_that_left_the_settings_is_listed_so() {
+async fn finish_waits_for_the_policy() {
     let folder = Folder::empty();
     let store = sqlite(folder.path());
     let author = Author::at(&store).await.checked();
     author.publish([("hello.md", Some(prompt("one")))]).await;
     author.on("next").publish([("hello.md", Some(prompt("two")))]).await;
-    folder.write("server.toml", &settings("to = \"next\"\npercent = 50\n"));
-    let mut command = serve(&store, &[]);
-    command.env("PROMPTSHELF_CONFIG", folder.path().join("server.toml"));
-    let server = Server::start(command);
-    until("the rollout", || (rollout(&store, &["list"])["rollouts"][0]["percent"] == 50).then_some(()));
+    let run = |words: &[&str], name: &str| {
+        let mut command = promptshelf();
+        command.args(words).args(["--store", &store]).env("USER", name);
+        shown(command, "")
+    };
+    run(&["policy", "--channel", "production", "--approvals", "1"], "ada");
+    rollout(&store, &["start", "production", "--to", "next", "--percent", "100"]);
+    let waiting = rollout(&store, &["finish", "production", "--all"]);
+    assert_eq!((&waiting["rollout"]["state"], &waiting["rollout"]["percent"]), (&json!("running"), &json!(100)));
+    let proposal = &waiting["promotion"]["proposal"];
+    assert_eq!(proposal["state"], "open", "{waiting}");
+    let (id, digest) = (proposal["id"].to_string(), proposal["digest"].as_str().expect("a digest"));
+    run(&["approve", &id, "--digest", digest], "bob");
+    let ended = &rollout(&store, &["show", "production"])["rollouts"][0];
+    assert_eq!((&ended["state"], &ended["percent"]), (&json!("finished"), &json!(0)));
+    // What the channel has already needs no promotion.
+    rollout(&store, &["start", "production", "--to", "next"]);
+    let finished = rollout(&store, &["finish", "production"]);
+    assert_eq!((&finished["rollout"]["state"], &finished["promotion"]), (&json!("finished"), &json!(null)));
+    let refused = run(&["rollout", "finish", "production"], "ada");
+    assert!(refused.starts_with("exit code: 14") && refused.contains("is finished"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollout_that_no_server_applies_is_listed_so() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let author = Author::at(&store).await.checked();
+    author.publish([("hello.md", Some(prompt("one")))]).await;
+    author.on("next").publish([("hello.md", Some(prompt("two")))]).await;
+    rollout(&store, &["start", "production", "--to", "next", "--percent", "50"]);
     let listed = || {
         let mut command = promptshelf();
         command.args(["rollout", "list", "--store", &store]);
         shown(command, "")
     };
-    let words = "no running server has the rollout of production to next in its settings; it was last applied at 2";
+    let words = "no running server serves production with its rollout to next; it was last applied at 2";
     assert!(!listed().contains(words), "{}", listed());
-    drop(server);
     // As if that was a minute ago.
     let path = store.strip_prefix("sqlite:").expect("a file");
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
@@ -139,19 +223,20 @@ async fn rollout_that_left_the_settings_is_listed_so() {
 
 // req: S-201
 #[tokio::test(flavor = "multi_thread")]
-async fn rollout_without_its_channels_ends_the_start() {
+async fn impossible_rollouts_are_refused() {
     let folder = Folder::empty();
     let store = sqlite(folder.path());
     Author::at(&store).await.publish([("hello.md", Some(prompt("one")))]).await;
-    for (keys, expected) in [
-        ("to = \"nxt\"\npercent = 50\n", "the channel `nxt` does not exist"),
-        ("to = \"production\"\npercent = 50\n", "expected another channel than `production`"),
-        ("to = \"next\"\npercent = 500\n", "from 0 to 100"),
+    for (words, code, expected) in [
+        (&["--to", "nxt"][..], 7, "the channel `nxt` does not exist"),
+        (&["--to", "production"], 1, "needs another channel"),
+        (&["--to", "next", "--percent", "101"], 2, "1..=100"),
+        (&["--to", "next", "--stop", "errors=0.5x"], 2, "such as errors=2x"),
+        (&["--to", "production", "--steps", "soon"], 1, "such as `1h`"),
     ] {
-        folder.write("server.toml", &settings(keys));
-        let mut command = serve(&store, &[]);
-        command.env("PROMPTSHELF_CONFIG", folder.path().join("server.toml"));
+        let mut command = promptshelf();
+        command.args(["rollout", "start", "production", "--store", &store]).args(words).env("USER", "ada");
         let output = shown(command, "");
-        assert!(!output.starts_with("exit code: 0") && output.contains(expected), "{output}");
+        assert!(output.starts_with(&format!("exit code: {code}\n")) && output.contains(expected), "{output}");
     }
 }

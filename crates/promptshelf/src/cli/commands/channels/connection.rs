@@ -121,7 +121,7 @@ impl LocalCaller {
     /// Connects to a store that `open` opens. The operator's audit and bounds hold.
     pub(super) async fn open(&self, open: impl AsyncFnOnce() -> Result<Store, Failure>) -> Result<LocalStore, Failure> {
         let location = ServerFileLocation::find(self.config.as_deref(), &environment::variable);
-        let LocalSettings { audit, max_body_bytes, evaluations } =
+        let LocalSettings { audit, max_body_bytes, evaluations, rollout } =
             LocalSettings::read(&location, &environment::variable)?;
         let audit = audit.map(open_audit).transpose()?;
         let store = open().await?;
@@ -130,7 +130,7 @@ impl LocalCaller {
         operator.max_body_bytes = max_body_bytes;
         operator.min_callers = self.min_callers;
         let checker = checker_with(self.config.as_deref());
-        let api = |handle| evaluations.into_iter().fold(Api::new(handle, checker), Api::evaluations);
+        let api = |handle| evaluations.into_iter().fold(Api::new(handle, checker).rollout(rollout), Api::evaluations);
         let api = LocalApi::new(store.clone(), api, operator)?;
         Ok(LocalStore { store, api, audit })
     }

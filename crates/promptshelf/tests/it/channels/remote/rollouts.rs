@@ -8,7 +8,7 @@ use super::{Caller, HELLO, Served, Team};
 use crate::channels::webhooks::until;
 
 const SETTINGS: &str = "[audit]\nfile = \"audit.jsonl\"\n\n[channels.next]\nusers = [\"bob\", \"ci\", \"root\"]\n\n\
-    [[rollout]]\nchannel = \"production\"\nto = \"next\"\npercent = 50\nsteps = \"24h\"\nstop = { errors = \"2x\" }\n";
+    [rollout]\npercent = 50\nsteps = \"24h\"\nstop = { errors = \"2x\" }\n";
 
 fn served() -> Served {
     let team = Team::with(&[("hello.md", HELLO)]);
@@ -16,12 +16,12 @@ fn served() -> Served {
     Served::with(team, SETTINGS)
 }
 
-/// Posts a body to a route of the rollouts of `production`, and returns status and answer.
-fn post(caller: &Caller<'_>, route: &str, body: &Value) -> (u16, Value) {
+/// Sends a change of the rollout of `production`, and returns status and answer.
+fn patch(caller: &Caller<'_>, body: &Value) -> (u16, Value) {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-    let url = format!("{}/api/v1/channels/production/rollouts/{route}", caller.served.url());
+    let url = format!("{}/api/v1/channels/production/rollouts", caller.served.url());
     let token = format!("Bearer {}", caller.token);
-    let request = agent.post(url).header("Authorization", token).header("Content-Type", "application/json");
+    let request = agent.patch(url).header("Authorization", token).header("Content-Type", "application/json");
     let mut answer = request.send(body.to_string()).expect("an answer");
     let text = answer.body_mut().read_to_string().expect("text");
     (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
@@ -33,10 +33,15 @@ fn publishers_change_a_rollout_and_readers_see_it() {
     let served = served();
     let [ada, bob, ci, eve, root] = ["ada", "bob", "ci", "eve", "root"].map(|name| served.by(name));
     let list = |caller: &Caller<'_>| caller.json(&["rollout", "list"])["rollouts"].clone();
-    let begun = until("the rollout", || list(&bob).get(0).cloned());
+    // Who may not publish does not begin one either, nor one to a channel that is closed to it.
+    assert!(ci.fails("12", &["rollout", "start", "production", "--to", "next"]).contains("library:publish"));
+    eve.fails("7", &["rollout", "start", "production", "--to", "next"]);
+    ada.fails("12", &["rollout", "start", "production", "--to", "next"]);
+    let begun = bob.json(&["rollout", "start", "production", "--to", "next"]);
+    assert_eq!((&begun["changedBy"], &begun["state"]), (&json!("bob"), &json!("running")));
     assert_eq!((&begun["to"], &begun["percent"], &begun["next"]["percent"]), (&json!("next"), &json!(50), &json!(100)));
     assert_eq!((&begun["plan"]["errors"], &begun["plan"]["stepSeconds"]), (&json!(2.0), &json!(86_400)));
-    assert_eq!((&begun["history"][0]["kind"], &begun["history"][0]["automatic"]), (&json!("begin"), &json!(true)));
+    assert_eq!((&begun["history"][0]["kind"], &begun["history"][0]["automatic"]), (&json!("begin"), &json!(false)));
     // A closed channel does not exist, and a reader changes nothing.
     assert_eq!((list(&ada), list(&eve)), (json!([]), json!([])));
     for words in [&["rollout", "set", "production", "75"][..], &["rollout", "stop", "production", "--to", "next"]] {
@@ -50,14 +55,20 @@ fn publishers_change_a_rollout_and_readers_see_it() {
     // The changes of a publisher are recorded with the name of the token.
     let set = bob.json(&["rollout", "set", "production", "75", "-m", "Looks good"]);
     assert_eq!((&set["percent"], &set["changedBy"], &set["reason"]), (&json!(75), &json!("bob"), &json!("Looks good")));
-    let (status, problem) = post(&bob, "share", &json!({ "percent": 90, "seen": begun["changedAt"] }));
+    let (status, problem) = patch(&bob, &json!({ "percent": 90, "seen": begun["changedAt"] }));
     assert_eq!((status, &problem["type"]), (412, &json!("urn:promptshelf:problem:precondition-failed")), "{problem}");
-    assert_eq!(post(&bob, "share", &json!({ "percent": 90, "seen": set["changedAt"] })).0, 200);
-    for body in [json!({ "percent": 101 }), json!({ "percent": -1 }), json!({}), json!({ "percent": 1, "share": 2 })] {
-        assert_eq!(post(&bob, "share", &body).0, 400, "{body}");
+    assert_eq!(patch(&bob, &json!({ "percent": 90, "seen": set["changedAt"] })).0, 200);
+    for body in [
+        json!({ "percent": 101 }),
+        json!({ "percent": -1 }),
+        json!({}),
+        json!({ "percent": 1, "share": 2 }),
+        json!({ "state": "failed" }),
+    ] {
+        assert_eq!(patch(&bob, &body).0, 400, "{body}");
     }
-    assert_eq!(post(&bob, "stop", &json!({ "to": "production" })).0, 404);
-    assert_eq!(bob.json(&["rollout", "stop", "production", "-m", "A complaint"])["stopped"], true);
+    assert_eq!(patch(&bob, &json!({ "to": "production", "state": "stopped" })).0, 404);
+    assert_eq!(bob.json(&["rollout", "stop", "production", "-m", "A complaint"])["state"], "stopped");
     // The same words have the same results with the store.
     assert_eq!(ci.json(&["rollout", "list"]), served.team.json(&["rollout", "list"]));
     let stopped = list(&ci)[0].clone();
@@ -68,10 +79,10 @@ fn publishers_change_a_rollout_and_readers_see_it() {
     // The figures of a row are those of the share before.
     assert!(shown.contains("  CALLS BEFORE  ERRORS BEFORE  ERRORS OF REST BEFORE  REASON"), "{shown}");
     for (method, caller, outcome, percent) in [
-        ("api/set-rollout", "bob", "ok", json!(75)),
-        ("api/set-rollout", "bob", "precondition-failed", json!(90)),
-        ("api/stop-rollout", "bob", "ok", Value::Null),
-        ("api/set-rollout", "ci", "insufficient-scope", Value::Null),
+        ("api/change-rollout", "bob", "ok", json!(75)),
+        ("api/change-rollout", "bob", "precondition-failed", json!(90)),
+        ("api/start-rollout", "bob", "ok", json!(50)),
+        ("api/change-rollout", "ci", "insufficient-scope", Value::Null),
     ] {
         let is_it = |line: &Value| {
             (&line["method"], &line["caller"], &line["outcome"], &line["percent"])

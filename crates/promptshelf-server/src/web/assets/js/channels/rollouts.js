@@ -15,15 +15,21 @@ const INTERVAL = 15_000;
 /**
  * @typedef {{ calls: number, errors: number, timed: number, slow: number, forms: number, declined: number }} Group
  * @typedef {{ stable: Group, candidate: Group }} Counts
- * @typedef {{ number: number, kind: 'begin' | 'step' | 'set' | 'stop', automatic: boolean, percent: number,
+ * @typedef {{ number: number, kind: 'begin' | 'step' | 'set' | 'pause' | 'resume' | 'stop' | 'finish', automatic: boolean, percent: number,
  *   changedBy: string, reason: string, at: string, counts: Counts }} Change
- * @typedef {{ channel: string, to: string, percent: number, stopped: boolean, changedBy: string, reason: string,
+ * @typedef {'running' | 'paused' | 'stopped' | 'failed' | 'finished'} State
+ * @typedef {{ channel: string, to: string, percent: number, state: State, changedBy: string, reason: string,
  *   changedAt: string, revision: number, counts: Counts,
  *   plan: { percent: number, errors: number | null, declined: number | null, latency: number | null } | null,
  *   unappliedSince: string | null,
  *   next: { percent: number, notBefore: string, missingCalls: number } | null, history: Change[] }} Rollout
  * @typedef {{ element: HTMLElement, update: (rollout: Rollout) => void }} Entry
  */
+
+/** Whether every caller is served the channel itself. @param {Rollout} rollout */
+function isOver({ state }) {
+  return state !== 'running' && state !== 'paused';
+}
 
 /** @param {import('../route.js').Place} _ @param {AbortSignal} until */
 export function view(_, until) {
@@ -72,7 +78,59 @@ export function view(_, until) {
   document.addEventListener('visibilitychange', () => again(), { signal: until });
   until.addEventListener('abort', () => clearTimeout(timer));
   void load();
-  return h('div.channels', null, [h('h1', { tabindex: '-1' }, t('ch.rollouts')), trouble, list]);
+  const beginning = begin(() => void load(), until);
+  return h('div.channels', null, [h('h1', { tabindex: '-1' }, t('ch.rollouts')), trouble, list, beginning]);
+}
+
+/** The form that begins a rollout. @param {() => void} reload @param {AbortSignal} until */
+function begin(reload, until) {
+  const [channel, to] = [h('select', { id: freshId('channel') }), h('select', { id: freshId('to') })];
+  const share = h('input', { id: freshId('share'), type: 'number', min: '1', max: '100', step: '1', required: true });
+  const steps = h('input', { id: freshId('steps'), type: 'text', placeholder: '1h' });
+  share.value = '10';
+  const words = keptField('rollout', 'reason', t('ch.reason'));
+  const trouble = h('div', { role: 'status' });
+  const field = (/** @type {HTMLElement} */ input, /** @type {string} */ name) =>
+    h('div.field.narrow', null, h('label.label', { for: input.id }, name), input);
+  const start = async () => {
+    if (!share.reportValidity()) return;
+    const message = words.input.value.trim();
+    const body = { to: to.value, percent: Number(share.value), steps: steps.value.trim() || 'off' };
+    try {
+      const path = `/channels/${encodeURIComponent(channel.value)}/rollouts`;
+      await api(path, { method: 'POST', body: { ...body, ...(message ? { message } : {}) } });
+      words.clear();
+      show(trouble);
+      announce(t('ch.rollout-done'));
+    } catch (error) {
+      show(trouble, problem(error));
+    }
+    reload();
+  };
+  void (async () => {
+    try {
+      const { channels } = await read('/channels', until);
+      const options = () => channels.map((/** @type {{ name: string }} */ { name }) => h('option', { value: name }, name));
+      show(channel, options());
+      show(to, options());
+      const other = channels.find((/** @type {{ name: string }} */ { name }) => name !== channel.value);
+      if (other) to.value = other.name;
+    } catch (error) {
+      if (!until.aborted) show(trouble, problem(error));
+    }
+  })();
+  return h('details.part', null, [
+    h('summary', null, t('ch.rollout-begin')),
+    h('div.part-body', null, [
+      field(channel, t('ch.rollout-channel')),
+      field(to, t('ch.rollout-to')),
+      field(share, t('ch.rollout-percent')),
+      field(steps, t('ch.rollout-steps')),
+      words.field,
+      h('div.actions', null, h('button.primary', { type: 'button', onclick: () => void start() }, t('ch.rollout-begin'))),
+      trouble,
+    ]),
+  ]);
 }
 
 /** @param {Rollout} first @param {() => void} reload @param {AbortSignal} until @returns {Entry} */
@@ -82,7 +140,8 @@ function entry(first, reload, until) {
   const changes = h('div.in-words');
   const controls = h('div.in-words');
   let seen = '';
-  let wasStopped = first.stopped;
+  /** @type {import('./parts.js').Permission | undefined} */
+  let permission;
   /** @type {Rollout} */
   let present = first;
 
@@ -90,20 +149,24 @@ function entry(first, reload, until) {
     const key = JSON.stringify(rollout);
     if (key === seen) return;
     seen = key;
-    if (rollout.stopped && !wasStopped) announce(t('ch.rollout-stopped'));
-    wasStopped = rollout.stopped;
-    show(figures, state(rollout));
+    if (isOver(rollout) && !isOver(present)) announce(t('ch.rollout-stopped'));
+    show(figures, figuresOf(rollout));
     if (present === first || present.changedAt !== rollout.changedAt) show(changes, history(rollout));
+    const hasOtherState = rollout.state !== present.state;
     present = rollout;
+    if (hasOtherState) control();
+  };
+  const control = () => {
+    if (permission)
+      show(
+        controls,
+        form(() => present, permission, reload),
+      );
   };
   void (async () => {
     try {
-      const { publish } = await read(`/channels/${encodeURIComponent(channel)}/permissions`, until);
-      if (!until.aborted)
-        show(
-          controls,
-          form(() => present, publish, reload),
-        );
+      ({ publish: permission } = await read(`/channels/${encodeURIComponent(channel)}/permissions`, until));
+      if (!until.aborted) control();
     } catch (error) {
       if (!until.aborted) show(controls, problem(error));
     }
@@ -119,11 +182,12 @@ function entry(first, reload, until) {
 }
 
 /** The share, the next step and the figures. @param {Rollout} rollout */
-function state(rollout) {
+function figuresOf(rollout) {
+  const over = isOver(rollout);
   const {
     channel,
     to,
-    stopped,
+    state,
     next,
     unappliedSince,
     changedAt,
@@ -135,11 +199,13 @@ function state(rollout) {
   return [
     h('p.facts', null, [statePill(rollout), h('strong', null, share)]),
     h('progress.share', { max: 100, value: rollout.percent, 'aria-label': share }),
-    stopped
-      ? h('p.problem', null, h('span', null, revealed(t('ch.rollout-reason', { reason }))))
+    over
+      ? h(state === 'finished' ? 'p.hint' : 'p.problem', null, [
+          h('span', null, revealed(state === 'finished' ? reason : t('ch.rollout-reason', { reason }))),
+        ])
       : h('p.hint', null, nextWords(rollout)),
-    next && !stopped ? h('p.hint', null, t('ch.rollout-earliest'), ' ', when(next.notBefore)) : null,
-    unappliedSince && !stopped
+    next && !over ? h('p.hint', null, t('ch.rollout-earliest'), ' ', when(next.notBefore)) : null,
+    unappliedSince && !over
       ? h('p.problem', null, h('span', null, t('ch.rollout-unapplied'), ' ', when(unappliedSince)))
       : null,
     h('p.facts', null, [
@@ -156,10 +222,11 @@ function state(rollout) {
 }
 
 /** @param {Rollout} rollout */
-function statePill({ stopped, unappliedSince, percent: share }) {
-  if (stopped) return pill('bad', t('ch.rollout-stopped'));
+function statePill({ state, unappliedSince, percent: share }) {
+  if (state === 'finished') return pill('good', t('ch.rollout-finished'));
+  if (state === 'stopped' || state === 'failed') return pill('bad', t('ch.rollout-stopped'));
   if (unappliedSince) return pill('bad', t('ch.rollout-idle'));
-  if (share === 0) return pill('plain', t('ch.rollout-paused'));
+  if (state === 'paused' || share === 0) return pill('plain', t('ch.rollout-paused'));
   return share === 100 ? pill('good', t('ch.rollout-all')) : pill('warn', t('ch.rollout-running'));
 }
 
@@ -230,19 +297,20 @@ function measured({ counts: { candidate, stable }, plan, revision }) {
 
 /** @param {() => Rollout} present @param {import('./parts.js').Permission} publish @param {() => void} reload */
 function form(present, publish, reload) {
-  const { channel, to, stopped, next, plan, percent: share } = present();
+  const { channel, to, state, next, plan, percent: share } = present();
+  const over = isOver(present());
   const [id, hint] = [freshId('share'), freshId('hint')];
   const range = { min: '0', max: '100', step: '1', required: true };
   const input = h('input', { id, type: 'number', 'aria-describedby': hint, ...range });
-  input.value = String(next?.percent ?? (stopped ? plan?.percent : null) ?? share);
+  input.value = String(next?.percent ?? (over ? plan?.percent : null) ?? share);
   const words = keptField(`rollout:${channel}:${to}`, 'reason', t('ch.reason'));
   const trouble = h('div', { role: 'status' });
-  /** @param {'share' | 'stop'} route @param {Record<string, unknown>} body */
-  const change = async (route, body) => {
+  /** @param {Record<string, unknown>} body @param {{ method: string, route: string }} [how] */
+  const change = async (body, { method, route } = { method: 'PATCH', route: '' }) => {
     try {
-      const path = `/channels/${encodeURIComponent(channel)}/rollouts/${route}`;
+      const path = `/channels/${encodeURIComponent(channel)}/rollouts${route}`;
       const message = words.input.value.trim();
-      await api(path, { method: 'POST', body: { to, ...(message ? { message } : {}), ...body } });
+      await api(path, { method, body: { to, ...(message ? { message } : {}), ...body } });
       words.clear();
       show(trouble);
       announce(t('ch.rollout-done'));
@@ -252,8 +320,9 @@ function form(present, publish, reload) {
     reload();
   };
   const set = () => {
-    if (input.reportValidity()) void change('share', { percent: Number(input.value), seen: present().changedAt });
+    if (input.reportValidity()) void change({ percent: Number(input.value), seen: present().changedAt });
   };
+  if (state === 'finished') return null;
   if (!publish.allowed) return guarded(t('ch.rollout-set'), publish, () => {});
   return [
     h('div.field.narrow', null, [
@@ -264,7 +333,14 @@ function form(present, publish, reload) {
     words.field,
     h('div.actions', null, [
       guarded(t('ch.rollout-set'), publish, set, 'button.primary'),
-      guarded(t('ch.rollout-stop'), publish, () => void change('stop', {}), 'button.danger'),
+      state === 'running' ? guarded(t('ch.rollout-pause'), publish, () => void change({ state: 'paused' })) : null,
+      state === 'paused' ? guarded(t('ch.rollout-resume'), publish, () => void change({ state: 'running' })) : null,
+      over
+        ? null
+        : guarded(t('ch.rollout-finish'), publish, () => void change({}, { method: 'POST', route: '/finish' })),
+      state === 'stopped'
+        ? null
+        : guarded(t('ch.rollout-stop'), publish, () => void change({ state: 'stopped' }), 'button.danger'),
     ]),
     trouble,
   ];
@@ -277,11 +353,11 @@ function history({ history: changes }) {
 
 /** @param {Change} change */
 function changed({ kind, automatic, percent: share, changedBy, reason, at, counts: { candidate, stable } }) {
-  const kinds = /** @type {const} */ ({ begin: 'plain', step: 'good', set: 'good', stop: 'bad' });
+  const kinds = /** @type {const} */ ({ begin: 'plain', step: 'good', set: 'good', stop: 'bad', finish: 'good' });
   const hasReason = kind === 'stop' || !automatic;
   return h('li', null, [
-    pill(kinds[kind] ?? 'plain', t(`ch.rollout-kind.${kind}`)),
-    kind === 'stop' ? null : h('b', null, percent(share, 100)),
+    pill(/** @type {Record<string, 'plain' | 'good' | 'bad'>} */ (kinds)[kind] ?? 'plain', t(`ch.rollout-kind.${kind}`)),
+    kind === 'stop' || kind === 'finish' ? null : h('b', null, percent(share, 100)),
     when(at),
     h('strong', null, automatic ? t('ch.rollout-server') : revealed(changedBy)),
     hasReason ? h('span', null, revealed(reason)) : null,
