@@ -6,7 +6,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
 use promptshelf_mcp::{Server, StateKey, ToolMode};
-use promptshelf_service::{Limits, Observer, Recorder, Service, Usage};
+use promptshelf_service::{Limits, Observer, Present, Recorder, Service, Usage};
 use promptshelf_source::{Files, Fixed, Loader, Source, SourceError, syntax::prompt_name};
 
 /// Folders of prompt files and prompts defined in code, loaded and checked.
@@ -39,7 +39,7 @@ pub struct Builder {
     limits: Option<Limits>,
     limits_of: Option<Service>,
     records_of: Option<Service>,
-    present: Option<Arc<Catalog>>,
+    present: Option<Present>,
     is_quiet: bool,
     audit: Option<Arc<dyn Recorder>>,
     observer: Option<Arc<dyn Observer>>,
@@ -119,8 +119,8 @@ impl Builder {
 
     /// Makes the library an earlier revision of another one, whose access rules of today hold too.
     #[cfg(feature = "channels")]
-    pub(crate) fn earlier_than(mut self, present: Arc<Catalog>) -> Builder {
-        let access = present.access_rules().to_vec();
+    pub(crate) fn earlier_than(mut self, present: Present) -> Builder {
+        let access = present.catalog.access_rules().to_vec();
         (self.present, self.is_quiet) = (Some(present), true);
         self.source(Fixed::new(Definitions { access, ..Definitions::default() }))
     }
@@ -188,7 +188,7 @@ impl Builder {
         let service = self.limits.iter().fold(service, Service::with_limits);
         let service = self.limits_of.iter().fold(service, Service::with_limits_of);
         let service = self.records_of.iter().fold(service, Service::with_records_of);
-        let service = self.present.into_iter().fold(service, Service::with_present);
+        let service = self.present.into_iter().map(Arc::new).fold(service, Service::with_present);
         let service = self.audit.into_iter().fold(service, Service::with_audit);
         let service = self.observer.into_iter().fold(service, Service::with_observer);
         let service = self.usage.iter().fold(service, |service, usage| service.with_usage(usage, &self.channel));

@@ -231,7 +231,7 @@ impl Server {
         let (listener, bound) = bind(settings).await?;
         let shared_tokens = self.follow_tokens();
         let settings = &self.settings;
-        let mut options = live_options(settings, bound, api(settings, bound)?);
+        let mut options = live_options(settings, bound, api(settings, &self.rules, bound)?);
         options.sign_in = sign_in_options(settings, shared_tokens.as_ref()).map(SignIn::new);
         options.sign_in.iter().for_each(SignIn::follow_keys);
         options.versions = store(settings).map(|store| Versions::new(store, settings.live.granted_roots.clone()));
@@ -454,7 +454,7 @@ fn folder_api(settings: &Settings, start: &Start, bound: SocketAddr) -> Result<O
     Ok(Some(FolderApi::new(files, settings.live.granted_roots.iter().cloned())))
 }
 
-fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
+fn api(settings: &Settings, rules: &FixedSource, bound: SocketAddr) -> Result<Option<Api>, Failure> {
     let Some(store) = store(settings).filter(|_| settings.fixed.has_api) else { return Ok(None) };
     if settings.live.sign_in.is_none() && !bound.ip().is_loopback() {
         let message = format!("other machines can reach {bound}, and the API is on without sign-in");
@@ -462,7 +462,7 @@ fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
             .help("configure [auth], or turn the API off: it would let everyone publish"));
     }
     tokio::spawn(store.clone().remove_uploads());
-    let checker = LibraryChecker::new().grant_roots(settings.live.granted_roots.clone());
+    let checker = LibraryChecker::new().grant_roots(settings.live.granted_roots.clone()).rules(rules.clone());
     Ok(Some(Api::new(store, Arc::new(checker)).evaluations(settings.fixed.evaluations.iter().cloned())))
 }
 

@@ -67,7 +67,7 @@ pub use skills::{FolderPage, SkillPage};
 pub use slot::{Slot, SlotHolder, Slots};
 pub use tools::{FoundPrompts, MAX_FOUND, ToolPage};
 pub use usage::{ClientTag, FormReaction, PromptCalls, Usage};
-pub use view::{CacheScope, View, Visibility};
+pub use view::{CacheScope, Present, View, Visibility};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

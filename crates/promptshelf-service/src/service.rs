@@ -34,7 +34,7 @@ use crate::{
     rollout::{Rollout, RolloutGroup},
     slot::Slot,
     usage::{CountedCall, FormReaction, ServiceUsage, Usage},
-    view::View,
+    view::{Present, View},
 };
 
 const CHANGES_BUFFERED: usize = 16;
@@ -53,7 +53,7 @@ pub struct Service {
     observer: Option<Arc<dyn Observer>>,
     usage: Option<ServiceUsage>,
     rollout: Arc<ArcSwapOption<ServedRollout>>,
-    present: Option<Arc<Catalog>>,
+    present: Option<Arc<Present>>,
 }
 
 #[derive(Debug)]
@@ -136,7 +136,7 @@ impl Service {
 
     /// Applies the access rules of the catalog that is served at present to an earlier revision too.
     #[must_use]
-    pub fn with_present(self, present: Arc<Catalog>) -> Service {
+    pub fn with_present(self, present: Arc<Present>) -> Service {
         Service { present: Some(present), ..self }
     }
 

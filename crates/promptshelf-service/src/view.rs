@@ -3,6 +3,7 @@
 //! Elsewhere: the access rules themselves (`access`), and results that carry their view (`answer`).
 
 use std::{
+    collections::HashMap,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -33,6 +34,29 @@ pub enum CacheScope {
     Private,
 }
 
+/// What is served at present, for an earlier revision.
+#[derive(Debug)]
+pub struct Present {
+    /// The catalog, whose rules hold for the earlier revision too.
+    pub catalog: Arc<Catalog>,
+    /// The paths at which contents of the earlier revision stand now, by the earlier path. A content that stands at closed
+    /// paths only is closed wherever it was; one that is gone follows the rules for its earlier path.
+    pub places: HashMap<String, Vec<String>>,
+}
+
+impl Present {
+    /// Returns whether a caller may read the content of an earlier file at one of the paths that it has now.
+    fn opens(&self, caller: &Caller, path: &str, is_open: impl Fn(&str) -> bool) -> bool {
+        let may_read = |place: &String| {
+            let of_prompt = self.catalog.prompts().iter().position(|prompt| *prompt.source().path == **place);
+            is_open(place)
+                || (of_prompt.is_none_or(|index| access::may_use(&self.catalog, caller, index))
+                    && access::permit(&self.catalog, caller, ContentName::Path(place)).is_ok())
+        };
+        self.places.get(path).is_none_or(|places| places.iter().any(may_read))
+    }
+}
+
 /// A catalog as one caller sees it: the single source of everything that an answer holds.
 ///
 /// ```
@@ -50,8 +74,8 @@ pub enum CacheScope {
 pub struct View {
     catalog: Arc<Catalog>,
     caller: Caller,
-    /// The catalog that is served at present, if this one is that of an earlier revision: its rules hold too.
-    present: Option<Arc<Catalog>>,
+    /// What is served at present, if this is an earlier revision: its rules hold too.
+    present: Option<Arc<Present>>,
     /// The rollout of the channel, and the group of the caller in it.
     rollout: Option<(Arc<ServedRollout>, RolloutGroup)>,
     /// Computed on first use: most requests for a single prompt do not need it.
@@ -63,7 +87,7 @@ impl View {
         View { catalog, caller: caller.clone(), present: None, rollout: None, visibility: OnceLock::new() }
     }
 
-    pub(crate) fn with_present(self, present: Option<Arc<Catalog>>) -> View {
+    pub(crate) fn with_present(self, present: Option<Arc<Present>>) -> View {
         View { present, ..self }
     }
 
@@ -130,7 +154,9 @@ impl View {
     /// Returns the list items that the caller sees.
     pub fn visibility(&self) -> &Visibility {
         self.visibility.get_or_init(|| {
-            if !self.catalog.is_restricted() && !self.present.as_ref().is_some_and(|present| present.is_restricted()) {
+            if !self.catalog.is_restricted()
+                && !self.present.as_ref().is_some_and(|present| present.catalog.is_restricted())
+            {
                 // An authenticated caller may get answers that others do not get: a shared cache must not pass them
                 // on to callers that are not authenticated.
                 return if self.caller.identity().is_some() { Visibility::All } else { Visibility::Public };
@@ -187,15 +213,23 @@ impl View {
     pub(crate) fn permit_content(&self, name: ContentName<'_>) -> Result<(), Rejection> {
         access::permit(&self.catalog, &self.caller, name)?;
         let Some(present) = &self.present else { return Ok(()) };
-        access::permit(present, &self.caller, name)?;
-        // The file may have another URI now.
-        match name {
-            ContentName::Uri(uri) if self.hides_contents() => match self.catalog.path_of_uri(uri) {
-                Some(path) => access::permit(present, &self.caller, ContentName::Path(&path)),
-                None => Ok(()),
-            },
-            _ => Ok(()),
+        access::permit(&present.catalog, &self.caller, name)?;
+        if self.caller.is_local() {
+            return Ok(());
         }
+        let opens = |path: &str| present.opens(&self.caller, path, |_| false);
+        // The file may have another URI now, and the content another path.
+        let (is_open, shown) = match name {
+            ContentName::Uri(uri) => match self.catalog.path_of_uri(uri) {
+                Some(path) => {
+                    access::permit(&present.catalog, &self.caller, ContentName::Path(&path))?;
+                    (opens(&path), uri)
+                }
+                None => (true, uri),
+            },
+            ContentName::Path(path) => (opens(path), path),
+        };
+        if is_open { Ok(()) } else { Err(Rejection::UnknownResource { uri: echo(shown) }) }
     }
 
     /// Finds a prompt of an earlier revision for a caller who may use the present one, and may still receive all that the
@@ -207,20 +241,23 @@ impl View {
     pub fn find_earlier(&self, name: &str) -> Result<Arc<Prompt>, Rejection> {
         let prompt = self.find(name)?;
         let Some(present) = self.present.as_ref().filter(|_| !self.caller.is_local()) else { return Ok(prompt) };
-        let parts = |catalog: &Catalog, prompt: &Arc<Prompt>| catalog.parts_of(prompt);
-        let now = present.find(name).map(|prompt| parts(present, prompt)).unwrap_or_default();
-        let (paths, called) = parts(&self.catalog, &prompt);
-        let is_open = paths.difference(&now.0).all(|path| self.permit_content(ContentName::Path(path)).is_ok())
+        let catalog = &present.catalog;
+        let now = catalog.find(name).map(|prompt| catalog.parts_of(prompt)).unwrap_or_default();
+        let (paths, called) = self.catalog.parts_of(&prompt);
+        let is_open = paths.iter().all(|path| present.opens(&self.caller, path, |place| now.0.contains(place)))
+            && paths.difference(&now.0).all(|path| self.permit_content(ContentName::Path(path)).is_ok())
             && called.difference(&now.1).all(|called| {
-                let is_gone = present.position(called).is_none();
-                self.find(called).is_ok() && (is_gone || access::find(present, &self.caller, called).is_ok())
+                let is_gone = catalog.position(called).is_none();
+                self.find(called).is_ok() && (is_gone || access::find(catalog, &self.caller, called).is_ok())
             });
         if is_open { Ok(prompt) } else { Err(Rejection::UnknownPrompt { name: echo(name) }) }
     }
 
     pub(crate) fn hides_contents(&self) -> bool {
         let restricts = |catalog: &Arc<Catalog>| catalog.restricts_contents();
-        !self.caller.is_local() && (restricts(&self.catalog) || self.present.as_ref().is_some_and(restricts))
+        !self.caller.is_local()
+            && (restricts(&self.catalog)
+                || self.present.as_ref().is_some_and(|present| present.catalog.is_restricted()))
     }
 
     /// Returns whether a URI belongs to this server and the caller may read it. Its content may be missing at present.

@@ -23,7 +23,7 @@ pub(crate) struct Draft {
     /// Whether openings need no confirmation, where the policy demands no approvals.
     pub(crate) may_administer: bool,
     pub(crate) target: Target,
-    /// The digest of the changes that a replaced proposal must have.
+    /// The digest that a present proposal must have.
     pub(crate) expected: Option<Digest>,
     pub(crate) emergency: Option<String>,
     pub(crate) changes: Vec<Replacement>,
@@ -57,7 +57,7 @@ pub(crate) async fn of_proposal(
         may_publish: false,
         may_administer: false,
         target: Target::Existing(id),
-        expected: None,
+        expected: Some(proposal.digest),
         emergency,
         changes: proposal::changes(transaction, id).await?,
         contents: Contents::new(),

@@ -402,7 +402,7 @@ pub struct Proposal {
     pub creators: Vec<String>,
     /// Its state.
     pub state: ProposalState,
-    /// The digest of the changes. A review is of exactly these changes.
+    /// The digest of the changes, with kind and message. A review is of exactly these.
     pub digest: Digest,
     /// The time of the last change.
     pub at: Timestamp,
@@ -499,7 +499,8 @@ pub struct Review {
     pub digest: Digest,
     /// The reviewer's words.
     pub note: String,
-    /// The names of the effects that an approval confirms.
+    /// The names of the effects that an approval confirms, without those that have changed since: they have to be confirmed
+    /// again.
     #[serde(default)]
     pub confirmed: Vec<String>,
     /// The time of the review.

@@ -224,7 +224,7 @@ impl Store {
         let result = async {
             let present = proposal::lock(&mut transaction, id).await?;
             draft::must_be_open(&present)?;
-            if present.digest != proposal::digest(&draft.changes) {
+            if draft.expected != Some(present.digest) {
                 return Err(changed(id));
             }
             evaluation::set_prompts(&mut transaction, id, &evaluated).await
@@ -417,7 +417,7 @@ async fn proposed(
         author: draft.author.clone(),
         creators: tokens::behind(&creators, &draft.author),
         state: ProposalState::Open,
-        digest: proposal::digest(changes),
+        digest: proposal::digest(draft.kind, &draft.message, changes),
         at: jiff::Timestamp::now(),
         changes: changes.iter().map(Replacement::file_change).collect(),
         reviews: Vec::new(),
@@ -499,7 +499,7 @@ async fn write_proposal(
         Target::Existing(id) => {
             let present = proposal::lock(transaction, id).await?;
             draft::must_be_open(&present)?;
-            if present.digest != proposal::digest(&draft.changes) {
+            if draft.expected != Some(present.digest) {
                 return Err(changed(id));
             }
             proposal::set_checks(transaction, id, new.checks, new.effects).await?;

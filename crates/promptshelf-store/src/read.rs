@@ -1,6 +1,6 @@
 //! Reading channels, files and history.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use promptshelf_source::MemoryTree;
 
@@ -183,6 +183,22 @@ impl Store {
             must_exist(&channel, revision)?;
             let files = entry::some_at(transaction, channel.id, revision, &paths).await?;
             snapshot::tree(transaction, &files).await
+        })
+    }
+
+    /// Returns the paths at which contents stand in the newest revision of a channel, by digest; none for those that do not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::channel`].
+    pub async fn paths_of(
+        &self,
+        channel: &ChannelName,
+        digests: &[Digest],
+    ) -> Result<HashMap<Digest, Vec<String>>, StoreError> {
+        reading!(self, |transaction| {
+            let channel = channel::get(transaction, channel).await?;
+            entry::paths_of(transaction, channel.id, digests).await
         })
     }
 

@@ -146,7 +146,7 @@ impl Store {
         let mut transaction = self.database().begin(Mode::Read).await?;
         let result = draft::of_proposal(&mut transaction, id, emergency).await;
         let draft = transaction.finish(result).await?;
-        if digest.is_some_and(|digest| digest != proposal::digest(&draft.changes)) {
+        if digest.is_some() && digest != draft.expected {
             return Err(changed(id));
         }
         let Actor { may_publish, may_administer, .. } = *actor;
@@ -190,7 +190,7 @@ async fn add_review(
             && new.confirmed.iter().all(|name| review.confirmed.contains(name))
     });
     if !is_repeated {
-        proposal::add_review(transaction, id, &actor.name, new).await?;
+        proposal::add_review(transaction, &proposal, &actor.name, new).await?;
     }
     if new.verdict == Verdict::Reject {
         proposal::set_state(transaction, id, ProposalState::Rejected, None).await?;

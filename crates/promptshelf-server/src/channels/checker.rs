@@ -6,12 +6,12 @@ use promptshelf_author::{
     findings,
     testing::{TestOutcome, TestSuite},
 };
-use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Diagnostic, Interrupt, Severity, check};
+use promptshelf_core::{AccessRule, Catalog, CatalogHandle, Checked, Code, Diagnostic, Interrupt, Severity, check};
 use promptshelf_service::{
     Caller, Service,
     pool::{self, Amount},
 };
-use promptshelf_source::{Files, MemoryTree, Source as _, SourceError};
+use promptshelf_source::{Files, Fixed, MemoryTree, Source as _, SourceError};
 use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, StoreError, check_now};
 
 use super::{effects::effects, prompt_files::prompt_files};
@@ -37,6 +37,7 @@ const MAX_FINDINGS: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub struct LibraryChecker {
     granted_roots: Vec<std::path::PathBuf>,
+    rules: Fixed,
 }
 
 impl LibraryChecker {
@@ -53,13 +54,22 @@ impl LibraryChecker {
         self
     }
 
+    /// Sets the source of the operator's access rules, which bind every library: what leaves them is an opening. Findings say
+    /// nothing of them.
+    #[must_use]
+    pub fn rules(mut self, rules: Fixed) -> LibraryChecker {
+        self.rules = rules;
+        self
+    }
+
     /// Reads and checks a tree. It has bounds of its own: what a tree may cost does not depend on the one before it.
-    fn open(&self, tree: &MemoryTree) -> Result<Opened, SourceError> {
+    fn open(&self, tree: &MemoryTree, rules: &[AccessRule]) -> Result<Opened, SourceError> {
         Interrupt::of_part().scope(|| {
             let source = Files::tree(tree.clone()).lenient();
             source.grant_roots(self.granted_roots.iter().cloned());
-            let definitions = source.read()?.into_definitions();
+            let mut definitions = source.read()?.into_definitions();
             let has_invalid_manifest = definitions.diagnostics.iter().any(is_of_manifest);
+            definitions.access.extend(rules.iter().cloned());
             Ok(Opened { checked: check(definitions, None), has_invalid_manifest })
         })
     }
@@ -101,7 +111,7 @@ impl Opened {
 
 impl Checker for LibraryChecker {
     fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
-        match self.open(tree) {
+        match self.open(tree, &[]) {
             Ok(opened) => opened.report(tree, run_tests),
             Err(error) => unreadable(&error),
         }
@@ -113,14 +123,16 @@ impl Checker for LibraryChecker {
         after: &MemoryTree,
         run_tests: bool,
     ) -> (CheckReport, Vec<Effect>) {
-        let opened = match self.open(after) {
+        let opened = match self.open(after, &[]) {
             Ok(opened) => opened,
             // A tree that cannot be read is never served.
             Err(error) => return (unreadable(&error), Vec::new()),
         };
-        let old = self.open(before).ok();
-        let of = |old: Opened| effects((before, &old.checked.catalog), (after, &opened.checked.catalog));
-        let effects = old.map(of).unwrap_or_default();
+        let rules = self.rules.read().map(|read| read.into_definitions().access).unwrap_or_default();
+        let bound = (!rules.is_empty()).then(|| self.open(after, &rules).ok()).flatten();
+        let new = &bound.as_ref().unwrap_or(&opened).checked.catalog;
+        let old = self.open(before, &rules).ok();
+        let effects = old.map(|old| effects((before, &old.checked.catalog), (after, new))).unwrap_or_default();
         (opened.report(after, run_tests), effects)
     }
 }

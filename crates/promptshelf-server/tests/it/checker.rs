@@ -3,10 +3,10 @@
 use std::{collections::BTreeSet, fs};
 
 use promptshelf_author::review;
-use promptshelf_core::{Severity, check};
+use promptshelf_core::{Access, AccessRule, Definitions, Origin, Severity, SourceText, check};
 use promptshelf_server::channels::LibraryChecker;
-use promptshelf_source::{Files, MemoryFile, MemoryTree, Source as _};
-use promptshelf_store::{CheckReport, Checker as _, PromptFile};
+use promptshelf_source::{Files, Fixed, MemoryFile, MemoryTree, Source as _};
+use promptshelf_store::{CheckReport, Checker as _, EffectImpact, PromptFile};
 
 const MANIFEST: &str = r#"
 [[resources]]
@@ -190,6 +190,37 @@ fn only_invalid_settings_make_a_tree_unloadable() {
     assert!(!outside.is_unloadable && outside.summary.errors > 0, "{outside:?}");
     let prompt = report(&[("a.md", "---\narguments: 5\n---\nSay a.\n")]);
     assert!(!prompt.is_unloadable && prompt.summary.errors > 0, "{prompt:?}");
+}
+
+// req: S-483
+#[test]
+fn leaving_a_rule_of_the_operator_is_an_opening() {
+    let rule = |part: fn(&mut AccessRule) -> &mut Vec<String>, text: &str| {
+        let access = Access { roles: vec!["boss".to_owned()], ..Access::default() };
+        let mut rule = AccessRule::new(access, Origin::new(SourceText::new("server.toml", "")));
+        part(&mut rule).push(text.to_owned());
+        rule
+    };
+    let access = vec![rule(|it| &mut it.prompts, "secret-*"), rule(|it| &mut it.folders, "private")];
+    let operator = Fixed::new(Definitions { access, ..Definitions::default() });
+    let tree = |secret, private, data: &'static str| -> MemoryTree {
+        let text = "---\ndescription: d\n---\nThe plan\n";
+        [(secret, text), (private, text), (data, "data"), ("hello.md", "---\ndescription: d\n---\nHi\n")]
+            .into_iter()
+            .collect()
+    };
+    let before = tree("secret-plan.md", "private/pay.md", "private/data.txt");
+    let checker = LibraryChecker::new().rules(operator);
+    let openings = |after: &MemoryTree| {
+        let (report, effects) = checker.check_replacement(&before, after, false);
+        assert_eq!(report, LibraryChecker::new().check(after, false), "findings tell nothing of the operator's rules");
+        effects.iter().filter(|effect| effect.impact == EffectImpact::Opening).count()
+    };
+    assert_eq!(openings(&before), 0);
+    assert_eq!(openings(&tree("secret-other.md", "private/pay2.md", "private/data2.txt")), 0);
+    assert!(openings(&tree("plan.md", "private/pay.md", "private/data.txt")) > 0);
+    assert!(openings(&tree("secret-plan.md", "pay.md", "private/data.txt")) > 0);
+    assert!(openings(&tree("secret-plan.md", "private/pay.md", "open/data.txt")) > 0);
 }
 
 #[test]

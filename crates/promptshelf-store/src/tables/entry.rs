@@ -64,6 +64,25 @@ pub(crate) async fn some_at(
     Ok(found)
 }
 
+pub(crate) async fn paths_of(
+    transaction: &mut Transaction,
+    channel: i64,
+    digests: &[Digest],
+) -> Result<HashMap<Digest, Vec<String>>, StoreError> {
+    let mut paths: HashMap<Digest, Vec<String>> = HashMap::new();
+    for chunk in digests.chunks(CHUNK) {
+        let names = list(1, chunk.len());
+        let sql =
+            format!("SELECT path, digest FROM ps_entry WHERE channel = $1 AND until IS NULL AND digest IN {names}");
+        let mut values: Vec<Value> = vec![channel.into()];
+        values.extend(chunk.iter().map(|digest| Value::from(*digest)));
+        for row in transaction.rows(sql, values).await? {
+            paths.entry(row.digest("digest")?).or_default().push(row.text("path")?);
+        }
+    }
+    Ok(paths)
+}
+
 pub(crate) async fn file(
     transaction: &mut Transaction,
     channel: i64,

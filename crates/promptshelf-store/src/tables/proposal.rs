@@ -1,6 +1,6 @@
 //! Proposals, their changes and reviews.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
@@ -48,9 +48,12 @@ pub(crate) struct Source {
     pub(crate) is_whole: bool,
 }
 
-/// Returns the digest of changes, which are sorted by path.
-pub(crate) fn digest(changes: &[Replacement]) -> Digest {
+/// Returns the digest of what a review is about: kind, message and changes, which are sorted by path. It is stored, and
+/// never computed again: proposals of older stores have one of the changes alone.
+pub(crate) fn digest(kind: RevisionKind, message: &str, changes: &[Replacement]) -> Digest {
     let mut parts = Parts::default();
+    parts.add(kind.as_str().as_bytes());
+    parts.add(message.as_bytes());
     for change in changes {
         parts.add(change.path.as_bytes());
         parts.add(change.before.as_ref().map_or(&[], |digest| digest.bytes()));
@@ -80,7 +83,7 @@ pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -
         new.kind.as_str().into(),
         new.message.into(),
         new.author.into(),
-        digest(new.changes).into(),
+        digest(new.kind, new.message, new.changes).into(),
         json(new.checks)?.into(),
         json(&new.effects)?.into(),
         new.source.map_or(Value::Int(None), |source| source.channel.into()),
@@ -150,7 +153,7 @@ pub(crate) async fn replace(transaction: &mut Transaction, id: u64, new: &NewPro
         new.base.into(),
         new.kind.as_str().into(),
         new.message.into(),
-        digest(new.changes).into(),
+        digest(new.kind, new.message, new.changes).into(),
         json(new.checks)?.into(),
         json(&new.effects)?.into(),
         id.into(),
@@ -193,7 +196,7 @@ pub(crate) async fn set_state(
 
 pub(crate) async fn add_review(
     transaction: &mut Transaction,
-    id: u64,
+    proposal: &Proposal,
     reviewer: &str,
     new: &NewReview,
 ) -> Result<(), StoreError> {
@@ -203,15 +206,37 @@ pub(crate) async fn add_review(
          VALUES ($1, $2, $3, $4, $5, $6, {now})"
     );
     let NewReview { verdict, digest, note, confirmed } = new;
+    let effect = |name: &String| proposal.effects.iter().find(|effect| effect.name == *name);
+    let stored = |name: &String| effect(name).map_or_else(|| name.clone(), confirmation);
+    let confirmed: Vec<String> = confirmed.iter().map(stored).collect();
     let values = vec![
-        id.into(),
+        proposal.id.into(),
         (*digest).into(),
         reviewer.into(),
         verdict.as_str().into(),
         note.as_str().into(),
-        json(confirmed)?.into(),
+        json(&confirmed)?.into(),
     ];
     transaction.run(sql, values).await
+}
+
+/// The stored form of a confirmation: the name, and the digest of the whole effect.
+fn confirmation(effect: &Effect) -> String {
+    let Effect { impact, name, text, prompt, calls } = effect;
+    format!("{name}\n{}", Digest::of(format!("{impact:?} {text} {prompt:?} {calls:?}").as_bytes()))
+}
+
+/// Reduces confirmations to the names of the effects. Those of effects that have changed since are none, and older stores
+/// do not tell.
+fn keep_confirmed(proposal: &mut Proposal) {
+    let present: HashSet<String> = proposal.effects.iter().map(confirmation).collect();
+    let is_open = proposal.state == ProposalState::Open;
+    for confirmed in proposal.reviews.iter_mut().map(|review| &mut review.confirmed) {
+        confirmed.retain(|stored| present.contains(stored) || !(is_open || stored.contains('\n')));
+        for stored in confirmed {
+            stored.truncate(stored.find('\n').unwrap_or(stored.len()));
+        }
+    }
 }
 
 pub(crate) async fn changes(transaction: &mut Transaction, id: u64) -> Result<Vec<Replacement>, StoreError> {
@@ -320,6 +345,7 @@ async fn select(
         let mut all = reviews.remove(&proposal.id).unwrap_or_default();
         all.sort_by_key(|(id, _)| *id);
         proposal.reviews = all.into_iter().map(|(_, review)| review).collect();
+        keep_confirmed(proposal);
         let mut outdated = outdated.remove(&proposal.id).unwrap_or_default();
         outdated.sort_unstable();
         let mut reasons = policy::lacks(policy, proposal, &outdated);

@@ -51,7 +51,7 @@ pub(crate) enum Subject {
 pub(crate) struct Review {
     pub(crate) reviewer: String,
     pub(crate) verdict: Verdict,
-    of: Subject,
+    of: (RevisionKind, String, Subject),
     note: String,
     confirmed: Vec<String>,
 }
@@ -123,6 +123,21 @@ pub(crate) struct Delivery {
     pub(crate) prompts: Vec<(String, u64)>,
     pub(crate) attempts: u64,
     pub(crate) is_dead: bool,
+}
+
+impl Proposal {
+    /// What a review is of. The message of a change of the policy stays as it is.
+    pub(crate) fn about(&self) -> (RevisionKind, String, Subject) {
+        let is_of_files = matches!(self.subject, Subject::Files(_));
+        let message = if is_of_files { self.message.clone() } else { String::new() };
+        (self.kind, message, self.subject.clone())
+    }
+
+    /// The effects that a review confirms as they are at present. Their texts follow from their names here.
+    fn confirmed<'a>(&'a self, review: &'a Review) -> impl Iterator<Item = &'a String> {
+        let is_present = |name: &&String| self.effects.iter().any(|effect| effect.name == **name);
+        review.confirmed.iter().filter(move |name| review.verdict == Verdict::Reject || is_present(name))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -389,7 +404,7 @@ impl Model {
     fn counting<'p>(&self, policy: &Policy, proposal: &'p Proposal) -> Vec<&'p Review> {
         let counts = |review: &&Review| {
             review.verdict == Verdict::Approve
-                && review.of == proposal.subject
+                && review.of == proposal.about()
                 && !(policy.four_eyes && self.is_by(proposal, &review.reviewer))
         };
         proposal.reviews.iter().filter(counts).collect()
@@ -496,7 +511,8 @@ impl Model {
             Subject::Policy(_) => Vec::new(),
         };
         let review = |it: &Review| {
-            (it.reviewer.clone(), it.verdict, it.note.clone(), it.confirmed.clone(), it.of == proposal.subject)
+            let confirmed = proposal.confirmed(it).cloned().collect();
+            (it.reviewer.clone(), it.verdict, it.note.clone(), confirmed, it.of == proposal.about())
         };
         View {
             channel: proposal.channel.clone(),
@@ -834,15 +850,15 @@ impl Model {
             }
         }
         let is_repeated = proposal.reviews.iter().any(|it| {
-            (it.verdict, &it.of, &it.reviewer) == (new.verdict, &proposal.subject, &actor.name)
-                && new.confirmed.iter().all(|name| it.confirmed.contains(name))
+            (it.verdict, &it.of, &it.reviewer) == (new.verdict, &proposal.about(), &actor.name)
+                && new.confirmed.iter().all(|name| proposal.confirmed(it).any(|known| known == name))
         });
         let stored = self.proposals.get_mut(&id).ok_or(Refusal::NotFound)?;
         if !is_repeated {
             stored.reviews.push(Review {
                 reviewer: actor.name.clone(),
                 verdict: new.verdict,
-                of: proposal.subject.clone(),
+                of: proposal.about(),
                 note: new.note.clone(),
                 confirmed: new.confirmed.clone(),
             });

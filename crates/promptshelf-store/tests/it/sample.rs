@@ -74,7 +74,7 @@ impl Checker for SampleChecker {
         report
     }
 
-    /// A line `closed` that is gone opens a file; a file that is gone breaks calls.
+    /// A line `closed` that is gone opens a file, for those that the file `rule` names; a file that is gone breaks calls.
     fn check_replacement(
         &self,
         before: &MemoryTree,
@@ -85,7 +85,10 @@ impl Checker for SampleChecker {
         let effect = |impact, code: &str, path: &str| Effect {
             impact,
             name: format!("{code}:{path}"),
-            text: format!("{path}: {code}"),
+            text: match after.get("rule") {
+                Some(rule) => format!("{path}: {code}, for {}", String::from_utf8_lossy(rule.bytes())),
+                None => format!("{path}: {code}"),
+            },
             prompt: None,
             calls: None,
         };

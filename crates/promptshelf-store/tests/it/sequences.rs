@@ -271,7 +271,7 @@ pub(crate) struct Run {
     /// The oldest revision and the digest of the newest one, as they were when the files of a channel were read.
     read: HashMap<String, (u64, Option<Digest>)>,
     /// What the digests of proposals stand for.
-    subjects: HashMap<Digest, Subject>,
+    subjects: HashMap<Digest, (RevisionKind, String, Subject)>,
     tokens: u64,
 }
 
@@ -801,11 +801,11 @@ impl Run {
         for proposal in &found {
             let Some(known) = model.proposals.get(&proposal.id) else { continue };
             if let Some(subject) = self.subjects.get(&proposal.digest) {
-                same("what a digest is of", subject, &known.subject)?;
+                same("what a digest is of", subject, &known.about())?;
             } else {
-                let is_new = self.subjects.values().all(|subject| *subject != known.subject);
+                let is_new = self.subjects.values().all(|subject| *subject != known.about());
                 same("the same changes have one digest", &is_new, &true)?;
-                self.subjects.insert(proposal.digest, known.subject.clone());
+                self.subjects.insert(proposal.digest, known.about());
             }
         }
         for (name, of) in &model.channels {

@@ -72,6 +72,22 @@ async fn opening_is_confirmed_by_name() {
     contract::reviewing::opening_is_confirmed_by_name(on_postgres().await).await;
 }
 
+// req: S-480
+#[tokio::test(flavor = "multi_thread")]
+async fn confirmation_is_of_the_effect_as_it_was() {
+    let place = sqlite::store().await;
+    contract::reviewing::confirmation_is_of_the_effect_as_it_was(place.store.clone()).await;
+    contract::reviewing::confirmation_is_of_the_effect_as_it_was(on_postgres().await).await;
+}
+
+// req: S-481
+#[tokio::test(flavor = "multi_thread")]
+async fn approval_is_of_the_message_too() {
+    let place = sqlite::store().await;
+    contract::reviewing::approval_is_of_the_message_too(place.store.clone()).await;
+    contract::reviewing::approval_is_of_the_message_too(on_postgres().await).await;
+}
+
 // req: S-290
 #[tokio::test(flavor = "multi_thread")]
 async fn rollback_over_a_rule_needs_the_right_to_administer() {

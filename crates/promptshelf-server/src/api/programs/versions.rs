@@ -1,10 +1,15 @@
 //! Earlier versions of prompts, and the history of channels, from the store.
 
-use std::{collections::VecDeque, fmt, path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+};
 
 use promptshelf_core::{Catalog, Interrupt};
 use promptshelf_service::{
-    Caller,
+    Caller, Present,
     pool::{self, Amount, Stopped},
 };
 use promptshelf_source::{Files, MemoryTree};
@@ -26,7 +31,7 @@ const RECENT: usize = 100;
 /// The reader of versions that are not served at present. Clones share what is loaded.
 ///
 /// A version is its prompt with the partials and attachments of that time, and the settings of the library. The access
-/// rules of that time and those of today hold, for the prompt and each of its files.
+/// rules of that time and those of today hold, for the prompt and each of its files, also where these stand today.
 #[derive(Clone)]
 pub struct Versions(Arc<Inner>);
 
@@ -84,13 +89,19 @@ impl Versions {
             }
         }
         let provenance = provenance_of(&store, &name, &key.head, served).await?;
-        let load = |tree: MemoryTree, digest: Option<Digest>| {
+        let load = async |tree: MemoryTree, digest: Option<Digest>| -> Result<_, Problem> {
+            let digests: HashMap<&str, Digest> =
+                tree.iter().map(|(path, file)| (path, Digest::of(file.bytes()))).collect();
+            let now = store.paths_of(&name, &digests.values().copied().collect::<Vec<_>>()).await?;
+            let place = |(path, digest): (&str, Digest)| Some((path.to_owned(), now.get(&digest)?.clone()));
+            let places = digests.into_iter().filter_map(place).collect();
+            let rules = Present { catalog: Arc::clone(&rules), places };
             let source = Files::tree(MemoryTree::default());
             source.grant_roots(self.0.granted_roots.iter().cloned());
             source.replace_revision(tree.clone(), provenance.clone());
-            let builder = Library::builder().source(source).earlier_than(Arc::clone(&rules)).records_of(present);
+            let builder = Library::builder().source(source).earlier_than(rules).records_of(present);
             let prompt = prompt.to_owned();
-            pool::run(caller, Amount::Large, move |_: &Interrupt| {
+            Ok(pool::run(caller, Amount::Large, move |_: &Interrupt| {
                 let library = builder.build()?;
                 let catalog = library.catalog();
                 let is_found = match digest {
@@ -102,6 +113,7 @@ impl Versions {
                 };
                 Ok::<_, OpenError>(is_found.then_some(library))
             })
+            .await)
         };
         let revision = key.head.revision;
         let loaded = |loaded: Result<Result<Option<Library>, OpenError>, Stopped>| {
@@ -113,10 +125,10 @@ impl Versions {
         // Most versions have files of the same names as the present one.
         let parts = rules.find(prompt).map(|prompt| rules.parts_of(prompt).0).unwrap_or_default();
         let few = store.tree_of(&name, revision, parts.iter().map(String::as_str).chain([MANIFEST])).await?;
-        let mut library = loaded(load(few, Some(digest)).await)?;
+        let mut library = loaded(load(few, Some(digest)).await?)?;
         if library.is_none() {
             let (_, all) = store.tree(&name, Some(revision)).await?;
-            library = loaded(load(all, None).await)?;
+            library = loaded(load(all, None).await?)?;
         }
         let library = library.ok_or_else(unknown)?;
         let mut all = self.0.loaded.lock().await;

@@ -231,6 +231,43 @@ async fn earlier_versions_give_out_no_file_that_is_closed_by_now() {
     }
 }
 
+/// A content that stands at closed paths only is closed in earlier versions, wherever it was.
+// req: S-482
+#[tokio::test]
+async fn earlier_versions_give_out_no_text_that_was_moved_to_a_closed_place() {
+    let rules = |rule: &str| format!("[[access]]\n{rule}\nroles = [\"editor\"]\n");
+    let (folder, name) = (rules("folders = [\"private\"]"), rules("prompts = [\"boss-*\"]"));
+    // The rule, the place before and after, the text of the prompt that has the file.
+    for (rule, from, to, template) in [
+        (&folder, "plan.txt", "private/plan.txt", "{{ attach(\"plan.txt\") }}"),
+        (&folder, "plans/plan.txt", "private/plan.txt", "{{ attach(\"plans/\" ~ \"plan.txt\") }}"),
+        (&folder, "_plan.md", "private/_plan.md", "{% include \"_plan.md\" %}"),
+        (&folder, "hello.md", "private/hello2.md", "The merger"),
+        (&name, "plan.md", "boss-plan.md", "{{ prompt(\"plan\") }}"),
+    ] {
+        let hello = format!("Hello\n{template}\n");
+        let moved = if from == "hello.md" { hello.as_str() } else { "The merger\n" };
+        let files = [("hello.md", hello.as_str()), (from, moved)];
+        let files = if from == "hello.md" { &files[..1] } else { &files };
+        let site = Site::of(&[("production", files)], true, &[]).await;
+        let version = "/api/v1/prompts/hello?version=1&rendered=true";
+        assert!(site.get_as("bob", version).await.expect(200).body.contains("merger"), "{from}");
+        let mut change = vec![(to, moved), ("hello.md", "Hello\n"), ("promptshelf.toml", rule.as_str())];
+        change.extend((from != "hello.md").then_some((from, "")));
+        publish(&site.store, "production", &change).await;
+        site.serves(2).await;
+        for path in [version, "/api/v1/prompts/hello?version=1", "/api/public/v2/prompts/hello?version=1"] {
+            let answer = site.get_as("bob", path).await;
+            assert!(!answer.body.contains("merger"), "{from} {path}: {}", answer.body);
+        }
+        assert!(site.get_as("ada", version).await.expect(200).body.contains("merger"), "{from}");
+        // A copy at an open place opens it again.
+        publish(&site.store, "production", &[("copy.txt", moved), ("other.md", "{{ attach(\"copy.txt\") }}\n")]).await;
+        site.serves(3).await;
+        assert!(site.get_as("bob", version).await.expect(200).body.contains("merger"), "{from}");
+    }
+}
+
 /// The author of the present version decides that its text contains a closed file.
 #[tokio::test]
 async fn earlier_versions_keep_the_files_that_the_present_one_includes() {

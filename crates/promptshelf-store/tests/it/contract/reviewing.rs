@@ -93,6 +93,24 @@ pub(crate) async fn replaced_proposal_needs_new_approvals(store: Store) {
     assert_eq!(texts(&store, "c", None).await, [("a.md".to_owned(), "A2".to_owned())]);
 }
 
+pub(crate) async fn approval_is_of_the_message_too(store: Store) {
+    demand(&store, &policy(2, false)).await;
+    let first = propose(&store, "A").await;
+    approve(&store, first.id, "ben").await.unwrap();
+    let put = async |message: &str| {
+        let message = message.to_owned();
+        let request = request("c", 0, vec![change("a.md", "", "A")]);
+        let request = Publish { proposal: Some(first.id), message, ..request };
+        store.publish(request, &actor("ada"), checker()).await.unwrap().proposal
+    };
+    assert_eq!(put(&first.message).await.lacks, ["1 more approval is needed"], "nothing has changed");
+    let second = put("Approved by the board").await;
+    assert_ne!(second.digest, first.digest);
+    assert_eq!(second.lacks, ["2 more approvals are needed"]);
+    let error = review(&store, first.id, Verdict::Approve, "", Some(first.digest), "cleo").await.unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+}
+
 pub(crate) async fn approval_of_other_changes_is_refused(store: Store) {
     demand(&store, &policy(1, false)).await;
     let first = propose(&store, "A").await;
@@ -277,6 +295,29 @@ pub(crate) async fn opening_is_confirmed_by_name(store: Store) {
         (published.revision, &published.reviews[1].confirmed[..]),
         (Some(2), &["access-opened:a.md".to_owned()][..])
     );
+}
+
+pub(crate) async fn confirmation_is_of_the_effect_as_it_was(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "closed\nA"), ("rule", "", "boss")]).await.unwrap();
+    demand(&store, &policy(1, false)).await;
+    let opening = publish(&store, "c", 1, &[("a.md", "closed\nA", "A")]).await.unwrap().proposal;
+    let wider = publish(&store, "c", 1, &[("rule", "boss", "everyone")]).await.unwrap().proposal;
+    let writer = |name: &str| Actor { may_publish: false, may_administer: false, ..actor(name) };
+    let confirm = async |by: Actor| {
+        let approval = approval(&opening, &["access-opened:a.md"]);
+        store.review(opening.id, &approval, &by, checker()).await.unwrap().proposal
+    };
+    let confirmed = confirm(writer("ben")).await;
+    assert_eq!((confirmed.effects[0].text.as_str(), confirmed.lacks.len()), ("a.md: access-opened, for boss", 0));
+    approve(&store, wider.id, "ben").await.unwrap();
+    let error = store.publish_proposal(opening.id, None, None, &actor("root"), checker()).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Policy { reasons, .. } if reasons[0].code == "opening"), "{error}");
+    // Who has seen the new effect confirms it.
+    store.review(opening.id, &approval(&opening, &[]), &writer("cleo"), checker()).await.unwrap();
+    confirm(writer("ben")).await;
+    let published = store.publish_proposal(opening.id, None, None, &actor("root"), checker()).await.unwrap();
+    let reviews: Vec<_> = published.proposal.reviews.iter().map(|it| it.confirmed.len()).collect();
+    assert_eq!((published.proposal.revision, reviews), (Some(3), vec![0, 0, 1]));
 }
 
 pub(crate) async fn rollback_over_a_rule_needs_the_right_to_administer(store: Store) {
