@@ -60,11 +60,11 @@ pub(crate) fn error(command: &str, code: Option<i32>, text: &str) -> GitError {
     } else if has(&["dubious ownership"]) {
         "the repository belongs to another user: serve it over ssh or https, or run this server as that user"
     } else if has(&["does not appear to be a git repository", "not found", "does not exist", "returned error: 404"]) {
-        "the repository does not exist, or the credentials do not permit to read it"
+        "the repository does not exist, or the credentials do not allow reading it"
     } else if has(&["Could not resolve host", "Connection refused", "Could not connect", "Failed to connect"]) {
         "the server cannot be reached"
     } else if has(&["not our ref", "unadvertised object"]) {
-        "the server has no such commit, or does not permit to fetch a commit by its id"
+        "the server has no such commit, or does not allow fetching a commit by its id"
     } else if has(&["No space left on device", "Disk quota exceeded"]) {
         "the disk with the copies of repositories is full"
     } else {

@@ -75,6 +75,12 @@ impl SourceError {
     pub(crate) fn folder(path: &Path, error: io::Error) -> SourceError {
         let shown = path.display();
         let described = match error.kind() {
+            io::ErrorKind::NotFound if path.starts_with("https:") || path.starts_with("http:") => {
+                SourceError::not_found(format!(
+                    "{shown} is an address, and a folder is needed here: `git+{shown}` names a repository, and \
+                     `promptshelf list {shown}` asks a server"
+                ))
+            }
             io::ErrorKind::NotFound => {
                 SourceError::not_found(format!("the folder {shown} does not exist: create it, or use another one"))
             }

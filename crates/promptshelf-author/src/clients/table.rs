@@ -27,7 +27,7 @@ clients! {
         Quirk::AudioAsName => "Claude Code, observed in its requests to the model";
     }
 
-    "claude-desktop", "Claude Desktop", "the + menu, under the connector" => {}
+    "claude-desktop", "Claude Desktop", "an entry of the + menu, under the connector" => {}
 
     "vscode", "VS Code", "/mcp.server.prompt" => {
         Quirk::ReplacesInNames => "microsoft/vscode, mcpPromptArgumentPick.ts";

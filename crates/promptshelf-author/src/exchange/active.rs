@@ -68,13 +68,13 @@ pub fn active_parts(format: ExportFormat, text: &str) -> Vec<ActivePart> {
         ExportFormat::Claude | ExportFormat::Opencode | ExportFormat::Skill => {
             words(text, "!`", ActiveKind::Command, &mut parts);
             words(text, "```!", ActiveKind::Command, &mut parts);
-            files(text, &mut parts);
+            files(format, text, &mut parts);
         }
         ExportFormat::Gemini => {
             words(text, "!{", ActiveKind::Command, &mut parts);
             words(text, "@{", ActiveKind::File, &mut parts);
         }
-        ExportFormat::Cursor => files(text, &mut parts),
+        ExportFormat::Cursor => files(format, text, &mut parts),
         ExportFormat::Windsurf => {
             for line in text.lines().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '/')) {
                 let rest = line.strip_prefix("//").map(|rest| rest.trim_start().to_ascii_lowercase());
@@ -82,7 +82,7 @@ pub fn active_parts(format: ExportFormat, text: &str) -> Vec<ActivePart> {
                     parts.push(ActivePart { kind: ActiveKind::Permission, text: shown(line) });
                 }
             }
-            files(text, &mut parts);
+            files(format, text, &mut parts);
         }
         ExportFormat::Vscode => {
             for word in ["#file:", "#folder:", "#codebase", "#selection", "#changes", "#terminal"] {
@@ -203,20 +203,25 @@ fn words(text: &str, mark: &str, kind: ActiveKind, parts: &mut Vec<ActivePart>) 
     }
 }
 
-fn files(text: &str, parts: &mut Vec<ActivePart>) {
+/// Finds `@file`. OpenCode's pattern is ``(?<![\w`])@(\.?[^\s`,.]*(?:\.[^\s`,.]+)*)`` with ASCII word characters. Where the
+/// pattern is not known, a word character protects, which keeps mail addresses, and nothing else.
+fn files(format: ExportFormat, text: &str, parts: &mut Vec<ActivePart>) {
+    let protects = |c: char| c.is_ascii_alphanumeric() || c == '_' || (c == '`' && format == ExportFormat::Opencode);
     for (at, _) in text.match_indices('@') {
-        let before = text[..at].chars().next_back();
-        if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+' | '@' | '/' | '%')) {
+        if text[..at].ends_with(protects) {
             continue;
         }
-        let rest = &text[at + 1..];
-        let word = rest.split(|c: char| c.is_whitespace() || "`'<>|,;)]}*".contains(c)).next().unwrap_or_default();
-        let word = word.trim_end_matches(['.', ':', '!', '?']);
-        if word.is_empty() {
+        // A path can have any character but a space, as in `@)/x`; a sentence ends with some of them.
+        let ends = |c: char| "`'<>|,;)]}*.:!?".contains(c);
+        let whole = text[at + 1..].split(char::is_whitespace).next().unwrap_or_default().trim_end_matches(ends);
+        if whole.is_empty() {
             continue;
         }
-        let is_path = word.contains(['/', '.', '\\', '~', '"', '$', '{', '[']);
-        let kind = if is_path { ActiveKind::File } else { ActiveKind::Mention };
+        let (kind, word) = if whole.contains(['/', '.', '\\', '~', '"', '$', '{', '[']) {
+            (ActiveKind::File, whole)
+        } else {
+            (ActiveKind::Mention, whole.split(ends).next().unwrap_or_default())
+        };
         let part = ActivePart { kind, text: shown(&format!("@{word}")) };
         if !parts.contains(&part) {
             parts.push(part);
@@ -280,6 +285,28 @@ mod tests {
         ] {
             assert_eq!(kinds(format, text), expected, "{format:?} {text}");
         }
+    }
+
+    // req: S-490
+    #[test]
+    fn only_characters_that_the_program_takes_for_a_word_protect_from_reading_a_file() {
+        use ExportFormat::{Claude, Cursor, Opencode, Skill, Windsurf};
+        let files = ["~/.ssh/id_ed25519", "./.env", "/etc/passwd", ")/../x"];
+        for format in [Claude, Cursor, Opencode, Skill, Windsurf] {
+            for before in ["", " ", "-", ".", "+", "/", "%", "@", "é", "中", "١", "\u{200b}", "(", "https://a/"] {
+                for file in files {
+                    let text = format!("See {before}@{file}");
+                    let found = active_parts(format, &text);
+                    assert!(found.iter().any(|part| part.text == format!("@{file}")), "{format:?} {text}: {found:?}");
+                }
+            }
+            for before in ["a", "Z", "0", "_"] {
+                assert!(active_parts(format, &format!("See {before}@./.env")).is_empty(), "{format:?} {before}");
+            }
+            assert_eq!(active_parts(format, "See `@./.env`").is_empty(), format == Opencode, "{format:?}");
+        }
+        assert_eq!(kinds(ExportFormat::Gemini, "é@{.env}"), [ActiveKind::File]);
+        assert_eq!(kinds(ExportFormat::Vscode, "é#file:.env"), [ActiveKind::File]);
     }
 
     // req: S-242

@@ -43,6 +43,7 @@ fn errors(text: &str) -> Vec<String> {
     if lines.len() > 1 { lines[1..].to_vec() } else { lines }
 }
 
+// req: S-492
 #[test]
 fn flags_override_the_environment_which_overrides_the_file() {
     let text = "[http]\naddress = \"localhost:1\"\nrequest-timeout = 7\nallow-hosts = [\"file.example\"]\n";

@@ -26,6 +26,10 @@ fn missing_folder_is_reported() {
     for verb in ["serve", "check"] {
         assert_eq!(run(&folder, &[verb, "promts"]), reported);
     }
+    for line in [&["check", "https://prompts.example"][..], &["render", "https://prompts.example", "hello"]] {
+        let address = run(&folder, line);
+        assert!(address.contains("git+https://prompts.example") && !address.contains("create it"), "{address}");
+    }
     // The word can also be the name of a server.
     assert!(run(&folder, &["list", "promts"]).starts_with(reported));
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::program::{Folder, Pipes, Server, library, promptshelf};
+use crate::program::{Folder, Pipes, Server, library, promptshelf, shown};
 
 const HELLO: &str =
     "---\ndescription: Greets\ntool: true\narguments:\n  - name: who\n    required: true\n---\nHello {{ who }}.";
@@ -30,6 +30,19 @@ fn notified(pipes: &Pipes, method: &str) {
             return;
         }
     }
+}
+
+#[test]
+fn tools_without_a_prompt_for_them_are_noted() {
+    let folder = library(&[("hello.md", &HELLO.replace("tool: true\n", ""))]);
+    let noted = |folder: &Folder| {
+        let mut command = promptshelf();
+        command.args(["serve", "prompts", "--stdio", "--tools"]).current_dir(folder.path());
+        shown(command, "").contains("no prompt has `tool: true`")
+    };
+    assert!(noted(&folder));
+    folder.write("prompts/hello.md", HELLO);
+    assert!(!noted(&folder));
 }
 
 // req: S-121, Y20

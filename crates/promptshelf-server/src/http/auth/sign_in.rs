@@ -237,7 +237,7 @@ impl SignIn {
             (Some(identified), _) => identified?,
             (None, Some(verifier)) if !token.starts_with(PREFIX) => {
                 let identity = verifier.verify(token).await?;
-                if identity.name.starts_with(STORE_CALLER) {
+                if is_kept_for_tokens(&identity.name) {
                     let reason = "The account has a name of those that are kept for tokens of a store";
                     return Err(TokenError::invalid("reserved-name", reason));
                 }
@@ -261,6 +261,11 @@ impl SignIn {
 
 /// The beginning of the names of callers with a token of a store. At some issuers people choose their names.
 const STORE_CALLER: &str = "token/";
+
+/// Whether a name is meant for a token of a store, however it is written.
+fn is_kept_for_tokens(name: &str) -> bool {
+    promptshelf_core::identity(name).starts_with(STORE_CALLER)
+}
 
 fn verifier(options: &SignInOptions) -> Option<Arc<Verifier>> {
     let issuer = options.issuer.as_ref()?;
@@ -301,4 +306,22 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, &'static str> {
         return Err("The header Authorization must hold a bearer token");
     }
     Ok(Some(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-491
+    #[test]
+    fn names_of_tokens_are_kept_however_they_are_written() {
+        for name in
+            ["token/ci", "ｔoken/ci", "TOKEN/ci", "token／ci", " token/ci", "to\u{200b}ken/ci", "ｔｏｋｅｎ／ｃｉ"]
+        {
+            assert!(is_kept_for_tokens(name), "{name}");
+        }
+        for name in ["ada", "token", "tokens/ci", "my-token/ci", "ada/token"] {
+            assert!(!is_kept_for_tokens(name), "{name}");
+        }
+    }
 }

@@ -28,7 +28,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Serve a single client on stdin and stdout; the default unless stdin is a terminal
+    /// Serve a single client on stdin and stdout; the default unless stdin is a terminal or the settings name an address
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
 

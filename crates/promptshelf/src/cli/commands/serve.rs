@@ -68,6 +68,9 @@ pub(crate) async fn run(
         }
         _ => failure,
     })?;
+    if arguments.tools && !has_tools(server.library()) {
+        tracing::warn!("{NO_TOOLS}");
+    }
     let signals = Signals::listen()?;
     let announcement = Announcement { library: server.library(), place, channels: server.other_channels(), log_format };
     match server.address() {
@@ -125,6 +128,14 @@ fn warn(arguments: &ServeArguments, settings: &Settings, environment: &impl Fn(&
         let library = &settings.fixed.library;
         tracing::warn!("{variable} in the environment is ignored, because LIBRARY is given: {library}");
     }
+}
+
+/// What `--tools` says about a library for which it does nothing.
+pub(in crate::commands) const NO_TOOLS: &str =
+    "no prompt has `tool: true`, so that models find none: write it in the prompts that they may use";
+
+pub(in crate::commands) fn has_tools(library: &Library) -> bool {
+    library.catalog().prompts().iter().any(|prompt| prompt.definition().tool)
 }
 
 struct Signals {

@@ -9,7 +9,10 @@ use promptshelf_store::StoreUrl;
 use crate::{
     args::{InstallArguments, channels::StoreText},
     client_config::{Places, Scope},
-    commands::channels::check_channel,
+    commands::{
+        channels::check_channel,
+        serve::{NO_TOOLS, has_tools},
+    },
     connect::usual_url,
     exit::{Exit, Failure},
     launcher, library,
@@ -104,7 +107,7 @@ async fn command(arguments: &InstallArguments, places: &Places) -> Result<Target
         words.push(path_word("", config, "", scope, places)?);
     }
     if !has_sources {
-        words.push(library(arguments.library().unwrap_or(Path::new(HERE)), scope, places).await?);
+        words.push(library(arguments.library().unwrap_or(Path::new(HERE)), arguments.tools, scope, places).await?);
     }
     // A project's file is shared: the program is found in PATH. Clients with windows do not have the PATH of a shell.
     let program = match launcher::words() {
@@ -136,7 +139,7 @@ fn has_sources_only(arguments: &InstallArguments, config: &Path) -> Result<bool,
     Ok(!settings.fixed.library.sources().is_empty())
 }
 
-async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Failure> {
+async fn library(named: &Path, tools: bool, scope: Scope, places: &Places) -> Result<Word, Failure> {
     match named.to_str() {
         Some(word) if StoreUrl::is_meant(word) => store(word, scope, places).await,
         word => {
@@ -144,6 +147,8 @@ async fn library(named: &Path, scope: Scope, places: &Places) -> Result<Word, Fa
             library::note_errors(&opened, named);
             if opened.catalog().prompts().is_empty() {
                 note(&[format!("the library {} has no prompts yet", named.display())]);
+            } else if tools && !has_tools(&opened) {
+                note(&[NO_TOOLS.to_owned()]);
             }
             match word.filter(|word| GitAddress::is_meant(word)) {
                 Some(address) => Ok(Word::plain(address)),
