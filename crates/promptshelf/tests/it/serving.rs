@@ -196,21 +196,6 @@ fn environment_and_manifest_configure_the_server() {
     assert_eq!(status, 413);
 }
 
-// req: S-492
-#[test]
-fn address_in_the_settings_listens_without_a_terminal_unless_stdio_is_asked_for() {
-    let folder = library(&[("hello.md", HELLO), ("../server.toml", "[http]\naddress = \"localhost:0\"\n")]);
-    let line = |more: &[&str]| {
-        let mut command = promptshelf();
-        command.args(["serve", "prompts", "--config", "server.toml"]).args(more).current_dir(folder.path());
-        command
-    };
-    let (status, _) = Server::start(line(&[])).request("prompts/list", &json!({}));
-    assert_eq!(status, 200);
-    let piped = shown(line(&["--stdio"]), "");
-    assert!(piped.starts_with("exit code: 0") && !piped.contains("listening"), "{piped}");
-}
-
 #[test]
 fn broken_file_is_logged_and_the_rest_served() {
     let server = Server::of(&library(&[("hello.md", HELLO), ("broken.md", BROKEN)]), &[]);

@@ -37,7 +37,7 @@ Examples:
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
-  promptshelf serve prompts                       HTTP on a terminal, or with an address in server.toml
+  promptshelf serve prompts                       HTTP on a terminal or by settings, else stdio
   promptshelf serve prompts --stdio               the mode that clients start
   promptshelf serve prompts --http 127.0.0.1:0    on a free port
   promptshelf serve prompts --http 0.0.0.0:80 --allow-remote \\
