@@ -100,7 +100,9 @@ export async function read(path, signal) {
  */
 export async function file(channel, path, revision, signal) {
   const query = revision === null ? '' : `?revision=${revision}`;
-  const url = at(`api/v1/channels/${encodeURIComponent(channel)}/files/${path.split('/').map(encodeURIComponent).join('/')}`);
+  const url = at(
+    `api/v1/channels/${encodeURIComponent(channel)}/files/${path.split('/').map(encodeURIComponent).join('/')}`,
+  );
   const response = await send(url + query, { signal });
   const isText = (response.headers.get('Content-Type') ?? '').startsWith('text/plain');
   const [text, bytes] = isText ? [await response.text(), null] : [null, await response.arrayBuffer()];

@@ -110,7 +110,8 @@ function begin(reload, until) {
   void (async () => {
     try {
       const { channels } = await read('/channels', until);
-      const options = () => channels.map((/** @type {{ name: string }} */ { name }) => h('option', { value: name }, name));
+      const options = () =>
+        channels.map((/** @type {{ name: string }} */ { name }) => h('option', { value: name }, name));
       show(channel, options());
       show(to, options());
       const other = channels.find((/** @type {{ name: string }} */ { name }) => name !== channel.value);
@@ -127,7 +128,11 @@ function begin(reload, until) {
       field(share, t('ch.rollout-percent')),
       field(steps, t('ch.rollout-steps')),
       words.field,
-      h('div.actions', null, h('button.primary', { type: 'button', onclick: () => void start() }, t('ch.rollout-begin'))),
+      h(
+        'div.actions',
+        null,
+        h('button.primary', { type: 'button', onclick: () => void start() }, t('ch.rollout-begin')),
+      ),
       trouble,
     ]),
   ]);
@@ -356,7 +361,10 @@ function changed({ kind, automatic, percent: share, changedBy, reason, at, count
   const kinds = /** @type {const} */ ({ begin: 'plain', step: 'good', set: 'good', stop: 'bad', finish: 'good' });
   const hasReason = kind === 'stop' || !automatic;
   return h('li', null, [
-    pill(/** @type {Record<string, 'plain' | 'good' | 'bad'>} */ (kinds)[kind] ?? 'plain', t(`ch.rollout-kind.${kind}`)),
+    pill(
+      /** @type {Record<string, 'plain' | 'good' | 'bad'>} */ (kinds)[kind] ?? 'plain',
+      t(`ch.rollout-kind.${kind}`),
+    ),
     kind === 'stop' || kind === 'finish' ? null : h('b', null, percent(share, 100)),
     when(at),
     h('strong', null, automatic ? t('ch.rollout-server') : revealed(changedBy)),

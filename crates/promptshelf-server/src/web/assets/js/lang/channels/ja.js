@@ -142,7 +142,8 @@ export const channels = {
   'ch.rollout-done': 'ロールアウトを変更しました',
   'ch.rollout-earliest': '最も早い時刻',
   'ch.rollout-errors': '失敗した呼び出し',
-  'ch.rollout-figures': 'この変更の前: 新しいバージョン: {calls} 件中 {failed} 件が失敗、その他: {others} 件中 {theirs} 件。',
+  'ch.rollout-figures':
+    'この変更の前: 新しいバージョン: {calls} 件中 {failed} 件が失敗、その他: {others} 件中 {theirs} 件。',
   'ch.rollout-finish': '全員に公開',
   'ch.rollout-finished': '完了',
   'ch.rollout-hint': '停止したロールアウトは続行され、比較は最初からやり直されます。',
