@@ -8,7 +8,6 @@ mod rule;
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-use globset::GlobBuilder;
 use pattern::ANY_VALUE;
 
 use crate::{
@@ -16,6 +15,7 @@ use crate::{
     cursor::{self, ListKind},
     definition::{About, Access, AccessRule, AccessSet, LIBRARY_SCHEME, LibraryFile, Policy, RemoteResources},
     diagnostic::{Code, Diagnostic, Location},
+    glob::Glob,
     library_files::{LibraryFiles, References},
     prompt::{Prompt, RenderContext},
     provenance::{PromptProvenance, Provenance},
@@ -246,7 +246,7 @@ impl Catalog {
     }
 
     pub(crate) fn uris_matching(&self, glob: &str) -> impl Iterator<Item = &str> {
-        let glob = GlobBuilder::new(glob).literal_separator(false).build().ok().map(|glob| glob.compile_matcher());
+        let glob = Glob::name(glob).ok();
         self.resources
             .fixed
             .iter()
@@ -881,6 +881,13 @@ impl<'c> Names<'c> {
     fn place(&self, resource: &Resource, variables: &Variables) -> Option<String> {
         let path = resource.path(&resource.bind(variables).ok()?)?;
         Some(self.files.links.place(&path).into_owned())
+    }
+
+    fn place_of(&self, content: &Content<'_>) -> Option<String> {
+        match content {
+            Content::File(file) => Some(self.files.links.place(&file.path).into_owned()),
+            Content::Resource { resource, variables } => self.place(resource, variables),
+        }
     }
 
     fn of(&self, content: &Content<'c>) -> NameSet {

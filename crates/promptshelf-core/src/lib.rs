@@ -30,6 +30,7 @@ mod content;
 pub mod cursor;
 mod definition;
 mod diagnostic;
+mod glob;
 mod handle;
 mod identity;
 mod interrupt;
@@ -66,6 +67,7 @@ pub use definition::{
     Select, SkillSource, Spans, StepDefinition, SyncPromptFunction, TestDefinition, Words,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
+pub use glob::{Glob, GlobError, escape_glob};
 pub use handle::CatalogHandle;
 pub use identity::identity;
 pub use interrupt::{Interrupt, is_interrupted};

@@ -8,8 +8,8 @@ mod sections;
 use std::{collections::BTreeMap, ops::Range, path::PathBuf, sync::Arc, time::Duration};
 
 use promptshelf_core::{
-    About, Access, AccessRule, Annotations, ArgumentDefinition, Budget, Code, Diagnostic, Icon, MimeType, Policy, Role,
-    SourceText, Spans, nearest,
+    About, Access, AccessRule, Annotations, ArgumentDefinition, Budget, Code, Diagnostic, Glob, Icon, MimeType, Policy,
+    Role, SourceText, Spans, nearest,
 };
 use sections::{Audience, Resource};
 
@@ -354,8 +354,8 @@ fn content((key, written): (&str, String), root: Option<String>, notes: &mut Not
         return None;
     }
     if key == "files" {
-        if let Err(error) = globset::Glob::new(&written) {
-            notes.error(Code::InvalidValue, &span, format!("invalid path pattern `{written}`: {}", error.kind()));
+        if let Err(error) = Glob::path(&written) {
+            notes.error(Code::InvalidValue, &span, format!("invalid path pattern {error}"));
             return None;
         }
         return Some(ContentDraft::Files { glob: written, root });

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use promptshelf_core::{ContentBlock, Message, ResourceBody};
+use promptshelf_core::{ContentBlock, Message, ResourceBody, is_interrupted};
 use promptshelf_source::{MemoryTree, syntax::GOLDEN_ENDING};
 use similar::TextDiff;
 
@@ -125,8 +125,28 @@ pub fn transcript(messages: &[Message]) -> String {
     transcript
 }
 
+/// The work of a comparison is the product of the lines that differ.
+const MAX_COMPARED_LINES: usize = 1_000;
+
 /// Returns a diff: `-` was expected, `+` was found.
 pub(super) fn difference(expected: &str, found: &str) -> String {
+    if is_interrupted() {
+        return String::new();
+    }
+    let (before, after): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
+    let first = before.iter().zip(&after).take_while(|(before, after)| before == after).count();
+    let (old, new) = (&before[first..], &after[first..]);
+    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - same], &new[..new.len() - same]);
+    if old.len() + new.len() > MAX_COMPARED_LINES {
+        let context = |lines: &[&str]| lines.iter().map(|line| format!(" {line}")).collect::<Vec<_>>();
+        let mut lines = vec!["…".to_owned()];
+        lines.extend(context(&before[first.saturating_sub(2)..first]));
+        lines.extend(old.iter().map(|line| format!("-{line}")));
+        lines.extend(new.iter().map(|line| format!("+{line}")));
+        lines.extend(context(&before[before.len() - same..][..same.min(2)]));
+        return lines.join("\n");
+    }
     let difference = TextDiff::from_lines(expected, found);
     let mut unified = difference.unified_diff();
     unified.context_radius(2).missing_newline_hint(false);
@@ -148,6 +168,26 @@ mod tests {
     #[test]
     fn difference_has_context_lines() {
         assert_eq!(difference("a\nb\nc\nd\n", "a\nb\nx\nd\n"), "…\n a\n b\n-c\n+x\n d");
+    }
+
+    // req: S-471
+    #[test]
+    fn difference_of_many_lines_is_not_searched_for_the_smallest() {
+        let lines = |from: usize, to: usize| (from..to).map(|line| format!("{line}\n")).collect::<String>();
+        // Within the bound a common line is found; beyond it, all lines between the first and the last change are replaced.
+        for (count, is_searched) in [(100, true), (100_000, false)] {
+            let between = |name: &str| (0..count).map(|line| format!("{name}{line}\n")).collect::<String>();
+            let (old, new) = (between("old"), between("new"));
+            let (head, tail) = (lines(0, 9), lines(10, 19));
+            let found = difference(&format!("{head}{old}same\n{old}{tail}"), &format!("{head}{new}same\n{new}{tail}"));
+            assert!(found.starts_with("…\n 7\n 8\n-old0\n"), "{count}");
+            assert!(found.ends_with("\n 10\n 11"), "{count}");
+            assert_eq!(found.contains("\n same\n"), is_searched, "{count}");
+            assert_eq!(found.contains("\n-same\n"), !is_searched, "{count}");
+        }
+        let interrupt = promptshelf_core::Interrupt::new();
+        interrupt.set();
+        assert_eq!(interrupt.scope(|| difference("a\n", "b\n")), "");
     }
 
     #[test]

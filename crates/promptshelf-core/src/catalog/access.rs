@@ -11,15 +11,22 @@ use std::{
     sync::Arc,
 };
 
-use super::{Content, Names, rule::CheckedRule};
+use super::{
+    Content, Names,
+    rule::{CheckedRule, Uri},
+};
 use crate::{
     cursor::ListKind,
     definition::{Access, AccessRule, AccessSet, BrokenFile, PromptDefinition, Requirements},
-    diagnostic::Diagnostic,
+    diagnostic::{Code, Diagnostic},
+    interrupt::is_interrupted,
     library_files::LibraryFiles,
     prompt::Prompt,
     resource::{Resource, Resources},
 };
+
+/// The largest number of comparisons of a pattern with a name: 500 patterns with 10,000 files that have two names each.
+const MAX_PAIRS: usize = 10_000_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct AccessTable {
@@ -58,8 +65,18 @@ impl AccessTable {
             return AccessTable::default();
         }
         let root = |name: &str| input.roots.get(name).cloned();
-        let rules: Vec<CheckedRule> =
+        let mut rules: Vec<CheckedRule> =
             input.rules.iter().map(|rule| CheckedRule::new(rule, &files.links, root, found)).collect();
+        let pairs = pairs(&rules, input, resources, files);
+        if pairs > MAX_PAIRS {
+            rules.iter_mut().for_each(|rule| rule.is_closed = true);
+            let message = format!(
+                "the patterns of all access rules have to be compared with {pairs} names, more than {MAX_PAIRS}, so every rule applies to everything"
+            );
+            let help = "replace patterns with `folders`, or declare fewer resources";
+            let location = input.rules[0].origin.locate("resources.0");
+            found.push(Diagnostic::error(Code::TooMany, location, message).help(help));
+        }
         let mut declared = input.rules.to_vec();
         for (rule, checked) in declared.iter_mut().zip(&rules) {
             rule.folders.extend(checked.folders.iter().flat_map(|folder| folder.paths.iter().cloned()));
@@ -67,9 +84,11 @@ impl AccessTable {
         let mut table = AccessTable { rules, declared, sets: vec![AccessSet::new()], ..AccessTable::default() };
         let names = Names { resources, files, fixed: &table.fixed };
         let mut fixed: HashMap<String, Vec<usize>> = HashMap::new();
-        for (index, resource) in resources.fixed.iter().enumerate() {
-            if let Some(place) = names.place(resource, &BTreeMap::new()) {
-                fixed.entry(place).or_default().push(index);
+        let places: Vec<Option<String>> =
+            resources.fixed.iter().map(|resource| names.place(resource, &BTreeMap::new())).collect();
+        for (index, place) in places.iter().enumerate() {
+            if let Some(place) = place {
+                fixed.entry(place.clone()).or_default().push(index);
             }
         }
         table.fixed = fixed;
@@ -95,10 +114,16 @@ impl AccessTable {
             extend(table.prompt_files.entry(place).or_default(), set);
         }
         table.prompt_files.retain(|_, set| !set.is_empty());
-        for resource in &*resources.fixed {
-            let set = table.declared(resource, resources, files);
-            let place = table.add(set);
-            table.resources.push(place);
+        // All names of a file have the same rules.
+        let mut by_place: HashMap<&str, usize> = HashMap::new();
+        for (resource, place) in resources.fixed.iter().zip(&places) {
+            let known = place.as_deref().and_then(|place| by_place.get(place).copied());
+            let index = known.unwrap_or_else(|| {
+                let set = table.declared(resource, resources, files);
+                table.add(set)
+            });
+            by_place.extend(place.as_deref().map(|place| (place, index)));
+            table.resources.push(index);
         }
         for template in &*resources.templates {
             let set = table.declared(template, resources, files);
@@ -141,6 +166,9 @@ impl AccessTable {
     }
 
     fn requirements(&self, prompt: &PromptDefinition, paths: &[String]) -> AccessSet {
+        if is_interrupted() {
+            return vec![Arc::new(Access::unsatisfiable())];
+        }
         let linked = &prompt.origin.linked_names;
         let fitting = self.rules.iter().filter(|rule| {
             rule.fits_prompt(&prompt.name, &prompt.tags, paths)
@@ -204,7 +232,8 @@ impl AccessTable {
 
     /// Returns the rules for a URI without content.
     pub(super) fn uri(&self, uri: &str) -> AccessSet {
-        self.rules.iter().filter(|rule| rule.fits_uri(uri)).map(|rule| Arc::clone(&rule.access)).collect()
+        let uri = Uri::new(uri);
+        self.rules.iter().filter(|rule| rule.fits_uri(&uri)).map(|rule| Arc::clone(&rule.access)).collect()
     }
 
     pub(super) fn content(
@@ -231,7 +260,11 @@ impl AccessTable {
     }
 
     fn of_names(&self, names: &super::NameSet) -> AccessSet {
-        let fitting = self.rules.iter().filter(|rule| rule.fits(names)).map(|rule| Arc::clone(&rule.access));
+        if is_interrupted() {
+            return vec![Arc::new(Access::unsatisfiable())];
+        }
+        let uris: Vec<Uri> = names.all_uris().map(Uri::new).collect();
+        let fitting = self.rules.iter().filter(|rule| rule.fits(names, &uris)).map(|rule| Arc::clone(&rule.access));
         let prompts = names.paths.first().and_then(|place| self.prompt_files.get(place));
         let mut set: AccessSet = fitting.collect();
         extend(&mut set, prompts.cloned().unwrap_or_default());
@@ -253,7 +286,8 @@ impl AccessTable {
         let file = |folder: &str| if folder.is_empty() { "_".to_owned() } else { format!("{folder}/_") };
         let folders = resource.folder().map(|folder| files.links.names(&files.links.place(&folder)));
         let paths: Vec<String> = folders.unwrap_or_default().iter().map(|folder| file(folder)).collect();
-        let fits = |rule: &&CheckedRule| rule.fits_uri(resource.uri()) || paths.iter().any(|path| rule.fits_path(path));
+        let uri = Uri::new(resource.uri());
+        let fits = |rule: &&CheckedRule| rule.fits_uri(&uri) || paths.iter().any(|path| rule.fits_path(path));
         self.rules.iter().filter(fits).map(|rule| Arc::clone(&rule.access)).collect()
     }
 
@@ -271,6 +305,21 @@ impl AccessTable {
         own.len() == others.len()
             && own.iter().zip(others).all(|(own, place)| self.sets.get(*own) == other.sets.get(*place))
     }
+}
+
+/// Returns how many comparisons of a pattern with a name the rules need.
+fn pairs(rules: &[CheckedRule], input: &AccessInput<'_>, resources: &Resources, files: &LibraryFiles) -> usize {
+    let names: usize = input.definitions.iter().map(|prompt| 1 + prompt.aliases.len()).sum();
+    let paths = input.definitions.len() + files.by_path.len() + resources.fixed.len();
+    let uris = files.by_path.len() + resources.fixed.len() + resources.templates.len();
+    let of_rule = |rule: &CheckedRule| {
+        let globs = rule.resources.iter().filter(|pattern| !pattern.is_literal()).count();
+        let patterns = if rule.resources.is_empty() { 0 } else { globs.max(1) };
+        [(patterns, uris), (rule.prompts.len(), names), (rule.folders.len(), paths)]
+            .into_iter()
+            .fold(0, |sum: usize, (patterns, names)| sum.saturating_add(patterns.saturating_mul(names)))
+    };
+    rules.iter().map(of_rule).fold(0, usize::saturating_add)
 }
 
 fn has_requirements(input: &AccessInput<'_>, prompts: &[Arc<Prompt>]) -> bool {

@@ -1,6 +1,6 @@
 //! Patterns of access rules, and names with parts that can be any text.
 
-use globset::{Error, GlobBuilder, GlobMatcher};
+use crate::glob::{Glob, GlobError};
 
 /// Stands for any text in a name: a variable that a caller chooses. It is the percent-encoding of a control character,
 /// which no URI of a library contains.
@@ -15,15 +15,14 @@ pub(super) struct Pattern {
     pub(super) text: String,
     is_literal: bool,
     is_any_case: bool,
-    glob: Option<GlobMatcher>,
+    glob: Option<Glob>,
 }
 
 impl Pattern {
     /// Compiles a glob; returns the mistake in it too.
-    pub(super) fn new(text: &str, is_any_case: bool) -> (Pattern, Option<Error>) {
-        let built = GlobBuilder::new(text).literal_separator(false).case_insensitive(is_any_case).build();
-        let (glob, error) = match built {
-            Ok(glob) => (Some(glob.compile_matcher()), None),
+    pub(super) fn new(text: &str, is_any_case: bool) -> (Pattern, Option<GlobError>) {
+        let (glob, error) = match Glob::made(text, false, is_any_case) {
+            Ok(glob) => (Some(glob), None),
             Err(error) => (None, Some(error)),
         };
         let is_literal = glob.is_some() && !text.contains(['*', '?', '[', '{', '\\']);

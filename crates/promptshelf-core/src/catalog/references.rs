@@ -10,11 +10,10 @@ use std::{
     sync::Arc,
 };
 
-use globset::GlobBuilder;
-
 use super::{Catalog, Content};
 use crate::{
     definition::{CompletionSource, LibraryFile, PromptDefinition},
+    glob::{Glob, MAX_MADE_BYTES, escape_glob},
     library_files::{LibraryFiles, References},
     prompt::{Prompt, Uses},
     template::lint::NamePart,
@@ -136,8 +135,7 @@ impl Catalog {
 }
 
 fn matching<'f>(glob: &str, files: &'f BTreeMap<String, Arc<LibraryFile>>) -> Vec<&'f str> {
-    let Ok(glob) = GlobBuilder::new(glob).literal_separator(true).build() else { return Vec::new() };
-    let glob = glob.compile_matcher();
+    let Ok(glob) = Glob::made(glob, true, false) else { return Vec::new() };
     files.keys().map(String::as_str).filter(|path| glob.is_match(path)).collect()
 }
 
@@ -146,10 +144,13 @@ pub(crate) fn glob_of(name: &[NamePart], definition: &PromptDefinition) -> Optio
     let mut glob = String::new();
     let mut is_in_folder = false;
     for part in name {
+        if glob.len() > MAX_MADE_BYTES {
+            return None;
+        }
         match part {
             NamePart::Literal(text) => {
                 is_in_folder |= text.contains('/');
-                glob.push_str(&globset::escape(text));
+                glob.push_str(&escape_glob(text));
             }
             NamePart::Variable(variable) => {
                 let argument = definition.arguments.iter().find(|argument| argument.name == *variable);
@@ -171,5 +172,5 @@ pub(crate) fn glob_of(name: &[NamePart], definition: &PromptDefinition) -> Optio
 }
 
 fn escaped(value: &str) -> String {
-    globset::escape(value).replace(',', "[,]")
+    escape_glob(value).replace(',', "[,]")
 }

@@ -7,11 +7,12 @@ use super::{
     DeclaredNames,
     access::{AccessInput, AccessTable},
     pattern::{ANY, Pattern},
-    rule::CheckedRule,
+    rule::{CheckedRule, Uri},
 };
 use crate::{
     definition::{Access, AccessRule, AccessSet},
     diagnostic::{Code, Diagnostic, Location},
+    interrupt::is_interrupted,
     library_files::LibraryFiles,
     prompt::Prompt,
     resource::Resources,
@@ -27,11 +28,14 @@ pub(crate) fn review(
     (prompts, resources, files): (&[Arc<Prompt>], &Resources, &LibraryFiles),
     found: &mut Vec<Diagnostic>,
 ) {
-    if !table.restricts_contents() {
+    if !table.restricts_contents() || table.rules.iter().any(|rule| rule.is_closed) {
         return;
     }
     let library = Reviewed { input, root_files, resources, files };
     for (rule, written) in table.rules.iter().zip(input.rules) {
+        if is_interrupted() {
+            return;
+        }
         library.matches(rule, written, found);
     }
     library.other_names(table, found);
@@ -158,7 +162,7 @@ impl Reviewed<'_> {
         let mut seen = HashSet::new();
         let places = fixed.map(|path| self.files.links.place(path)).filter(|place| seen.insert(place.clone()));
         for place in places.take(MAX_COMPARED) {
-            if open.is_empty() {
+            if open.is_empty() || is_interrupted() {
                 return;
             }
             let known = names.of_file(&place);
@@ -167,7 +171,7 @@ impl Reviewed<'_> {
             }
             open.retain(|(rule, written)| {
                 let is_named = |names: &&DeclaredNames| {
-                    names.uris.iter().chain([&names.declaration]).any(|uri| rule.fits_uri(uri))
+                    names.uris.iter().chain([&names.declaration]).any(|uri| rule.fits_uri(&Uri::new(uri)))
                 };
                 let (named, other): (Vec<_>, Vec<_>) = known.declared.iter().partition(is_named);
                 let ([named, ..], [other, ..]) = (&*named, &*other) else { return true };

@@ -2,8 +2,6 @@
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
-use globset::{GlobBuilder, GlobMatcher};
-
 use super::{
     Content, NameSet, Names,
     pattern::{ANY, Pattern},
@@ -11,6 +9,7 @@ use super::{
 use crate::{
     definition::{Access, AccessRule, Links},
     diagnostic::{Code, Diagnostic},
+    glob::Glob,
 };
 
 #[derive(Debug)]
@@ -28,6 +27,31 @@ pub(super) struct CheckedRule {
     places: HashSet<String>,
     /// All URIs, in lower case, of other contents that a literal URI of the rule leads to.
     uris: HashSet<String>,
+    has_wildcards: bool,
+    /// Whether the rule applies to everything, because there is too much to compare.
+    pub(super) is_closed: bool,
+}
+
+/// A URI as rules compare it.
+pub(super) struct Uri {
+    is_open: bool,
+    /// As it is written, and decoded, each also in lower case.
+    spellings: Vec<(String, String)>,
+}
+
+impl Uri {
+    pub(super) fn new(uri: &str) -> Uri {
+        let is_open = uri.contains(ANY);
+        let spelling = |uri: &str| (uri.to_owned(), uri.to_lowercase());
+        let mut spellings = vec![spelling(uri)];
+        if uri.contains('%')
+            && !is_open
+            && let Ok(decoded) = percent_encoding::percent_decode_str(uri).decode_utf8()
+        {
+            spellings.push(spelling(&decoded));
+        }
+        Uri { is_open, spellings }
+    }
 }
 
 /// A folder of a rule, with letter case folded, because some file systems ignore it.
@@ -35,7 +59,7 @@ pub(super) struct CheckedRule {
 pub(super) struct Folder {
     /// All paths of the folder; the empty one is the library, which contains everything.
     pub(super) paths: Vec<String>,
-    glob: Option<GlobMatcher>,
+    glob: Option<Glob>,
 }
 
 impl Folder {
@@ -52,9 +76,14 @@ impl Folder {
         let mut paths: Vec<String> = paths.iter().map(|path| path.to_lowercase()).collect();
         paths.retain(|path| is_whole || !path.is_empty());
         paths.dedup();
-        let glob = GlobBuilder::new(inside).literal_separator(true).case_insensitive(true).build();
-        let glob = glob.ok().filter(|_| inside.contains(['*', '?', '[', '{']));
-        Folder { paths, glob: glob.map(|glob| glob.compile_matcher()) }
+        let glob = inside.contains(['*', '?', '[', '{']).then(|| Glob::made(inside, true, true));
+        if let Some(Err(error)) = &glob
+            && error.is_too_large
+        {
+            // Everything, so that a mistake never opens access.
+            paths.push(String::new());
+        }
+        Folder { paths, glob: glob.and_then(Result::ok) }
     }
 
     pub(super) fn contains(&self, path: &str) -> bool {
@@ -80,8 +109,10 @@ impl CheckedRule {
             for (index, glob) in globs.iter().enumerate() {
                 let (pattern, error) = Pattern::new(glob, is_any_case);
                 if let Some(error) = error {
-                    let message =
-                        format!("invalid pattern `{glob}`, so the rule applies to everything: {}", error.kind());
+                    let message = format!(
+                        "invalid pattern `{}`, so the rule applies to everything: {}",
+                        error.glob, error.reason
+                    );
                     let location = rule.origin.locate(&format!("{part}.{index}"));
                     found.push(Diagnostic::error(Code::InvalidValue, location, message));
                 }
@@ -89,10 +120,14 @@ impl CheckedRule {
             }
             patterns
         };
+        let prompts = compile("prompts", &rule.prompts, false);
+        let resources = compile("resources", &rule.resources, true);
         CheckedRule {
-            prompts: compile("prompts", &rule.prompts, false),
+            prompts,
             prefix: rule.prefix.clone(),
-            resources: compile("resources", &rule.resources, true),
+            has_wildcards: resources.iter().any(|pattern| !pattern.is_literal()),
+            is_closed: false,
+            resources,
             folders: rule.folders.iter().map(|folder| Folder::new(folder, links, &root)).collect(),
             tags: rule.tags.clone(),
             diagnostics: rule.diagnostics,
@@ -108,20 +143,19 @@ impl CheckedRule {
     pub(super) fn resolve(&mut self, names: Names<'_>) {
         for pattern in self.resources.iter().filter(|pattern| pattern.is_literal()) {
             let Some(content) = names.find(&pattern.text) else { continue };
-            let known = names.of(&content);
-            match (known.paths.first(), content) {
-                (Some(place), _) => _ = self.places.insert(place.clone()),
-                (None, Content::File(_)) => {}
-                (None, Content::Resource { .. }) => {
-                    let uris = known.declared.iter().flat_map(|names| &names.uris);
-                    self.uris.extend(uris.map(|uri| uri.to_lowercase()));
-                }
+            if let Some(place) = names.place_of(&content) {
+                self.places.insert(place);
+            } else if matches!(content, Content::Resource { .. }) {
+                let known = names.of(&content);
+                let uris = known.declared.iter().flat_map(|names| &names.uris);
+                self.uris.extend(uris.map(|uri| uri.to_lowercase()));
             }
         }
     }
 
     pub(super) fn fits_prompt(&self, name: &str, tags: &[String], paths: &[String]) -> bool {
-        self.fits_name(name)
+        self.is_closed
+            || self.fits_name(name)
             || self.tags.iter().any(|tag| tags.contains(tag))
             || paths.iter().any(|path| self.fits_path(path))
     }
@@ -134,31 +168,30 @@ impl CheckedRule {
         self.prompts.iter().any(|glob| glob.fits(&name))
     }
 
-    pub(super) fn fits_uri(&self, uri: &str) -> bool {
-        if self.resources.is_empty() {
-            return false;
+    pub(super) fn fits_uri(&self, uri: &Uri) -> bool {
+        if self.resources.is_empty() || self.is_closed {
+            return self.is_closed;
         }
-        let is_open = uri.contains(ANY);
-        let fits = |uri: &str| {
-            let folded = uri.to_lowercase();
-            // A library can have one literal for each of many files.
-            let mut globs = self.resources.iter().filter(|glob| is_open || !glob.is_literal());
-            self.literals.contains(&folded) || self.uris.contains(&folded) || globs.any(|glob| glob.fits(uri))
-        };
-        let decoded = || percent_encoding::percent_decode_str(uri).decode_utf8().is_ok_and(|decoded| fits(&decoded));
-        fits(uri) || (uri.contains('%') && !is_open && decoded())
+        uri.spellings.iter().any(|(uri_text, folded)| {
+            self.literals.contains(folded) || self.uris.contains(folded) || {
+                // A library can have one literal for each of many files.
+                let mut globs = self.resources.iter().filter(|glob| uri.is_open || !glob.is_literal());
+                (uri.is_open || self.has_wildcards) && globs.any(|glob| glob.fits(uri_text))
+            }
+        })
     }
 
     pub(super) fn fits_path(&self, path: &str) -> bool {
-        self.folders.iter().any(|folder| folder.contains(path))
+        self.is_closed || self.folders.iter().any(|folder| folder.contains(path))
     }
 
     pub(super) fn concerns_resources(&self) -> bool {
         !self.resources.is_empty() || !self.folders.is_empty()
     }
 
-    pub(super) fn fits(&self, names: &NameSet) -> bool {
-        names.all_uris().any(|uri| self.fits_uri(uri))
+    pub(super) fn fits(&self, names: &NameSet, uris: &[Uri]) -> bool {
+        self.is_closed
+            || uris.iter().any(|uri| self.fits_uri(uri))
             || names.paths.iter().any(|path| self.fits_path(path))
             || names.paths.first().is_some_and(|place| self.places.contains(place))
     }

@@ -8,6 +8,7 @@ use crate::{
     content::ResourceBody,
     definition::{ArgumentDefinition, CompletionSource, Origin},
     diagnostic::{Code, Diagnostic, nearest},
+    glob::Glob,
 };
 
 /// Names that the template language reserves, or that would hide its functions.
@@ -144,13 +145,12 @@ fn completion_fault(
             }
         },
         CompletionSource::By { argument, cases } => by_fault(argument, cases, own, all, place),
-        CompletionSource::Resources(glob) => match globset::Glob::new(glob) {
+        CompletionSource::Resources(glob) => match Glob::name(glob) {
             Err(error) => {
-                let message = format!("invalid URI pattern `{glob}`: {}", error.kind());
+                let message = format!("invalid URI pattern {error}");
                 Some(Diagnostic::error(Code::InvalidCompletion, place(), message))
             }
             Ok(pattern) => {
-                let pattern = pattern.compile_matcher();
                 let message = || format!("no resource of this server matches `{glob}`");
                 let is_any = scope.uris.any(|uri| pattern.is_match(uri));
                 (!is_any).then(|| Diagnostic::warning(Code::InvalidCompletion, place(), message()))

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use promptshelf_core::{
-    Catalog, CatalogHandle, Change, Definitions, Policy, PromptDefinition, PromptName, check,
+    Access, AccessRule, Catalog, CatalogHandle, Change, Code, Definitions, Interrupt, Origin, Policy, PromptDefinition,
+    PromptName, ResourceBody, ResourceContent, ResourceDefinition, SourceText, check,
     cursor::{self, ListKind},
 };
 use proptest::prelude::*;
@@ -132,4 +133,45 @@ fn generation_is_that_of_the_source_and_serial_counts() {
         assert_eq!(change.generation, expected.0);
         assert_eq!(numbers(&handle), expected);
     }
+}
+
+fn restricted(rules: usize, resources: usize) -> Definitions {
+    let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
+    let access = Access { roles: vec!["a".to_owned()], ..Access::default() };
+    let rule = |n: usize| AccessRule {
+        resources: (0..10).map(|glob| format!("x://{n}-{glob}*")).collect(),
+        ..AccessRule::new(access.clone(), origin.clone())
+    };
+    let resource = |n: usize| {
+        let content = ResourceContent::Fixed(ResourceBody::Text("x".into()));
+        ResourceDefinition::from_source(format!("x://{n}-0/a"), content, origin.clone())
+    };
+    Definitions {
+        access: (0..rules).map(rule).collect(),
+        resources: (0..resources).map(resource).collect(),
+        ..Definitions::default()
+    }
+}
+
+// req: S-472
+#[test]
+fn rules_with_too_many_names_to_compare_apply_to_everything() {
+    let too_many = |definitions: Definitions| {
+        let checked = check(definitions, None);
+        let is_found = checked.diagnostics.iter().any(|found| found.code == Code::TooMany && found.is_error());
+        let closed = |uri: &str| !checked.catalog.uri_access(uri).rules.is_empty();
+        assert!(closed("x://1-0/a"), "the rule applies");
+        (is_found, closed("x://1999-0/a"))
+    };
+    assert_eq!(too_many(restricted(20, 2_000)), (false, false));
+    assert_eq!(too_many(restricted(200, 6_000)), (true, true));
+}
+
+// req: S-472
+#[test]
+fn interrupted_check_of_rules_compares_nothing_more() {
+    let interrupt = Interrupt::new();
+    interrupt.set();
+    let access = interrupt.scope(|| check(restricted(20, 2_000), None).catalog.uri_access("x://1999-0/a"));
+    assert_eq!(access.rules[0].roles, ["\0"], "no caller has this role");
 }

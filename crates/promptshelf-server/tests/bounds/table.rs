@@ -275,7 +275,14 @@ fn hostile_shapes() -> Vec<Vec<Value>> {
             each(400, &|n| (format!("d{}/p{n}.md", n % 20), "x".to_owned())),
             text(
                 "promptshelf.toml",
-                lines(|n| format!("[[access]]\nfolders = [\"d{n}\", \"**/*{n}*\"]\nroles = [\"x\"]\n"), 900),
+                lines(
+                    |n| {
+                        let folders: Vec<String> =
+                            (n * 10..n * 10 + 10).map(|n| format!("\"d{n}\", \"**/*{n}*\"")).collect();
+                        format!("[[access]]\nfolders = [{}]\nroles = [\"x\"]\n", folders.join(", "))
+                    },
+                    200,
+                ),
             ),
         ]
         .concat(),

@@ -2,7 +2,7 @@
 //!
 //! Every mistake in a rule is an error: a misspelled rule would give access to content that it was meant to restrict.
 
-use promptshelf_core::{Access, AccessRule, Code, Origin, Severity};
+use promptshelf_core::{Access, AccessRule, Code, Glob, GlobError, Origin, Severity, escape_glob};
 
 use super::{
     keys::{Holds, Keys, key, keys},
@@ -32,6 +32,9 @@ pub(crate) const RULE: Keys = keys(&[
     key("visible", Holds::Flag, "Whether callers who lack only a scope can see that it exists."),
 ]);
 
+/// Each content is compared with each rule.
+const MAX_RULES: usize = 200;
+
 /// Reads the requirements under the key `access`.
 pub(crate) fn access(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
     let node = table.node("access", notes)?;
@@ -44,8 +47,14 @@ pub(crate) fn access(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Acc
 pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
     let around = std::mem::take(&mut notes.spans);
     let mut rules = Vec::new();
-    for item in node.items() {
+    for (index, item) in node.items().iter().enumerate() {
         notes.spans.clear();
+        if index == MAX_RULES {
+            notes
+                .error(Code::TooMany, &item.start(), format!("there are more than {MAX_RULES} rules in [[access]]"))
+                .help = Some("one rule takes many patterns: join the rules with the same requirements".to_owned());
+            break;
+        }
         let Some(table) = Table::of(item, "", "a rule of [[access]]", notes) else { continue };
         table.expect(&RULE, Severity::Error, "in [[access]]", notes);
         let patterns = ["prompts", "folders", "tags", "resources"].map(|key| table.texts(key, notes));
@@ -57,12 +66,14 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
                     .to_owned(),
             );
         }
-        for (key, globs) in [("prompts", &patterns[0]), ("resources", &patterns[3])] {
+        for (key, globs) in [("prompts", &patterns[0]), ("folders", &patterns[1]), ("resources", &patterns[3])] {
             for (index, glob) in globs.iter().enumerate() {
-                if let Err(error) = globset::Glob::new(glob) {
+                // What is no glob is the name of a folder.
+                let is_wrong = |error: &GlobError| key != "folders" || error.is_too_large;
+                if let Some(error) = Glob::name(glob).err().filter(is_wrong) {
                     let span =
                         notes.spans.get(&format!("{key}.{index}")).cloned().unwrap_or_else(|| table.node.start());
-                    notes.error(Code::InvalidValue, &span, format!("invalid pattern `{glob}`: {}", error.kind()));
+                    notes.error(Code::InvalidValue, &span, format!("invalid pattern {error}"));
                 }
             }
         }
@@ -79,7 +90,7 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
 
 /// Creates a rule for exactly these URIs.
 pub(crate) fn rule_for<'u>(uris: impl Iterator<Item = &'u str>, requirements: Access, origin: Origin) -> AccessRule {
-    AccessRule { resources: uris.map(globset::escape).collect(), ..AccessRule::new(requirements, origin) }
+    AccessRule { resources: uris.map(escape_glob).collect(), ..AccessRule::new(requirements, origin) }
 }
 
 fn read(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {

@@ -110,9 +110,7 @@ impl LibraryContext<'_> {
                         GlobError::UnknownRoot => {
                             format!("unknown root `{}`", completion.root.as_deref().unwrap_or_default())
                         }
-                        GlobError::Invalid(reason) => {
-                            format!("invalid path pattern `{}`: {reason}", completion.glob)
-                        }
+                        GlobError::Invalid(error) => format!("invalid path pattern {error}"),
                     };
                     let help = "declare roots under [roots] in promptshelf.toml";
                     diagnostics.push(Diagnostic::error(Code::InvalidCompletion, location, message).help(help));

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use globset::{GlobBuilder, GlobMatcher};
+use promptshelf_core::{Glob, is_interrupted};
 use smol_str::SmolStr;
 
 use super::walk::{WalkOptions, walk};
@@ -52,7 +52,7 @@ pub(super) struct Matches {
 #[derive(Clone, Debug)]
 pub(super) enum GlobError {
     UnknownRoot,
-    Invalid(String),
+    Invalid(promptshelf_core::GlobError),
 }
 
 impl GlobIndex {
@@ -97,13 +97,15 @@ impl GlobIndex {
     }
 
     fn find(&self, root: Option<&str>, glob: &str) -> Result<Matches, GlobError> {
-        let matcher = matcher(glob)?;
+        let matcher = Glob::path(glob).map_err(GlobError::Invalid)?;
         let files = match root {
             None => Arc::clone(&self.library),
             Some(name) => self.roots.get(name).ok_or(GlobError::UnknownRoot)?.listing().files,
         };
+        let is_stopped = is_interrupted();
         let mut paths: Vec<String> = files
             .iter()
+            .take_while(|_| !is_stopped)
             .filter(|path| matcher.is_match(path.as_str()))
             .take(MAX_PATHS + 1)
             .map(SmolStr::to_string)
@@ -127,9 +129,4 @@ impl Root {
         };
         self.listing.borrow_mut().get_or_insert_with(read).clone()
     }
-}
-
-fn matcher(glob: &str) -> Result<GlobMatcher, GlobError> {
-    let glob = GlobBuilder::new(glob).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| GlobError::Invalid(error.kind().to_string()))
 }

@@ -8,7 +8,7 @@ use std::{
 
 use promptshelf_core::{
     AccessRule, Code, Diagnostic, LibraryFile, Location, Origin, ResourceContent, ResourceDefinition, Variables,
-    expand_uri_template,
+    expand_uri_template, is_interrupted,
 };
 
 use super::{
@@ -23,6 +23,11 @@ use crate::{
     root_grants::RootError,
     tree::FileState,
 };
+
+/// The largest number of resources of `files`, which are one for each file of each declaration: a file may have a few.
+fn most_from_globs(files: &BTreeMap<String, Arc<LibraryFile>>) -> usize {
+    20_000.max(2 * files.len())
+}
 
 /// Returns the library files that the manifest declares as resources. A Markdown file that is declared as a resource
 /// is not a prompt.
@@ -77,6 +82,7 @@ pub(super) fn definitions(
         }
     }
     let (mut all, mut rules) = (Vec::new(), manifest.access.clone());
+    let mut left = most_from_globs(files);
     for draft in &manifest.resources {
         let first = all.len();
         let mut origin = Origin::new(Arc::clone(&manifest.source));
@@ -94,7 +100,7 @@ pub(super) fn definitions(
         let origin = shape.origin.clone();
         icons.resolve(&mut shape.icons, |part| origin.locate(part), diagnostics);
         if library.complete(&mut shape.variables, &draft.globs, &origin, diagnostics) {
-            expand(library, draft, shape, files, &mut all, diagnostics);
+            expand(library, draft, shape, files, (&mut all, &mut left), diagnostics);
         }
         if let Some(access) = &draft.access {
             let uris = all[first..].iter().map(|each| each.uri.as_str());
@@ -109,7 +115,7 @@ fn expand(
     draft: &ResourceDraft,
     mut shape: ResourceDefinition,
     files: &BTreeMap<String, Arc<LibraryFile>>,
-    all: &mut Vec<ResourceDefinition>,
+    (all, left): (&mut Vec<ResourceDefinition>, &mut usize),
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     match &draft.content {
@@ -134,7 +140,19 @@ fn expand(
                 let location = shape.origin.locate("files");
                 diagnostics.push(Diagnostic::warning(Code::MissingFile, location, format!("no file matches `{glob}`")));
             }
+            if paths.len() > *left {
+                let message = format!(
+                    "the `files` of all resources make more than {} resources; the others are left out",
+                    most_from_globs(files)
+                );
+                let help = "let each file match one `files`, or declare a folder with a `uri-template`";
+                diagnostics.push(Diagnostic::error(Code::TooMany, shape.origin.locate("files"), message).help(help));
+            }
             for path in &*paths {
+                if *left == 0 || is_interrupted() {
+                    break;
+                }
+                *left -= 1;
                 let mut each = shape.clone();
                 let variables = Variables::from([("path".to_owned(), path.clone())]);
                 let Some(uri) = expand_uri_template(&draft.uri, &variables) else { continue };

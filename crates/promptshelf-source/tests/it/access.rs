@@ -148,3 +148,62 @@ async fn doubtful_rules_and_grants_are_reported() {
         }
     }
 }
+
+// req: S-470
+#[test]
+fn glob_that_is_too_large_is_an_error_of_the_manifest_or_the_prompt() {
+    for levels in [200, 6_000] {
+        let glob = format!("{}{}", "{a,".repeat(levels), "}".repeat(levels));
+        let manifests = [
+            format!("[[resources]]\nuri = \"x://{{+path}}\"\nfiles = \"{glob}\"\n"),
+            format!("[[access]]\nprompts = [\"{glob}\"]\nroles = [\"a\"]\n"),
+            format!("[[access]]\nfolders = [\"{glob}\"]\nroles = [\"a\"]\n"),
+            format!("[[access]]\nresources = [\"{glob}\"]\nroles = [\"a\"]\n"),
+        ];
+        for manifest in manifests {
+            let library = Library::of(&[("promptshelf.toml", &manifest), ("a.md", "hello")]);
+            let found = lines(library.try_read().expect_err("it is invalid").diagnostics());
+            assert!(found.len() == 1 && found[0].contains("pattern `{a,{a,"), "{found:?}");
+            assert!(found[0].len() < 300, "{found:?}");
+        }
+        let argument = |key: &str| {
+            let prompt =
+                format!("---\narguments:\n  - {{ name: x, complete: {{ {key}: '{glob}' }} }}\n---\n{{{{ x }}}}");
+            let library = Library::of(&[("a.md", &prompt)]);
+            lines(&promptshelf_core::check(library.read(), None).diagnostics)
+        };
+        for found in [argument("files"), argument("resources")] {
+            assert!(found.iter().any(|found| found.contains("pattern `{a,{a,")), "{found:?}");
+        }
+    }
+}
+
+// req: S-472
+#[test]
+fn rules_of_a_manifest_are_bounded() {
+    let rules = |count: usize| "[[access]]\nprompts = [\"*\"]\nroles = [\"a\"]\n".repeat(count);
+    let read = |manifest: &str| Library::of(&[("promptshelf.toml", manifest), ("a.md", "hello")]).try_read();
+    assert_eq!(read(&rules(200)).expect("it is valid").access.len(), 200);
+    let found = lines(read(&rules(5_000)).expect_err("it is invalid").diagnostics());
+    assert!(found.len() == 1 && found[0].contains("more than 200 rules in [[access]]"), "{found:?}");
+}
+
+// req: S-472
+#[test]
+fn resources_of_globs_are_bounded() {
+    let files: Vec<(String, String)> = (0..50).map(|n| (format!("d/{n}.txt"), String::new())).collect();
+    let declared = |count: usize| {
+        let manifest: String =
+            (0..count).map(|n| format!("[[resources]]\nuri = \"x{n}://{{+path}}\"\nfiles = \"**/*\"\n")).collect();
+        let mut all: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        all.push(("promptshelf.toml", &manifest));
+        let definitions = Library::of(&all).read();
+        let errors = definitions.diagnostics.iter().filter(|found| found.is_error()).cloned().collect::<Vec<_>>();
+        (definitions.resources.len(), lines(&errors))
+    };
+    let (count, errors) = declared(10);
+    assert!(count >= 500 && errors.is_empty(), "{count} {errors:?}");
+    let (count, errors) = declared(500);
+    assert_eq!(count, 20_000);
+    assert!(errors[0].contains("make more than 20000 resources"), "{errors:?}");
+}

@@ -16,6 +16,7 @@ use std::{
     io::{self, Write},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -273,8 +274,16 @@ impl PromptHistory {
     }
 }
 
+const PATIENCE: Duration = Duration::from_secs(2);
+
 fn diff(before: &str, after: &str) -> String {
-    TextDiff::from_lines(before, after).unified_diff().context_radius(2).header("before", "now").to_string()
+    TextDiff::configure()
+        .timeout(PATIENCE)
+        .diff_lines(before, after)
+        .unified_diff()
+        .context_radius(2)
+        .header("before", "now")
+        .to_string()
 }
 
 #[derive(Clone)]

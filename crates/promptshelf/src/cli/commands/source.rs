@@ -224,6 +224,6 @@ fn difference(change: &DefinitionChange) -> String {
     let before = change.before.as_ref().map(lines).unwrap_or_default();
     let after = lines(&change.after);
     let kind = if change.before.is_some() { "changed" } else { "new" };
-    let difference = similar::TextDiff::from_lines(&before, &after);
+    let difference = similar::TextDiff::configure().timeout(Duration::from_secs(2)).diff_lines(&before, &after);
     format!("{} ({kind})\n{}", change.name, difference.unified_diff().context_radius(2))
 }
