@@ -110,11 +110,12 @@ fn fenced(text: &str) -> String {
 }
 
 fn file(workspace: &Workspace, path: &str) -> Option<String> {
-    if let Some(partial) = workspace.partials().find(|partial| partial.path == path) {
-        return Some(format!("`{path}`\n\n{}", fenced(&partial.text)));
-    }
-    if let Some(file) = workspace.catalog().file(path) {
-        return Some(format!("`{path}`: {}, {} bytes", file.mime_type.as_str(), file.body.len()));
+    let file = workspace.catalog().file(path);
+    let text = workspace.partials().find(|partial| partial.path == path);
+    if file.is_some() || text.is_some() {
+        let about = file.map(|file| format!(": {}, {} bytes", file.mime_type.as_str(), file.body.len()));
+        let text = text.map(|text| format!("\n\n{}", fenced(&text.text)));
+        return Some(format!("`{path}`{}{}", about.unwrap_or_default(), text.unwrap_or_default()));
     }
     let (resource, _) = workspace.catalog().find_resource(path)?;
     Some(format!("**{}**\n\n{}", resource.name(), resource.description().unwrap_or_default()))

@@ -65,7 +65,8 @@ const MAX_LINES_ABOVE: usize = 4;
 
 /// Returns a key of prompt files in the first lines of a text that has no front matter.
 fn key_outside(text: &str) -> Option<std::ops::Range<usize>> {
-    if front_matter(text).is_some() {
+    // One that is not closed is an error already.
+    if front_matter(text).is_some() || text.lines().next().is_some_and(|first| first.trim_end() == "---") {
         return None;
     }
     let mut at = 0;

@@ -129,13 +129,16 @@ impl Connection {
                 return sample;
             }
         }
-        let suggested = if self.client.has_completions() {
-            self.client.complete(CompletionTarget::Prompt(prompt), argument, "", &Arguments::new()).await.ok()
-        } else {
-            None
-        };
-        let first = suggested.and_then(|suggested| suggested.values.into_iter().next());
-        first.unwrap_or_else(|| placeholder(argument))
+        self.suggested(prompt, argument).await.unwrap_or_else(|| placeholder(argument))
+    }
+
+    /// Returns the first value that the server suggests for an argument.
+    pub(crate) async fn suggested(&self, prompt: &str, argument: &str) -> Option<String> {
+        if !self.client.has_completions() {
+            return None;
+        }
+        let suggested = self.client.complete(CompletionTarget::Prompt(prompt), argument, "", &Arguments::new()).await;
+        suggested.ok()?.values.into_iter().next()
     }
 
     /// Whether an argument accepts a value of [`sample`](Connection::sample), as far as is known here: what another

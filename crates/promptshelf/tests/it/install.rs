@@ -433,7 +433,8 @@ fn clients_without_prompts_get_a_note_and_tools() {
     let (_, note) = install(&[]);
     assert!(note.contains("`--tools`") && note.contains("promptshelf sync --client codex"), "{note}");
     let (entry, note) = install(&["--tools"]);
-    assert!(entry.contains("\"--tools\"") && note.is_empty(), "{entry}{note}");
+    assert!(entry.contains("\"--tools\"") && !note.contains("`--tools`"), "{entry}{note}");
+    assert!(note.contains("no prompt has `tool: true`"), "{note}");
 }
 
 #[test]

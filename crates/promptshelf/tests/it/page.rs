@@ -77,7 +77,7 @@ fn check_server_and_page_count_the_same_findings() {
     let checked = run(&folder, &["check", "prompts", "--format", "json"]);
     let json = checked.split("----- stdout -----\n").nth(1).and_then(|rest| rest.split("----- stderr -----").next());
     let found: Value = serde_json::from_str(json.expect("stdout")).expect("valid JSON");
-    let found = found.as_array().or_else(|| found["diagnostics"].as_array()).expect("a list").len();
+    let found = found.as_array().or_else(|| found["items"].as_array()).expect("a list").len();
     let summary = run(&folder, &["check", "prompts"]);
     let counts = summary.lines().find_map(|line| line.split_once(" prompts, ")).expect("a summary").1.to_owned();
     let server = Server::of(&folder, &[]);

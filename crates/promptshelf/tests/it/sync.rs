@@ -58,6 +58,17 @@ fn copy_of_a_synced_file_stays() {
 }
 
 #[test]
+fn value_that_is_made_up_stands_in_no_file() {
+    let release = "---\ndescription: Notes\narguments:\n  - {name: version, required: true, pattern: '^\\d+\\.\\d+$'}\n---\nNotes of {{ version }}\n";
+    let folder = library(&[("release.md", release)]);
+    let report = synced(folder.path(), &["--client", "claude-code", "prompts"]);
+    assert_eq!(report["written"], json!([]), "{report}");
+    assert!(report["leftOut"].to_string().contains("`version`: `0.0` accepts certain values only"), "{report}");
+    let report = synced(folder.path(), &["--client", "claude-code", "prompts", "--allow-incomplete"]);
+    assert_eq!(report["written"], json!([".claude/commands/release.md"]), "{report}");
+}
+
+#[test]
 fn files_follow_the_library_and_edited_ones_stay() {
     let folder = library(&[
         ("review.md", REVIEW),

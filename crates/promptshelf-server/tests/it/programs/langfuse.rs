@@ -25,10 +25,12 @@ async fn texts_and_chats_have_labels_and_versions() {
     let greet = get(&site, "a:b", "/greet").await.expect(200);
     assert!(greet.header("cache-control").contains("stale-while-revalidate"), "{greet:?}");
     let expected = json!({
-        "name": "greet", "version": 2, "type": "text", "prompt": "Hi!", "config": {}, "labels": ["production"],
+        "name": "greet", "version": 2, "type": "text", "prompt": "Hi!", "config": {}, "labels": ["production", "latest"],
         "tags": [], "commitMessage": null, "resolutionGraph": null,
     });
     assert_eq!(greet.json(), expected);
+    let latest = get(&site, "a:b", "/greet?label=latest").await.expect(200).json();
+    assert_eq!(latest["version"], 2);
     for path in ["/greet?label=staging", "/greet?version=1"] {
         let old = get(&site, "a:b", path).await.expect(200).json();
         assert_eq!((&old["prompt"], &old["labels"]), (&json!("Hello, {{name}}!"), &json!(["staging"])), "{path}");

@@ -30,6 +30,7 @@ pages! {
     "templates": "writing/templates.md",
     "files": "writing/resources.md",
     "guided": "writing/guided.md",
+    "editors": "writing/editors.md",
     "testing": "writing/testing.md",
     "ci": "writing/ci.md",
     "untrusted-values": "writing/untrusted-values.md",

@@ -656,8 +656,13 @@ async fn convert(connection: &Connection, prompt: &PromptInfo, native: &NativeFi
             let name = &argument.name;
             if argument.required && attempts == 1 {
                 let sample = connection.sample(&prompt.name, name).await;
-                // A person who starts the command would not notice that a value is fixed.
-                incomplete.push(format!("its argument `{name}` accepts certain values only, here `{sample}`"));
+                let subject = format!("`{name}`: `{sample}`");
+                if connection.suggested(&prompt.name, name).await.is_some() {
+                    losses.push(Loss::new("arguments that accept certain values only have one of them", subject));
+                } else {
+                    // It is made up, and a person who starts the command would not notice.
+                    incomplete.push(format!("its argument {subject} accepts certain values only"));
+                }
                 values.insert(name.clone(), sample);
             } else {
                 let subject = format!("`{name}`");
