@@ -106,7 +106,7 @@ fn list(body: &str, keys: &Keys) -> Option<String> {
                 lead.push_str(&lead_of_next);
                 item.push_str(line);
             } else {
-                items.push((lead_of_next, line.to_owned()))
+                items.push((lead_of_next, line.to_owned()));
             }
         } else if indentation > column || line.trim().is_empty() || is_comment(line) {
             item.push_str(line);

@@ -407,9 +407,9 @@ impl Work<'_> {
                 let about = argument.description().or(argument.title()).unwrap_or_default();
                 let about: String = about.chars().filter(|c| !matches!(c, '{' | '}' | '\n' | '\r')).collect();
                 if about.is_empty() {
-                    out.place(&format!("${{input:{name}}}"))
+                    out.place(&format!("${{input:{name}}}"));
                 } else {
-                    out.place(&format!("${{input:{name}:{about}}}"))
+                    out.place(&format!("${{input:{name}:{about}}}"));
                 }
             }
             (Input::Words, ExportFormat::Gemini) => {

@@ -28,10 +28,7 @@ pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         Place::String { callee: "attach" | "link" | "include" | "import" | "from" } | Place::Value { .. } => {
             file(workspace, word)?
         }
-        Place::Filter => match vocabulary::about(vocabulary::FILTERS, word) {
-            Some(about) => about,
-            None => return None,
-        },
+        Place::Filter => vocabulary::about(vocabulary::FILTERS, word)?,
         Place::Test => vocabulary::about(vocabulary::TESTS, word)?,
         Place::CallArgument { prompt } => about(workspace.catalog().find(prompt)?.argument(word)?.definition()),
         Place::Expression | Place::Statement => {

@@ -132,7 +132,9 @@ impl Drop for Editor {
             self.request("shutdown", Value::Null);
             self.notify("exit", Value::Null);
             self.connection = None;
-            self.server.take().map(|server| server.join().expect("no panic").expect("an orderly end"));
+            if let Some(server) = self.server.take() {
+                server.join().expect("no panic").expect("an orderly end")
+            }
         }
     }
 }

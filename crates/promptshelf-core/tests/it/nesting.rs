@@ -96,7 +96,7 @@ fn conditions_never_exhaust_the_stack_or_the_memory() {
         assert!(diagnostics.iter().any(promptshelf_core::Diagnostic::is_error), "{}", &condition[..20]);
     }
     // Constants are computed by the metered operators when a condition is evaluated, and not while it is compiled.
-    let condition = vec![huge; 12].join(" ~ ");
+    let condition = [huge; 12].join(" ~ ");
     let only = promptshelf_core::ArgumentDefinition::new("b").when(condition);
     let definition = promptshelf_core::PromptDefinition::template("it", "{{ a }}{{ b }}")
         .argument(promptshelf_core::ArgumentDefinition::new("a"))

@@ -265,9 +265,9 @@ fn renamed(
         let Some(edited) = renaming.edited(&path, &text) else { continue };
         let is_permitted = is_administrator || !is_for_administrators(folder, &path, Access::Change);
         if is_permitted && folder.replace(&path, edited.as_bytes(), |now| now == text.as_bytes()).is_ok() {
-            changed.push(path)
+            changed.push(path);
         } else {
-            left.push(path)
+            left.push(path);
         }
     }
     Ok(RenamedFile { changed, left })

@@ -227,12 +227,12 @@ async fn library_keeps_its_names_uris_and_provenance_when_sources_are_added() {
     let names: Vec<_> = joined.prompts().iter().map(|prompt| prompt.name().to_string()).collect();
     assert_eq!(names, ["hello", "team-hello"]);
     let hello = joined.find("hello").expect("a prompt");
-    let (part, own) = joined.part_of(&hello).expect("a joined catalog");
+    let (part, own) = joined.part_of(hello).expect("a joined catalog");
     let found = part.catalog.provenance().expect("a channel");
     assert_eq!(found.prompt(&own).map(PromptProvenance::version), Some(3));
     assert_eq!((found.provenance.channel(), found.provenance.revision()), (Some("production"), Some(7)));
     let uris = |catalog: &Catalog, prompt: &Prompt| catalog.parts_of(prompt).0;
-    assert_eq!(uris(&part.catalog, &own), uris(&alone, &alone.find("hello").expect("a prompt")));
+    assert_eq!(uris(&part.catalog, &own), uris(&alone, alone.find("hello").expect("a prompt")));
     assert_eq!((alone.generation(), joined.generation()), (7, 0), "the revision does not name the other sources");
 
     // A library next to it can have the others alone, and does not end them.

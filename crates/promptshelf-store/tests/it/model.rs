@@ -42,6 +42,7 @@ pub(crate) enum Refusal {
 
 /// What a review is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a model has few of them")]
 pub(crate) enum Subject {
     Files(BTreeMap<String, (Option<Digest>, Option<Digest>)>),
     Policy(ProposedPolicy),
@@ -1055,11 +1056,7 @@ impl Model {
             if before == after.as_ref() {
                 continue;
             }
-            match promotion
-                .all
-                .then_some(Choice::Take)
-                .unwrap_or_else(|| self.choose_file(&from, &to, existed.is_some(), &path))
-            {
+            match if promotion.all { Choice::Take } else { self.choose_file(&from, &to, existed.is_some(), &path) } {
                 Choice::Take => {
                     changes.insert(path, change);
                 }
@@ -1383,7 +1380,8 @@ impl Model {
         if from == to || !(1..=100).contains(&percent) {
             return Err(Refusal::Invalid);
         }
-        (self.known(from)?, self.known(to)?);
+        self.known(from)?;
+        self.known(to)?;
         self.must_be_free(from, None)?;
         self.record_rollout((from, to), (percent, RolloutPhase::Running), &actor.name, WebhookEvent::RolloutStarted);
         Ok(())

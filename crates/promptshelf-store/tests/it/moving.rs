@@ -291,7 +291,7 @@ async fn half_and_wrong_backups_change_nothing() {
         fs::write(&file, content).unwrap();
         assert!(try_damaged(&target.store, &file, &before, what).await, "{what}");
     }
-    assert!(try_damaged(&target.store, &PathBuf::from(folder.path().join("missing backup")), &before, "missing").await);
+    assert!(try_damaged(&target.store, &folder.path().join("missing backup"), &before, "missing").await);
     assert!(
         try_damaged(&target.store, &PathBuf::from(from.url().strip_prefix("sqlite:").unwrap()), &before, "store").await
     );

@@ -52,7 +52,7 @@ pub(super) async fn get_usage_overview(call: Call<op::GetUsageOverview, ProgramS
 fn counted(state: &ProgramState, served: &str) -> String {
     let catalog = state.default_library().catalog();
     let prompt = catalog.find(served);
-    prompt.map_or_else(|| served.to_owned(), |prompt| catalog.name_in_channel(&prompt).to_owned())
+    prompt.map_or_else(|| served.to_owned(), |prompt| catalog.name_in_channel(prompt).to_owned())
 }
 
 fn source_of(state: &ProgramState) -> impl Fn(&str) -> Option<Arc<str>> {

@@ -233,9 +233,9 @@ impl Library for PlaceArguments {
                 let is_server = is_url(&word);
                 let place = Some(word.into());
                 if is_server {
-                    self.url = place
+                    self.url = place;
                 } else {
-                    self.store = place
+                    self.store = place;
                 }
                 Ok(())
             }

@@ -64,9 +64,9 @@ fn skills(path: &Path, files: &[PathBuf]) -> Vec<SkillFolder> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let mut inside = Vec::new();
         if path.is_file() {
-            walk(folder, 0, &mut inside).ok()?
+            walk(folder, 0, &mut inside).ok()?;
         } else {
-            inside.extend(files.iter().filter(|file| file.starts_with(folder)).cloned())
+            inside.extend(files.iter().filter(|file| file.starts_with(folder)).cloned());
         }
         inside.sort();
         (inside.len() > 1).then(|| SkillFolder { folder: folder.to_owned(), files: inside })

@@ -100,7 +100,8 @@ pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
             Err(error) => return Err(failed(&path, &error)),
         }
     }
-    (written.reverse(), kept.reverse());
+    written.reverse();
+    kept.reverse();
     let mut output = Output::stdout();
     if json {
         let result = json!({ "folder": folder, "written": written, "kept": kept });

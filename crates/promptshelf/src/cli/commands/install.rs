@@ -143,7 +143,7 @@ fn each(
             let failure = Failure::new(Exit::Usage, format!("{} has no configuration file of a project", client.name))
                 .help("`--scope user` changes the user's file");
             if is_all {
-                report.add(client, configuration, Outcome::skipped(failure.message))
+                report.add(client, configuration, Outcome::skipped(failure.message));
             } else {
                 return Err(failure);
             }
