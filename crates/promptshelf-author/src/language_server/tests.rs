@@ -133,7 +133,7 @@ impl Drop for Editor {
             self.notify("exit", Value::Null);
             self.connection = None;
             if let Some(server) = self.server.take() {
-                server.join().expect("no panic").expect("an orderly end")
+                server.join().expect("no panic").expect("an orderly end");
             }
         }
     }
