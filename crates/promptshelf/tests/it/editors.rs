@@ -76,7 +76,7 @@ vim.cmd("qall!")
 #[ignore = "needs Neovim: cargo xtask nightly --only editors"]
 fn neovim_fixes_renames_and_formats() {
     let folder = library();
-    fs::write(folder.path().join("init.lua"), block("```lua,file=neovim.lua\n")).expect("a file");
+    fs::write(folder.path().join("init.lua"), block("```lua,neovim\n")).expect("a file");
     fs::write(folder.path().join("run.lua"), NEOVIM).expect("a file");
     let printed = run("nvim", folder.path(), &["--headless", "-u", "init.lua", "hello.md", "-c", "luafile run.lua"]);
     assert!(printed.contains("left: 0"), "{printed}");
@@ -107,7 +107,7 @@ const EMACS: &str = r#"
 #[ignore = "needs Emacs with eglot: cargo xtask nightly --only editors"]
 fn emacs_finds_mistakes_and_renames() {
     let folder = library();
-    fs::write(folder.path().join("init.el"), block("```elisp,file=emacs.el\n")).expect("a file");
+    fs::write(folder.path().join("init.el"), block("```elisp,emacs\n")).expect("a file");
     fs::write(folder.path().join("run.el"), EMACS).expect("a file");
     // The editor takes a repository for a project.
     let made = Command::new("git").args(["init", "--quiet"]).current_dir(folder.path()).status();
