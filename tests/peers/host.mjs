@@ -76,7 +76,7 @@ function typescript(title, target) {
     assert.match(list, /^args-prompt\tArguments Prompt\t<city> \[state\]\t/m);
     const weather = await printed('get', 'args-prompt', '-a', 'city=New York', ...target());
     assert.equal(weather, "What's weather in New York?\n");
-    const completed = ['complete', 'completable-prompt', 'name', 'A', '-a', 'department=Engineering'];
+    const completed = ['suggest', 'completable-prompt', 'name', 'A', '-a', 'department=Engineering'];
     assert.equal(await printed(...completed, ...target()), 'Alice\n');
     const resource = await printed(
       ...['get', 'resource-prompt', '-a', 'resourceType=Text', '-a', 'resourceId=1', '--format', 'openai'],
@@ -114,7 +114,7 @@ function peer(title, target) {
     assert.match(await printed('list', ...target()), listed);
     const greeted = await printed('get', 'greet', '-a', 'name=Ada', ...target());
     assert.equal(greeted, '[user]\nGreet Ada in en.\n\n[assistant]\nGladly.\n');
-    assert.equal(await printed('complete', 'greet', 'name', '-a', 'language=de', ...target()), 'friend-de\n');
+    assert.equal(await printed('suggest', 'greet', 'name', '-a', 'language=de', ...target()), 'friend-de\n');
     assert.equal(await printed('resources', '--read', 'docs://note', ...target()), 'Remember the milk.\n');
   });
 

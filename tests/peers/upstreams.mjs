@@ -95,7 +95,7 @@ test('TypeScript: all prompts, completion and embedded resources', async () => {
     assert.match(listed, prompt(`ts-${name}`));
   }
   assert.equal(await printed('get', 'ts-args-prompt', '-a', 'city=New York'), "What's weather in New York?\n");
-  const completed = ['complete', 'ts-completable-prompt', 'name', 'A', '-a', 'department=Engineering'];
+  const completed = ['suggest', 'ts-completable-prompt', 'name', 'A', '-a', 'department=Engineering'];
   assert.equal(await printed(...completed), 'Alice\n');
   const resource = ['get', 'ts-resource-prompt', '-a', 'resourceType=Text', '-a', 'resourceId=1', '--format', 'openai'];
   assert.match(await printed(...resource), /demo:\/\/resource\/dynamic\/text\/1/);
@@ -108,7 +108,7 @@ test('TypeScript: all prompts, completion and embedded resources', async () => {
 test('Python: roles, and completion that knows the other arguments', async () => {
   const greeted = await printed('get', 'py-greet', '-a', 'name=Ada');
   assert.equal(greeted, '[user]\nGreet Ada in en.\n\n[assistant]\nGladly.\n');
-  assert.equal(await printed('complete', 'py-greet', 'name', '-a', 'language=de'), 'friend-de\n');
+  assert.equal(await printed('suggest', 'py-greet', 'name', '-a', 'language=de'), 'friend-de\n');
   const { code } = await run(promptshelf, 'get', 'py-greet', '--url', url);
   assert.equal(code, 8);
 });
@@ -124,7 +124,7 @@ test('FastMCP: all pages, and completion', async () => {
     assert.match(listed, prompt(`fast-${name}`));
   }
   assert.equal(await printed('get', 'fast-greet', '-a', 'name=Ada', '-a', 'language=de'), 'Greet Ada in de.\n');
-  assert.equal(await printed('complete', 'fast-greet', 'language', 'd'), 'de\n');
+  assert.equal(await printed('suggest', 'fast-greet', 'language', 'd'), 'de\n');
 });
 
 test('FastMCP: a question in the middle of a request', async () => {

@@ -178,10 +178,7 @@ test('copies a prompt as text, API messages, shell command and link', async () =
   assert.match(JSON.parse(await copied('Anthropic'))[0].content, /into German/);
   assert.equal(JSON.parse(await copied('MCP'))[0].content.type, 'text');
   const command = await copied('Command');
-  assert.equal(
-    command,
-    `promptshelf get ${running.server.url}mcp translate 'text=It'\\''s full.' into=German`,
-  );
+  assert.equal(command, `promptshelf get ${running.server.url}mcp translate 'text=It'\\''s full.' into=German`);
   // In a folder that has nothing to do with the library.
   const pasted = { cwd: tmpdir(), env: { ...process.env, PATH: `${dirname(BINARY)}:${process.env.PATH}` } };
   assert.match(execFileSync('sh', ['-c', command], { ...pasted, encoding: 'utf8' }), /It's full\./);
