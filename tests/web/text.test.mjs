@@ -5,6 +5,8 @@ import { test } from 'node:test';
 
 const JS = '../../crates/promptshelf-server/src/web/assets/js';
 const { find, folded } = await import(`${JS}/text/fuzzy.js`);
+// Modules find their server by the address of the document.
+Object.assign(globalThis, { document: { baseURI: 'http://localhost/' } });
 const { parse, quoted } = await import(`${JS}/text/command.js`);
 const { changedLines } = await import(`${JS}/text/line-diff.js`);
 const { decodedBytes, tokens } = await import(`${JS}/text/measure.js`);

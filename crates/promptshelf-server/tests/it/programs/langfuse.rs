@@ -48,7 +48,7 @@ async fn texts_and_chats_have_labels_and_versions() {
     assert_eq!(list["meta"], json!({ "page": 1, "limit": 2, "totalItems": 3, "totalPages": 2 }));
     let greet = &list["data"][0];
     assert_eq!((&greet["name"], &greet["versions"]), (&json!("greet"), &json!([1, 2])));
-    assert_eq!(greet["labels"], json!(["production", "staging"]));
+    assert_eq!(greet["labels"], json!(["production", "latest", "staging"]));
     let page = get(&site, "a:b", "?limit=2&page=2").await.expect(200).json();
     assert_eq!((&page["data"][0]["name"], &page["data"][0]["type"]), (&json!("talk"), &json!("chat")));
     let tagged = get(&site, "a:b", "?tag=daily&label=staging").await.expect(200).json();
