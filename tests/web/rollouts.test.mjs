@@ -37,7 +37,7 @@ test('a publisher raises, stops and continues a rollout with the keyboard alone'
   await rollout.getByText('Next step: 20%. 20 more calls of the new version are needed.').waitFor();
   await rollout.getByRole('row', { name: /^Failed calls – – 2×/ }).waitFor();
   await rollout.getByLabel('Share in per cent').fill('30');
-  await page.getByLabel('Reason').fill('It looks good');
+  await rollout.getByLabel('Reason').fill('It looks good');
   await enter(page, page.getByRole('button', { name: 'Set the share' }));
   await rollout.getByText('30% of the signed-in callers').waitFor();
   // Another person stops it meanwhile: the page does not continue it by mistake.

@@ -65,7 +65,8 @@ export async function textEditor(host, { path, text, isReadOnly, changed, comple
         label: item.label,
         type: KINDS[item.kind],
         apply: item.textEdit?.newText ?? item.label,
-        info: item.documentation || undefined,
+        // Markdown: its example is for editors that lay it out.
+        info: item.documentation?.value.split('\n\n```')[0],
       })),
     };
   };
