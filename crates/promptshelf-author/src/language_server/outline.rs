@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gen_lsp_types::{
     BaseSymbolInformation, DocumentSymbol, FoldingRange, FoldingRangeKind, InlayHint, InlayHintKind, Label, Location,
-    SemanticToken, SymbolKind, SymbolTag, WorkspaceSymbol,
+    Position, SemanticToken, SymbolKind, SymbolTag, WorkspaceSymbol,
 };
 use promptshelf_core::{PromptDefinition, TemplateAnalysis};
 use promptshelf_source::ForeignSyntax;
@@ -119,8 +119,10 @@ pub(super) fn of_workspace(workspace: &Workspace, query: &str) -> Vec<WorkspaceS
 /// Returns the regions that can be folded: front matter, blocks and comments of templates, and messages.
 pub(super) fn folds(path: &str, text: &str) -> Vec<FoldingRange> {
     let mut folds = Vec::new();
+    let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let line = |at: usize| u32::try_from(starts.partition_point(|start| *start <= at)).unwrap_or(u32::MAX);
     let mut add = |span: Range<usize>, kind: Option<FoldingRangeKind>| {
-        let (start, end) = (position::position(text, span.start).line, position::position(text, span.end).line);
+        let (start, end) = (line(span.start), line(span.end));
         if start < end {
             folds.push(FoldingRange {
                 start_line: start,
@@ -206,6 +208,8 @@ impl Tag {
 fn tags(text: &str) -> Vec<Tag> {
     let mut at = front_matter(text).map_or(0, |keys| keys.end);
     let (mut tags, mut is_raw) = (Vec::new(), false);
+    // The kinds of tags that nothing closes any more.
+    let mut unclosed: Vec<TagKind> = Vec::new();
     while let Some(open) = text[at..].find('{').map(|open| at + open) {
         let (kind, close) = match text.as_bytes().get(open + 1) {
             Some(b'{') => (TagKind::Expression, "}}"),
@@ -217,7 +221,10 @@ fn tags(text: &str) -> Vec<Tag> {
             }
         };
         let rest = &text[open + 2..];
-        let end = rest.find(close).map(|end| open + 2 + end + 2);
+        let end = if unclosed.contains(&kind) { None } else { rest.find(close) }.map(|end| open + 2 + end + 2);
+        if end.is_none() && !unclosed.contains(&kind) {
+            unclosed.push(kind);
+        }
         let end = end.unwrap_or_else(|| rest.find('\n').map_or(text.len(), |newline| open + 2 + newline));
         at = end;
         let tag = Tag { kind, span: open..end };
@@ -262,14 +269,23 @@ pub(super) fn tokens(path: &str, text: &str) -> Vec<SemanticToken> {
             }
         }
     }
+    // Each token is found from the one before: counting from the beginning would be quadratic.
     let (mut tokens, mut before) = (Vec::new(), (0, 0));
+    let (mut reached, mut at) = (0, Position::default());
     for (span, token) in found {
         // Editors take one line at a time.
         let mut start = span.start;
         for line in text[span].split_inclusive('\n') {
             let length: usize = line.trim_end_matches(['\r', '\n']).chars().map(char::len_utf16).sum();
             if length > 0 {
-                let at = position::position(text, start);
+                for c in text[reached..start].chars() {
+                    if c == '\n' {
+                        at = Position { line: at.line + 1, character: 0 };
+                    } else {
+                        at.character += if c.len_utf16() == 1 { 1 } else { 2 };
+                    }
+                }
+                reached = start;
                 let delta_start = if at.line == before.0 { at.character - before.1 } else { at.character };
                 tokens.push(SemanticToken {
                     delta_line: at.line - before.0,

@@ -374,3 +374,19 @@ fn unfinished_texts_have_answers() {
         }
     }
 }
+
+/// The work of an answer grows with the text, and not with its square.
+#[test]
+fn long_texts_have_answers() {
+    let texts = [
+        "{{ a }}\n".repeat(40_000),
+        "{{ é }} ".repeat(40_000),
+        "{{ a\n".repeat(100_000),
+        "{% if a %}\n".repeat(20_000),
+    ];
+    for text in texts {
+        let tokens = outline::tokens("a.md", &text);
+        assert!(tokens.len() >= 20_000, "{}", tokens.len());
+        outline::folds("a.md", &text);
+    }
+}

@@ -8,6 +8,9 @@ use crate::{
     template::{Lint, lint::Use},
 };
 
+/// The most partials among which one with the same name is looked for.
+const MAX_CANDIDATES: usize = 1_000;
+
 /// A text that includes others: a file, and the offset of the template in it.
 #[derive(Clone)]
 pub(super) struct Including {
@@ -119,8 +122,11 @@ impl Walk<'_> {
         let message = format!("partial `{}` not found in the library", include.name);
         let partials = || self.scope.files.partials.keys().map(String::as_str);
         // A path without its folder, or without the `_` of its name, is more likely than a slip.
-        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().trim_start_matches('_').to_owned();
-        let same = partials().find(|path| name(path) == name(&include.name));
+        fn name(path: &str) -> &str {
+            path.rsplit('/').next().unwrap_or_default().trim_start_matches('_')
+        }
+        let wanted = name(&include.name);
+        let same = partials().take(MAX_CANDIDATES).find(|path| name(path) == wanted);
         let near = same.or_else(|| nearest(&include.name, partials()));
         let help = near.map_or_else(
             || "paths begin at the library's folder, with `/` between their parts".to_owned(),

@@ -125,9 +125,10 @@ impl RolloutFollower {
             }
             self.prepare(&channel, &library, present).await?;
             for state in of_channel() {
-                let state = match self.running.contains_key(&channel) && present == Some(state) {
-                    true => self.advance(&channel, &library, state).await?,
-                    false => state.clone(),
+                let state = if self.running.contains_key(&channel) && present == Some(state) {
+                    self.advance(&channel, &library, state).await?
+                } else {
+                    state.clone()
                 };
                 let is_failed = state.phase == RolloutPhase::Failed;
                 if !state.phase.is_over() || is_failed {
