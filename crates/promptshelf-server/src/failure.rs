@@ -116,6 +116,10 @@ impl Failure {
             StoreError::NotFound { .. } => Failure::new(Exit::Store, error.to_string())
                 .help(format!("`promptshelf init {}` creates a store", store_word(&address.store, &address.channel))),
             StoreError::InvalidUrl { .. } => error.into(),
+            StoreError::Unreachable { reason, .. } => {
+                let store = &address.store;
+                Failure::new(Exit::Store, format!("the store {store} cannot be reached: {reason}"))
+            }
             _ => Failure::new(Exit::Store, error.to_string()),
         }
     }

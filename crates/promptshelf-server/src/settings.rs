@@ -676,10 +676,8 @@ pub struct FileReport {
     pub diagnostics: Vec<Diagnostic>,
     /// The access rules.
     pub access: Vec<AccessRule>,
-    /// Whether it has `[[source]]`, valid or not.
-    pub has_sources: bool,
-    /// The folders among the sources.
-    pub folders: Vec<PathBuf>,
+    /// The valid ones of `[[source]]`; `None` if there are none, valid or not.
+    pub sources: Option<Vec<ConfiguredSource>>,
 }
 
 /// Checks `server.toml` as `serve` does before it starts, without opening other files. Private files are compared with
@@ -704,8 +702,8 @@ pub fn check_file(
     let public = PublicFolders { library, sources: of_sources, granted: &granted };
     let written = file.merged().unwrap_or(written);
     file.check_private(&written, library.is_none(), &public)?;
-    let has_sources = file.file.is_written(&["source"]);
-    Ok(FileReport { diagnostics: file.file.diagnostics(), access, has_sources, folders })
+    let sources = file.file.is_written(&["source"]).then_some(sources);
+    Ok(FileReport { diagnostics: file.file.diagnostics(), access, sources })
 }
 
 const MIN_SECRET_BYTES: usize = 16;

@@ -101,7 +101,7 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
             Command::Token(TokenCommand::Create(arguments)) => commands::channels::create(arguments).await,
             Command::Token(TokenCommand::List(arguments)) => commands::channels::list(arguments).await,
             Command::Token(TokenCommand::Revoke(arguments)) => commands::channels::revoke(arguments).await,
-            Command::Check(arguments) => commands::check::run(arguments),
+            Command::Check(arguments) => commands::check::run(arguments).await,
             Command::Explain(arguments) => commands::explain::run(arguments),
             Command::KnownClients(arguments) => commands::known_clients::run(arguments),
             Command::Render(arguments) => commands::render::run(arguments).await,

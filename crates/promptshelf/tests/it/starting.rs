@@ -67,6 +67,22 @@ fn check_of_settings_with_sources_reads_the_sources_and_not_the_working_director
     let checked = with(&folder, &["check", "--config", "server.toml"], &[]);
     assert!(checked.starts_with("exit code: 1") && checked.contains("prompts/bad.md"), "{checked}");
     assert!(!checked.contains("elsewhere") && checked.contains("1 prompt,"), "{checked}");
+    // Together they are what is served: one list of names, and the operator's rules.
+    folder.write("other/good.md", HELLO);
+    let source = |name: &str, path: &str| format!("[[source]]\nname = \"{name}\"\nkind = \"folder\"\npath = \"{path}\"\n");
+    let rules = "[[access]]\nprompts = [\"good\", \"nothing\"]\nscopes = [\"read\"]\n";
+    folder.write("server.toml", &[&source("team", "prompts"), &source("more", "other"), rules].concat());
+    let checked = with(&folder, &["check", "--config", "server.toml"], &[]);
+    assert!(checked.contains("matches `nothing`") && !checked.contains("matches `good`"), "{checked}");
+    assert!(checked.contains("`promptshelf check prompts other --fix`") || !checked.contains("--fix"), "{checked}");
+    let served = with(&folder, &["serve", "--stdio", "--config", "server.toml"], &[]);
+    let count = |text: &str| text.matches("error[").count() + text.matches("warning[").count();
+    assert_eq!(count(&checked), count(&served), "{checked}\n{served}");
+    // A rule may be about the prompts of a source that is not read.
+    let elsewhere = "[[source]]\nname = \"docs\"\nkind = \"mcp\"\nurl = \"https://mcp.example.com/mcp\"\n";
+    folder.write("server.toml", &[&source("team", "prompts"), elsewhere, rules].concat());
+    let checked = with(&folder, &["check", "--config", "server.toml"], &[]);
+    assert!(checked.contains("not read: docs;") && !checked.contains("unmatched-rule"), "{checked}");
     // Nor with sources that are mistakes.
     folder.write("server.toml", "[[source]]\nkind = \"folder\"\n");
     let checked = with(&folder, &["check", "--config", "server.toml"], &[]);

@@ -4,14 +4,19 @@ use std::{
     collections::{BTreeMap, HashMap},
     io::Write,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::{Change, clients, findings, only_fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_git::GitAddress;
-use promptshelf_server::{Library, OpenError};
-use promptshelf_source::{Files, Fixed, Source};
+use promptshelf_server::{
+    Library, OpenError,
+    settings::{ConfiguredSource, SourcePlace},
+    sources::{OpenSources, SharedSettings},
+};
+use promptshelf_source::{Files, Fixed, Source, SourceState};
 
 use super::{
     channels::{print_unified, unified},
@@ -62,6 +67,8 @@ struct Found {
     findings: Vec<Diagnostic>,
     /// Each prompt with its treatment by each client.
     treatments: Vec<(String, Vec<Treatment>)>,
+    /// The names of sources that were not read.
+    unread: Vec<String>,
 }
 
 impl Found {
@@ -96,11 +103,10 @@ impl Found {
         found
     }
 
-    /// Adds those of another library, whose paths become those from here.
-    fn extend(&mut self, folder: &Path, other: Found) {
+    /// Adds those of another library, with other paths.
+    fn extend(&mut self, other: Found, path: impl Fn(&str) -> String) {
         let moved = |location: &Location| {
-            let path = path_from_here(folder, &location.source.path);
-            Location::new(&SourceText::new(path, &*location.source.text), location.span())
+            Location::new(&SourceText::new(path(&location.source.path), &*location.source.text), location.span())
         };
         self.prompts += other.prompts;
         self.treatments.extend(other.treatments);
@@ -112,60 +118,62 @@ impl Found {
     }
 }
 
-pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     let paths = arguments.library.paths();
-    if arguments.fix {
-        for selection in Selection::of(&paths)? {
-            fix(&selection, arguments.dry_run)?;
-        }
-    }
-    let mut selections = Selection::of(&paths)?;
     let clients = selected_clients(&arguments.clients)?;
     let environment = crate::environment::variable;
     // Diagnostics show paths relative to the library, and this file is outside of it.
     let config = arguments.config.as_deref().map(std::path::absolute).transpose()?;
     let roots = || granted_roots(config.as_deref());
     let location = ServerFileLocation::find(config.as_deref(), &environment);
-    let (mut found, folder) = match selections.pop().filter(|_| selections.is_empty()) {
-        Some(only) => {
-            let folder = only.folder.clone();
-            let is_git = GitAddress::is_meant(&folder.to_string_lossy());
-            let named = Some(folder.as_path()).filter(|_| !paths.is_empty() && !is_git);
-            let settings =
-                config.is_some().then(|| settings::check_file(&location, named, &environment)).transpose()?;
-            let mut found = match settings.as_ref().filter(|settings| settings.has_sources) {
-                // Without a library on the command line `serve` serves the sources, and not the working directory.
-                // Other sources are not read: they can be away, and are other people's.
-                Some(settings) if paths.is_empty() => {
-                    let mut all = Found::default();
-                    for folder in &settings.folders {
-                        all.extend(folder, check(folder, roots(), Vec::new(), &clients)?);
-                    }
-                    all
-                }
-                // With `[[source]]` the rules are about names that this library does not have.
-                Some(_) => check(&folder, roots(), Vec::new(), &clients)?,
-                None => {
-                    let rules = settings.iter().flat_map(|settings| settings.access.clone()).collect();
-                    check(&folder, roots(), rules, &clients)?
-                }
-            };
+    let mut selections = Selection::of(&paths)?;
+    if config.is_some() && selections.len() > 1 {
+        return Err(Failure::new(Exit::Usage, "--config needs a single library").help("name one library"));
+    }
+    let is_git = |folder: &Path| GitAddress::is_meant(&folder.to_string_lossy());
+    let named = selections.first().map(|only| only.folder.clone());
+    let named = named.filter(|folder| !paths.is_empty() && !is_git(folder));
+    let settings =
+        config.is_some().then(|| settings::check_file(&location, named.as_deref(), &environment)).transpose()?;
+    // Without a library on the command line `serve` serves the sources, and not the working directory.
+    let of_settings = settings.as_ref().and_then(|settings| settings.sources.as_deref());
+    let sources = of_settings.filter(|_| paths.is_empty());
+    if arguments.fix {
+        for selection in &selections {
+            fix(selection, roots(), arguments.dry_run)?;
+        }
+        // Files may have other names now.
+        selections = Selection::of(&paths)?;
+    }
+    let only = selections.pop().filter(|_| selections.is_empty());
+    let (mut found, folder) = match (sources, only) {
+        (Some(sources), _) => {
+            let rules = settings.iter().flat_map(|settings| settings.access.clone()).collect();
+            let are_all_valid = !settings.iter().flat_map(|settings| &settings.diagnostics).any(Diagnostic::is_error);
+            (check_sources(sources, are_all_valid, roots(), rules, &clients).await?, PathBuf::from(HERE))
+        }
+        (None, Some(only)) => {
+            // With `[[source]]` the rules are about names that this library does not have.
+            let rules = settings.iter().filter(|_| of_settings.is_none());
+            let rules = rules.flat_map(|settings| settings.access.clone()).collect();
+            let mut found = check(&only.folder, roots(), rules, &clients)?;
             keep_selected(&mut found, &only);
-            found.findings.extend(settings.into_iter().flat_map(|settings| settings.diagnostics));
-            (found, folder)
+            (found, only.folder)
         }
-        None if config.is_some() => {
-            return Err(Failure::new(Exit::Usage, "--config needs a single library").help("name one library"));
-        }
-        None => {
+        (None, None) => {
             let mut all = Found::default();
             for selection in Selection::of(&paths)? {
                 let mut found = check(&selection.folder, roots(), Vec::new(), &clients)?;
                 keep_selected(&mut found, &selection);
-                all.extend(&selection.folder, found);
+                all.extend(found, |path| path_from_here(&selection.folder, path));
             }
             (all, PathBuf::from(HERE))
         }
+    };
+    found.findings.extend(settings.iter().flat_map(|settings| settings.diagnostics.clone()));
+    let fixable = match sources {
+        Some(sources) => sources.iter().filter_map(folder_of).collect(),
+        None => vec![folder.clone()],
     };
     found.findings.sort_by(|a, b| position(a).cmp(&position(b)));
     let diagnostics = &found.findings;
@@ -192,7 +200,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
             let is_table = clients.len() > 1 && !arguments.details;
             let shown: Vec<&Diagnostic> =
                 diagnostics.iter().filter(|found| !(is_table && is_of_client(found.code))).collect();
-            print_findings(&mut output, &shown, found.prompts, &folder)?;
+            print_findings(&mut output, &shown, found.prompts, &folder, &fixable)?;
+            if !found.unread.is_empty() {
+                let names = output.line(&found.unread.join(", ")).into_owned();
+                writeln!(output.out, "not read: {names}; `promptshelf serve --check` opens every source")?;
+            }
             if is_table {
                 print_table(&mut output, &clients, &found.treatments)?;
             }
@@ -236,6 +248,50 @@ fn check(
     }
 }
 
+fn folder_of(source: &ConfiguredSource) -> Option<PathBuf> {
+    match &source.place {
+        SourcePlace::Folder(folder) => Some(folder.clone()),
+        _ => None,
+    }
+}
+
+/// Checks the folders among the sources together, as they are served: under one list of names, with the operator's rules.
+/// Other sources are not read: they can be away, and are other people's.
+async fn check_sources(
+    sources: &[ConfiguredSource],
+    are_all_valid: bool,
+    roots: Vec<PathBuf>,
+    rules: Vec<AccessRule>,
+    clients: &[&'static clients::Client],
+) -> Result<Found, Failure> {
+    let (folders, unread): (Vec<_>, Vec<_>) = sources.iter().cloned().partition(|source| folder_of(source).is_some());
+    let shared = SharedSettings { granted_roots: roots.clone(), rules: rules.clone(), ..SharedSettings::default() };
+    let open = OpenSources::open(&folders, &shared, None)?;
+    open.set.settled(Duration::MAX).await;
+    let rules = Fixed::new(Definitions { access: rules, ..Definitions::default() });
+    let library = Library::builder().source(open.set.clone()).source(rules).build()?;
+    let together = Found::of(&library.catalog(), &library.diagnostics(), clients);
+    let mut all = Found { unread: unread.into_iter().map(|source| source.name).collect(), ..Found::default() };
+    all.extend(together, |path| {
+        let inside = folders.iter().find_map(|source| {
+            let path = path.strip_prefix(&source.name)?.strip_prefix(':')?;
+            Some(path_from_here(&folder_of(source)?, path))
+        });
+        inside.unwrap_or_else(|| path.to_owned())
+    });
+    if !all.unread.is_empty() || !are_all_valid {
+        all.findings.retain(|finding| finding.code != Code::UnmatchedRule);
+    }
+    // What keeps a folder from being served says it better alone.
+    for status in open.set.statuses().iter().filter(|status| status.state != SourceState::Current) {
+        for folder in folders.iter().filter(|source| source.name == status.name).filter_map(folder_of) {
+            let alone = check(&folder, roots.clone(), Vec::new(), clients)?;
+            all.extend(alone, |path| path_from_here(&folder, path));
+        }
+    }
+    Ok(all)
+}
+
 /// Checks a library without its invalid manifest, so that one run reports the mistakes in all files.
 fn without_manifest(
     folder: &Path,
@@ -262,7 +318,7 @@ fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, F
 }
 
 /// Corrects the findings of one library that have one answer, until there are none.
-fn fix(selection: &Selection, dry_run: bool) -> Result<(), Failure> {
+fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<(), Failure> {
     let folder = &selection.folder;
     if GitAddress::is_meant(&folder.to_string_lossy()) {
         return Err(Failure::new(Exit::Usage, "--fix changes files, and a git repository is only read")
@@ -272,7 +328,7 @@ fn fix(selection: &Selection, dry_run: bool) -> Result<(), Failure> {
     let mut before: BTreeMap<String, String> = BTreeMap::new();
     let mut corrected = 0;
     let source = Files::folder(folder).lenient();
-    source.grant_roots(granted_roots(None));
+    source.grant_roots(roots);
     for _ in 0..MOST_ROUNDS {
         let checked = promptshelf_core::check(source.read().map_err(OpenError::Source)?.into_definitions(), None);
         let mut findings = findings(&checked.catalog, &checked.diagnostics);
@@ -366,6 +422,7 @@ fn print_findings<W: Write>(
     diagnostics: &[&Diagnostic],
     prompts: usize,
     folder: &Path,
+    fixable: &[PathBuf],
 ) -> Result<(), Failure> {
     const GOOD: Style = AnsiColor::Green.on_default().bold();
     const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -410,8 +467,9 @@ fn print_findings<W: Write>(
     }
     let corrigible: usize = only_fixes(&owned).iter().map(|file| file.count).sum();
     if corrigible > 0 {
-        let folder = output.line(&command_line::path(folder)).into_owned();
-        writeln!(output.out, "first: `promptshelf check {folder} --fix` corrects {corrigible} of them")?;
+        let words: Vec<String> = fixable.iter().map(|folder| command_line::path(folder)).collect();
+        let words = output.line(&words.join(" ")).into_owned();
+        writeln!(output.out, "first: `promptshelf check {words} --fix` corrects {corrigible} of them")?;
         return Ok(());
     }
     // Errors come first: their prompts are not served.

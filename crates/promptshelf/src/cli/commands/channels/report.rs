@@ -267,15 +267,29 @@ fn print_first<W: Write>(output: &mut Output<W>, all: usize, rows: &[Vec<String>
     }
 }
 
+/// Prints rows in columns. On a terminal that is too narrow for them, the last cell of each row is on a line of its own.
 pub(super) fn print_table<W: Write>(output: &mut Output<W>, indent: &str, rows: &[Vec<String>]) -> Result<(), Failure> {
+    let is_too_wide = output.terminal && lines(indent, rows).iter().any(|line| line.chars().count() > output.width);
+    let kept = |row: &Vec<String>| row[..row.len().saturating_sub(usize::from(is_too_wide))].to_vec();
+    let kept: Vec<Vec<String>> = rows.iter().map(kept).collect();
+    for (row, line) in rows.iter().zip(lines(indent, &kept)) {
+        writeln!(output.out, "{line}")?;
+        if let Some(last) = row.last().filter(|last| is_too_wide && !last.is_empty()) {
+            writeln!(output.out, "{indent}    {last}")?;
+        }
+    }
+    Ok(())
+}
+
+fn lines(indent: &str, rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
-    for row in rows {
+    let line = |row: &Vec<String>| {
         let cells: String = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}  ")).collect();
-        writeln!(output.out, "{indent}{}", cells.trim_end())?;
-    }
-    Ok(())
+        format!("{indent}{}", cells.trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
 /// Describes the result of a check: `no findings; 12 tests passed`.
