@@ -308,6 +308,21 @@ fn expanded(template: &str, partials: &BTreeMap<String, String>, depth: usize) -
     text
 }
 
+/// Returns the type that a value has to have for a comparison with a literal, from the text after its name.
+fn compared_kind(after: &str) -> ArgumentType {
+    let after = after.trim_start();
+    let operator = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|operator| after.starts_with(operator));
+    let Some(literal) = operator.map(|operator| after[operator.len()..].trim_start()) else {
+        return ArgumentType::String;
+    };
+    let word = literal.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
+    if matches!(word, "true" | "false" | "True" | "False") {
+        return ArgumentType::Boolean;
+    }
+    let number = literal.strip_prefix('-').unwrap_or(literal);
+    if number.starts_with(|c: char| c.is_ascii_digit()) { ArgumentType::Number } else { ArgumentType::String }
+}
+
 /// Declares the names that a template and its partials use and its file does not declare. A name of a condition or a
 /// loop can be left out.
 fn declare_used(prompt: &mut Foreign, partials: &BTreeMap<String, String>) {
@@ -331,7 +346,7 @@ fn declare_used(prompt: &mut Foreign, partials: &BTreeMap<String, String>) {
         let kind = match (has_parts, is_list) {
             (true, _) => ArgumentType::Json,
             (false, true) => ArgumentType::List,
-            (false, false) => ArgumentType::String,
+            (false, false) => compared_kind(&after[used.name.len()..]),
         };
         let is_new = !prompt.arguments.iter().any(|argument| argument.name == used.name);
         if is_new {

@@ -6,7 +6,8 @@
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use promptshelf_core::{Code, Diagnostic, SourceText, nearest};
-use promptshelf_source::syntax::front_matter;
+use promptshelf_source::{ForeignSyntax, syntax::front_matter};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// A replacement in the file of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +63,8 @@ pub fn fixes(found: &Diagnostic) -> Vec<Fix> {
     vec![Fix { title, path: found.location.source.path.clone(), change, is_only }]
 }
 
-/// Returns the text of a file in Windows-1252 or UTF-16.
+/// Returns the text of a file in UTF-16 with a byte order mark, or in Windows-1252. Bytes that would make no word of a
+/// language with Latin letters are of another encoding, which nobody can know.
 #[must_use]
 pub fn decoded(bytes: &[u8]) -> Option<String> {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
@@ -75,9 +77,17 @@ pub fn decoded(bytes: &[u8]) -> Option<String> {
         bytes if std::str::from_utf8(bytes).is_ok() => None,
         // A text has no such bytes.
         bytes if bytes.iter().any(|byte| matches!(byte, 0..=8 | 14..=31 | 127)) => None,
-        bytes => bytes.iter().map(|byte| of_windows_1252(*byte)).collect(),
+        bytes if bytes.windows(3).any(|bytes| bytes.iter().all(|byte| *byte >= 0x80)) => None,
+        bytes => {
+            let text: String = bytes.iter().map(|byte| of_windows_1252(*byte)).collect::<Option<_>>()?;
+            let is_usual = |c: char| c.is_ascii() || c.is_alphabetic() && !"ªºÐÞðþ×÷".contains(c) || SIGNS.contains(c);
+            text.chars().all(is_usual).then_some(text)
+        }
     }
 }
+
+/// What texts have besides letters.
+const SIGNS: &str = "\u{a0}€‚„…‘’“”•–—™‹›«»¡¿§©®°·±²³½¼¾£";
 
 /// The characters of Windows-1252 from 0x80 to 0x9f, `\0` where there is none.
 const WINDOWS_1252: [char; 32] = [
@@ -156,9 +166,14 @@ fn only(found: &Diagnostic) -> Option<(Change, String)> {
     let text = &*source.text;
     let at = text.get(span.clone())?;
     if found.code == Code::NotUtf8 {
+        // Several letters in a row are none of a language with Latin letters.
+        if text.contains("\u{fffd}\u{fffd}\u{fffd}") {
+            return None;
+        }
         return Some((Change::Decode, "Convert the file to UTF-8".to_owned()));
     }
-    if matches!(found.code, Code::InvalidName | Code::UnportableName) {
+    // The names of arguments are further down.
+    if matches!(found.code, Code::InvalidName | Code::UnportableName) && span.start == 0 {
         return renamed(source);
     }
     if found.code == Code::InvisibleCharacter && !at.is_empty() {
@@ -395,15 +410,18 @@ pub(crate) fn dashes(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Gives a file a name that every client accepts.
+/// Gives a file a name that every client accepts. Files of other programs keep theirs: it is the name there.
 fn renamed(source: &Arc<SourceText>) -> Option<(Change, String)> {
+    if ForeignSyntax::for_path(&source.path).is_some() {
+        return None;
+    }
     let (folder, file) =
         source.path.rsplit_once('/').map_or(("", source.path.as_str()), |(folder, file)| (folder, file));
     let (stem, ending) = file.rsplit_once('.')?;
     if has_name(&source.text) {
         return None;
     }
-    let name = portable(stem)?;
+    let name = portable(stem).filter(|_| !stem.chars().any(|c| c.is_alphabetic() && latin(c).is_none()))?;
     let slash = if folder.is_empty() { "" } else { "/" };
     let path = format!("{folder}{slash}{name}.{ending}");
     (path != source.path).then(|| (Change::Rename(path.clone()), format!("Rename the file to `{name}.{ending}`")))
@@ -421,11 +439,8 @@ pub fn portable(text: &str) -> Option<String> {
     let mut name = String::new();
     for c in text.chars() {
         match c {
-            c if c.is_ascii_alphanumeric() => name.push(c.to_ascii_lowercase()),
-            'ä' | 'Ä' => name.push_str("ae"),
-            'ö' | 'Ö' => name.push_str("oe"),
-            'ü' | 'Ü' => name.push_str("ue"),
-            'ß' => name.push_str("ss"),
+            c if c.is_ascii_digit() => name.push(c),
+            c if latin(c).is_some() => name.push_str(&latin(c).unwrap_or_default()),
             '_' if !name.is_empty() && !name.ends_with(['_', '-']) => name.push('_'),
             _ if !name.is_empty() && !name.ends_with(['_', '-']) => name.push('-'),
             _ => {}
@@ -433,6 +448,25 @@ pub fn portable(text: &str) -> Option<String> {
     }
     let name = name.trim_end_matches(['-', '_']);
     (!name.is_empty() && name.len() <= 64).then(|| name.to_owned())
+}
+
+/// Returns the small letters of ASCII for a letter, as German texts write it or without its accent.
+fn latin(c: char) -> Option<String> {
+    let written = match c {
+        'ä' | 'Ä' => "ae",
+        'ö' | 'Ö' => "oe",
+        'ü' | 'Ü' => "ue",
+        'ß' => "ss",
+        'æ' | 'Æ' => "ae",
+        'ø' | 'Ø' => "o",
+        'œ' | 'Œ' => "oe",
+        'ł' | 'Ł' => "l",
+        _ => {
+            let base = std::iter::once(c).nfd().next().filter(char::is_ascii_alphabetic)?;
+            return Some(base.to_ascii_lowercase().to_string());
+        }
+    };
+    Some(written.to_owned())
 }
 
 /// Returns the changes of a finding that needs a decision.

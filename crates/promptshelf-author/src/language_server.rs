@@ -17,11 +17,12 @@ mod schema_query;
 #[cfg(test)]
 #[path = "language_server/tests.rs"]
 mod session_tests;
+mod transport;
 mod vocabulary;
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
@@ -114,7 +115,7 @@ impl LanguageServer {
     ///
     /// [`LanguageServerError`] if the connection ends early, or the editor violates the protocol.
     pub fn serve_stdio(self) -> Result<(), LanguageServerError> {
-        let (connection, threads) = Connection::stdio();
+        let (connection, threads) = transport::stdio();
         let outcome = self.serve(&connection);
         drop(connection);
         outcome?;
@@ -943,7 +944,7 @@ struct Workspace {
     catalog: Catalog,
     /// What the last check found.
     found: Vec<Diagnostic>,
-    published: BTreeSet<String>,
+    published: BTreeMap<String, Vec<lsp::Diagnostic>>,
     /// The schemas of prompt files and of `promptshelf.toml`.
     schemas: WorkspaceOptions,
     reviewer: Reviewer,
@@ -965,7 +966,7 @@ impl Workspace {
             partials: BTreeMap::new(),
             catalog: Catalog::default(),
             found: Vec::new(),
-            published: BTreeSet::new(),
+            published: BTreeMap::new(),
             schemas,
             reviewer: Reviewer::default(),
         }
@@ -1058,13 +1059,15 @@ impl Workspace {
             error.diagnostics().to_vec()
         });
         let mut by_file: BTreeMap<String, Vec<lsp::Diagnostic>> =
-            std::mem::take(&mut self.published).into_iter().map(|uri| (uri, Vec::new())).collect();
+            self.published.keys().map(|uri| (uri.clone(), Vec::new())).collect();
         self.found = diagnostics;
         for found in &self.found {
-            let uri = self.uri(shown(&found.location.source.path));
-            self.published.insert(uri.clone());
-            by_file.entry(uri).or_default().push(self.to_lsp(found));
+            by_file.entry(self.uri(shown(&found.location.source.path))).or_default().push(self.to_lsp(found));
         }
+        // The editor has the others.
+        by_file.retain(|uri, found| self.published.get(uri) != Some(found));
+        self.published.extend(by_file.iter().map(|(uri, found)| (uri.clone(), found.clone())));
+        self.published.retain(|_, found| !found.is_empty());
         by_file
     }
 

@@ -199,8 +199,18 @@ fn page_of_prompts(result: ServerResult) -> Result<Page<Result<wire::Prompt, Str
                 let name = entry["name"].as_str().map(str::to_owned);
                 serde_json::from_value(entry).map_err(|error| left_out(name.as_deref(), &error.to_string()))
             };
-            let next = page.remove("nextCursor").and_then(|cursor| cursor.as_str().map(str::to_owned));
-            Ok((entries.into_iter().map(entry).collect(), next))
+            let mut entries: Vec<_> = entries.into_iter().map(entry).collect();
+            let next = match page.remove("nextCursor") {
+                Some(Value::String(cursor)) => Some(cursor),
+                None | Some(Value::Null) => None,
+                // The entries that came are used.
+                Some(other) => {
+                    let shown: String = other.to_string().chars().take(MAX_SHOWN_NAME).collect();
+                    entries.push(Err(format!("the rest of the list: its `nextCursor` is {shown}, and no text")));
+                    None
+                }
+            };
+            Ok((entries, next))
         }
         _ => Err(ServiceError::UnexpectedResponse),
     }

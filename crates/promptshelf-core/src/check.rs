@@ -33,6 +33,7 @@ use crate::{
     template::Lint,
 };
 
+pub use arguments::is_variable_name;
 pub use join::join;
 pub use library::check;
 

@@ -164,7 +164,8 @@ fn is_ordinary(at: usize, before: char, c: char, next: Option<char>) -> bool {
 /// ```
 #[must_use]
 pub fn stripped(text: &str) -> Cow<'_, str> {
-    rewritten(text, |c, out| {
+    // A byte order mark at the start is ordinary in a file, and part of no text.
+    rewritten(text.trim_start_matches('\u{feff}'), |c, out| {
         if matches!(c, '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}') {
             out.push('\n');
         }
@@ -217,7 +218,7 @@ mod tests {
     #[test]
     fn ordinary_writing_is_unchanged() {
         for text in [
-            "\u{feff}one\r\n\ttwo\n",
+            "one\r\n\ttwo\n",
             "क्\u{200d}ष",
             "می\u{200c}خواهم",
             "❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",

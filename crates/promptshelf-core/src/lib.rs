@@ -53,7 +53,7 @@ mod workflow;
 
 pub use argument::{Argument, Problem, RawArgumentValue, RawArguments, bind};
 pub use catalog::{Catalog, CatalogPart, CatalogProvenance, Change, Content, ContentAccess, Page};
-pub use check::{Checked, check, join};
+pub use check::{Checked, check, is_variable_name, join};
 pub use content::{
     Annotations, Blob, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, ResourceBody,
     ResourceContents, ResourceLink, Role, Text, Theme,

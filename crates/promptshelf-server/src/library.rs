@@ -4,7 +4,9 @@
 use parking_lot::Mutex;
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
+use promptshelf_core::{
+    About, Catalog, Definitions, Diagnostic, Location, Policy, PromptDefinition, ResourceDefinition,
+};
 use promptshelf_mcp::{Server, StateKey, ToolMode};
 use promptshelf_service::{Limits, Observer, Present, Recorder, Service, Usage};
 use promptshelf_source::{Files, Fixed, Loader, Source, SourceError, syntax::prompt_name};
@@ -239,8 +241,10 @@ impl Library {
     #[must_use]
     pub fn error_of(&self, prompt: &str) -> Option<Diagnostic> {
         let diagnostics = self.diagnostics();
+        let is_of = |place: &Location| prompt_name(&place.source).is_some_and(|name| name == prompt);
         let mut errors = diagnostics.iter().filter(|found| found.is_error());
-        errors.find(|found| prompt_name(&found.location.source).is_some_and(|name| name == prompt)).cloned()
+        // An error in a partial is also one of the prompts that include it.
+        errors.find(|found| is_of(&found.location) || found.related.iter().any(|(place, _)| is_of(place))).cloned()
     }
 
     /// Returns the errors and warnings of the last load, by file and position.

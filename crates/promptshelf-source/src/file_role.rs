@@ -11,10 +11,15 @@ pub(crate) enum FileRole {
 }
 
 impl FileRole {
-    /// Returns the role of the file at a path. No file is a prompt if any part of its path begins with `_`.
+    /// Returns the role of the file at a path. No file is a prompt if any part of its path begins with `_`, except where
+    /// another program keeps its prompts: it has no such rule, and lists a `README.md`, too.
     pub(crate) fn of(path: &str) -> FileRole {
         let name = path.rsplit('/').next().unwrap_or(path);
-        if is_document_name(name) || path.split('/').any(|part| part.starts_with('_')) {
+        let is_elsewhere = path.starts_with('.') && foreign_folders::leads_to_foreign_folder(path);
+        if is_elsewhere && foreign_folders::is_in_skills(path) && is_mistaken_skill(path) {
+            return FileRole::Asset;
+        }
+        if !is_elsewhere && (is_document_name(name) || path.split('/').any(|part| part.starts_with('_'))) {
             return FileRole::Asset;
         }
         Format::for_path(path).map_or(FileRole::Asset, FileRole::Prompt)
@@ -208,6 +213,9 @@ mod tests {
         }
         for path in [".claude/commands/a/b.md", ".gemini/commands/a.toml", "x.prompt.yml", "a.prompt.md", "x/SKILL.md"]
         {
+            assert!(FileRole::of(path).is_prompt(), "{path}");
+        }
+        for path in [".claude/commands/README.md", ".claude/commands/_team/x.md", ".github/prompts/_q.prompt.md"] {
             assert!(FileRole::of(path).is_prompt(), "{path}");
         }
         for path in [".claude/agents/a.md", ".x.md", "commands/a.toml", ".gemini/commands/a.md", "SKILL.txt"] {

@@ -47,22 +47,35 @@ impl Mark {
         format!("{command}{DIGEST}{digest} from {origin} as {path}")
     }
 
-    /// Returns the mark of a file; `None` without one.
+    /// Returns the mark of a file; `None` without one. It stands in the first line, in the front
+    /// matter, or as a comment of HTML outside of code. A text that quotes a mark has none.
     #[must_use]
     pub fn find(text: &str) -> Option<Mark> {
         // Most files have none: the lines are not looked at.
         if !text.contains("promptshelf ") {
             return None;
         }
-        let mut start = 0;
-        for line in text.split_inclusive('\n') {
+        let mut start = text.len() - text.trim_start_matches('\u{feff}').len();
+        let mut lines = text[start..].split_inclusive('\n').map(|line| {
             let range = start..start + line.len();
             start = range.end;
-            if let Some(mark) = comment(line.trim_end()).and_then(|words| Mark::read(words, range)) {
+            (line.trim_end(), range)
+        });
+        let of = |(line, range): (&str, Range<usize>)| comment(line).and_then(|words| Mark::read(words, range));
+        let (first, range) = lines.next()?;
+        if first == "---" {
+            if let Some(mark) = lines.by_ref().take_while(|(line, _)| *line != "---").find_map(of) {
                 return Some(mark);
             }
+        } else if let Some(mark) = of((first, range)) {
+            return Some(mark);
         }
-        None
+        let mut is_code = ["```", "~~~"].iter().any(|fence| first.starts_with(fence));
+        let outside = lines.filter(|(line, _)| {
+            is_code ^= ["```", "~~~"].iter().any(|fence| line.trim_start().starts_with(fence));
+            !is_code && line.starts_with("<!--")
+        });
+        outside.into_iter().find_map(of)
     }
 
     fn read(words: &str, line: Range<usize>) -> Option<Mark> {
@@ -92,6 +105,29 @@ fn comment(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quoted_mark_is_text() {
+        let words = Mark::words(true, &"ab".repeat(32), "library:lib", "x.md");
+        for text in [
+            format!("# Marks\n\n```\n# {words}\n```\n"),
+            format!("Hi\n\n```\n<!-- {words} -->\n```\n"),
+            format!("---\ndescription: x\n---\n# {words}\nHi\n"),
+            format!("Hi\n# {words}\n"),
+        ] {
+            assert_eq!(Mark::find(&text), None, "{text}");
+        }
+        let copies = [
+            format!("---\r\ndescription: x\r\n# {words}\r\n---\r\nHi\r\n"),
+            format!("\u{feff}# {words}\nprompt = \"Hi\"\n"),
+            format!("Hi\n<!-- {words} -->\n\n"),
+            format!("<!-- {words} -->\n"),
+        ];
+        for text in copies {
+            let mark = Mark::find(&text).expect(&text);
+            assert!(text[mark.line].contains(&words), "{text}");
+        }
+    }
 
     #[test]
     fn only_a_comment_with_a_digest_is_a_mark() {

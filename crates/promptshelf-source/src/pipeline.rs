@@ -190,7 +190,20 @@ fn read_files(
     });
     diagnostics.extend_from_slice(&found.diagnostics);
     let globs = GlobIndex::new(roots, manifest, found.files.iter().map(|found| &found.path));
-    let homes = Homes::new(home(roots, manifest), root, &found.files);
+    let homes = Homes::new(home(roots, manifest), !manifest.source.text.is_empty(), root, &found.files);
+    let outside = homes.outside_of_plugins(&found.files);
+    if !outside.is_empty() {
+        let verb = if outside.len() == 1 { "file is" } else { "files are" };
+        let message = format!(
+            "{} {verb} not served: {} a plugin, whose prompts are in `commands` and `skills`: {}",
+            outside.len(),
+            if outside.len() == 1 { "it is in" } else { "they are in" },
+            named(&outside)
+        );
+        let location = Location::file(&SourceText::new(".", ""));
+        let help = "to serve them, too, create a `promptshelf.toml` with a line such as `[server]`";
+        diagnostics.push(Diagnostic::warning(Code::LeftOut, location, message).help(help));
+    }
     // In other homes files are read in other formats.
     let before = if homes == last.homes { &last.entries[..] } else { &[] };
     let shared = SharedBodies::default();
@@ -242,12 +255,13 @@ impl ReadFiles {
 const MOST_NAMED: usize = 3;
 
 /// Returns the hints about files that look like prompts and are none by their names.
+fn named(paths: &[&str]) -> String {
+    let shown: Vec<String> = paths.iter().take(MOST_NAMED).map(|path| format!("`{path}`")).collect();
+    let more = paths.len().saturating_sub(MOST_NAMED);
+    shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
 fn left_out_names(files: &[FoundFile], elsewhere: &[String]) -> Vec<Diagnostic> {
-    let named = |paths: &[&str]| {
-        let shown: Vec<String> = paths.iter().take(MOST_NAMED).map(|path| format!("`{path}`")).collect();
-        let more = paths.len().saturating_sub(MOST_NAMED);
-        shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
-    };
     let fitting = |is_meant: fn(&str) -> bool| -> Vec<&str> {
         let elsewhere = elsewhere.iter().map(String::as_str);
         let mut paths: Vec<&str> =

@@ -10,13 +10,13 @@ use std::{ops::Range, sync::Arc};
 
 use promptshelf_core::{Diagnostic, PromptDefinition, SourceText};
 
-use crate::format;
 pub use crate::format::{
     body_builder::{Pieces, argument_name},
     client_rules::{CLAUDE_CODE, CODEX, CURSOR, CommandRules, OPENCODE, Placeholder, PlaceholderNames},
     keys::{Holds, Key, Keys},
     tree::{Entry, Node, Notes, Scalar, ScalarKind, Value},
 };
+use crate::{file_role, format};
 
 /// The keys of a prompt file's front matter.
 pub static PROMPT_KEYS: Keys = format::PROMPT;
@@ -73,6 +73,9 @@ pub fn parse_prompt(source: &Arc<SourceText>) -> Option<ParsedPrompt> {
 /// ```
 #[must_use]
 pub fn prompt_name(source: &Arc<SourceText>) -> Option<String> {
+    if !file_role::is_prompt(&source.path) {
+        return None;
+    }
     let format = format::Format::for_path(&source.path)?;
     let named = keys_of(source).and_then(|keys| match keys.value {
         Value::Mapping(entries) => entries.into_iter().find(|entry| entry.key == "name"),

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use promptshelf_core::{Body, BodyPiece, Code, SourceText};
+use promptshelf_core::{ArgumentDefinition, Body, BodyPiece, Code, Select, SourceText, is_variable_name};
 
 use super::{Foreign, ImportFormat, entries, lose_others, slug, template};
-use promptshelf_source::syntax::{Node, Notes, keys_of, parse_prompt};
+use promptshelf_source::syntax::{Node, Notes, argument_name, keys_of, parse_prompt};
 
 const KNOWN_KEYS: &[&str] =
-    &["name", "title", "description", "argument-hint", "version", "messages", "prompt", "testData"];
+    &["name", "title", "description", "argument-hint", "arguments", "version", "messages", "prompt", "testData"];
 
 pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> {
     let path = &notes.source.path;
@@ -55,8 +55,18 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
     }
     lose_keys(&source, notes);
     let Some(definition) = parsed.definition else { return Vec::new() };
+    let mut arguments = definition.arguments.clone();
     let template = match &definition.body {
-        Body::Pieces(pieces) => template::of(&without_files(pieces, notes)),
+        Body::Pieces(pieces) => {
+            if pieces.iter().any(|piece| matches!(piece, BodyPiece::Words(words) if words.select != Select::All)) {
+                let message = "words are separated at each blank now: quotation marks do not join them";
+                notes.warning(Code::NotSupported, &(0..0), message).help =
+                    Some("give the prompt an argument for each value instead of one for all words".to_owned());
+            }
+            let mut pieces = without_files(pieces, notes);
+            rename(&mut arguments, &mut pieces, notes);
+            template::of(&pieces)
+        }
         Body::Template { range } => definition.origin.source.text[range.clone()].to_owned(),
         Body::Function(_) => String::new(),
     };
@@ -66,11 +76,38 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
         description: definition.description.as_deref().map(str::to_owned),
         version: definition.version.clone(),
         tags: definition.tags.clone(),
-        arguments: definition.arguments.clone(),
+        arguments,
         tests: definition.tests.clone(),
         template,
         ..Foreign::default()
     }]
+}
+
+/// Gives arguments the names of variables, which templates need.
+fn rename(arguments: &mut [ArgumentDefinition], pieces: &mut [BodyPiece], notes: &mut Notes<'_>) {
+    let mut taken: Vec<String> = arguments.iter().map(|argument| argument.name.clone()).collect();
+    for (index, argument) in arguments.iter_mut().enumerate() {
+        let before = argument.name.clone();
+        if is_variable_name(&before) {
+            continue;
+        }
+        let wanted = argument_name(&before).filter(|name| is_variable_name(name));
+        let mut name = wanted.unwrap_or_else(|| format!("arg{}", index + 1));
+        while taken.contains(&name) {
+            name.push('_');
+        }
+        for piece in pieces.iter_mut() {
+            match piece {
+                BodyPiece::Argument(used) if *used == before => used.clone_from(&name),
+                BodyPiece::Words(words) if words.argument == before => words.argument.clone_from(&name),
+                _ => {}
+            }
+        }
+        let message = format!("the argument `{before}` is called `{name}` in the template");
+        notes.warning(Code::NotSupported, &(0..0), message);
+        taken.push(name.clone());
+        argument.name = name;
+    }
 }
 
 /// Returns a body in which files are text, as they are where the library has no such file: the other program reads them

@@ -222,9 +222,16 @@ fn conditions_mean_what_they_meant() {
             "---\nname: m\ndescription: d\ntemplate: {format: mustache}\nsample: {vip: true, tags: [a], rows: [{n: 1}], who: {n: Bo}}\n---\nuser:\n{{#vip}}Dear{{/vip}}{{^vip}}Hi{{/vip}}{{#tags}} {{.}}{{/tags}}{{#rows}}-{{n}}{{/rows}}{{#who}} {{n}}{{/who}}\n",
         ),
     ];
+    let undeclared = imported(
+        "u.prompty",
+        "---\nname: u\ndescription: d\n---\nuser:\n{% if n > 3 %}big{% else %}small{% endif %}{% if flag == true %} F{% else %} N{% endif %}\n",
+    );
+    let made = [&made[..], &[undeclared]].concat();
     let loader = shelved(&made);
     assert_eq!(errors(&loader), Vec::<String>::new());
     let catalog = loader.handle().current();
+    assert_eq!(messages(&catalog, "u", &[("n", "1"), ("flag", "true")]), ["user: small F"]);
+    assert_eq!(messages(&catalog, "u", &[("n", "10"), ("flag", "false")]), ["user: big N"]);
     assert_eq!(messages(&catalog, "r", &[("flag", "true"), ("n", "5")]), ["user: yes five"]);
     assert_eq!(messages(&catalog, "r", &[("flag", "false"), ("n", "6")]), ["user: no"]);
     assert_eq!(messages(&catalog, "p", &[("count", "3"), ("on", "false"), ("all", "[1]")]), ["user: many 1"]);
@@ -234,6 +241,25 @@ fn conditions_mean_what_they_meant() {
     assert_eq!(messages(&catalog, "m", &given), ["user: Dear x y-1-2 Ada"]);
     let given = [("vip", "false"), ("tags", "[]"), ("rows", "[]"), ("who", "{}")];
     assert_eq!(messages(&catalog, "m", &given), ["user: Hi"]);
+}
+
+#[test]
+fn names_become_variables_of_templates() {
+    let made = [
+        imported(".github/prompts/act.prompt.md", "---\ndescription: d\n---\nAct as ${input:role} ${input:tone}\n"),
+        imported(".claude/commands/names.md", "---\ndescription: d\narguments: [名前, in]\n---\nHi $名前 $in\n"),
+        imported("sum.prompt.yml", "name: sum\ndescription: d\nmessages:\n- role: user\n  content: 'Sum {{range}}'\n"),
+        imported(".claude/commands/all.md", "---\ndescription: d\n---\nfirst=$0 all=$ARGUMENTS\n"),
+    ];
+    let loader = shelved(&made);
+    assert_eq!(errors(&loader), Vec::<String>::new());
+    let catalog = loader.handle().current();
+    assert_eq!(asks(&catalog, "act"), ["role_!", "tone!"]);
+    assert_eq!(messages(&catalog, "act", &[("role_", "a"), ("tone", "b")]), ["user: Act as a b"]);
+    assert_eq!(messages(&catalog, "names", &[("arg1", "a"), ("in_", "b")]), ["user: Hi a b"]);
+    assert_eq!(messages(&catalog, "sum", &[("range_", "a")]), ["user: Sum a"]);
+    assert!(lost(&made[1]).iter().any(|loss| loss.contains("`名前` is called `arg1`")), "{:?}", lost(&made[1]));
+    assert!(lost(&made[3]).iter().any(|loss| loss.contains("quotation marks do not join")), "{:?}", lost(&made[3]));
 }
 
 #[test]

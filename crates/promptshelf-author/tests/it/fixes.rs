@@ -125,6 +125,59 @@ fn typical_mistakes_are_corrected_and_decisions_stay() {
     assert_eq!(files, corrected);
 }
 
+/// A name is what other programs call a prompt, and an unknown encoding has no answer.
+#[test]
+fn names_and_texts_without_one_answer_stay() {
+    let text = "---\ndescription: d\n---\nHi\n";
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for path in [
+        ".github/prompts/Review.prompt.md",
+        "X.prompt.yml",
+        ".claude/skills/MySkill/SKILL.md",
+        "act.prompt.md",
+        ".claude/commands/My Command.md",
+        "名前.md",
+        "Привет.md",
+    ] {
+        let text = if path.ends_with("yml") { "name: X Y\nmessages: [{role: user, content: Hi}]\n" } else { text };
+        let text = text.replace("Hi", if path.starts_with("act") { "${input:role}" } else { "Hi" });
+        files.insert(path.to_owned(), text.into_bytes());
+    }
+    let encoded = |bytes: &[u8]| [b"---\ndescription: d\n---\n", bytes, b"\n"].concat();
+    // "Привет" in Windows-1251 and KOI8-R, "你好世界" in GBK, "こんにちは" in Shift-JIS.
+    files.insert("cp1251.md".to_owned(), encoded(&[0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2]));
+    files.insert("koi8.md".to_owned(), encoded(&[0xf0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4]));
+    files.insert("gbk.md".to_owned(), encoded(&[0xc4, 0xe3, 0xba, 0xc3, 0xca, 0xc0, 0xbd, 0xe7]));
+    files.insert("sjis.md".to_owned(), encoded(&[0x82, 0xb1, 0x82, 0xf1, 0x82, 0xc9, 0x82, 0xbf, 0x82, 0xcd]));
+    let before = files.clone();
+    fix(&mut files);
+    assert_eq!(files.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+    for path in ["cp1251.md", "koi8.md", "gbk.md", "sjis.md"] {
+        assert_eq!(files[path], before[path], "{path}");
+        assert_eq!(decoded(&files[path]), None, "{path}");
+    }
+    for (name, expected) in [("Ünï.md", "ueni.md"), ("Señor Łoś.md", "senor-los.md")] {
+        let mut files = BTreeMap::from([(name.to_owned(), text.as_bytes().to_vec())]);
+        fix(&mut files);
+        assert_eq!(files.keys().collect::<Vec<_>>(), [expected]);
+    }
+    let western = "Größe, “quotes” – œuvre, 5 € à l’été";
+    let bytes: Vec<u8> = western.chars().map(windows_1252).collect();
+    assert_eq!(decoded(&bytes).as_deref(), Some(western));
+}
+
+fn windows_1252(c: char) -> u8 {
+    match c {
+        '€' => 0x80,
+        '“' => 0x93,
+        '”' => 0x94,
+        '–' => 0x96,
+        '’' => 0x92,
+        'œ' => 0x9c,
+        c => u8::try_from(u32::from(c)).expect("Latin-1"),
+    }
+}
+
 #[test]
 fn advice_is_for_people_who_write_texts() {
     let text =

@@ -102,6 +102,18 @@ pub(super) fn depend_only_on_definition(arguments: &[Argument]) -> bool {
     })
 }
 
+/// Whether a template can use an argument with this name.
+///
+/// ```
+/// use promptshelf_core::is_variable_name;
+///
+/// assert!(is_variable_name("role_1") && !is_variable_name("role") && !is_variable_name("pr-number"));
+/// ```
+#[must_use]
+pub fn is_variable_name(name: &str) -> bool {
+    name_fault(name).is_none()
+}
+
 pub(super) fn name_fault(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")

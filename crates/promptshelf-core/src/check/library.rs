@@ -163,7 +163,7 @@ fn without_duplicates(
         let firsts: Vec<usize> = places.iter().copied().filter(is_first).collect();
         let at = |index: usize| prompts[index].origin.locate("name");
         let hide = |index: usize, message: String, by: Location| {
-            Diagnostic::warning(Code::DuplicateName, at(index), message).also(by, "served").help(ORDER)
+            Diagnostic::warning(Code::DuplicateName, at(index), message).also(by, "precedes it").help(ORDER)
         };
         if let Some(owner) = owner {
             let by = Location::file(&SourceText::new(&*owner.path, ""));
@@ -187,8 +187,9 @@ fn without_duplicates(
         if let [served] = *firsts {
             for index in places.into_iter().filter(|index| *index != served) {
                 let path = &prompts[served].origin.source.path;
-                let message =
-                    format!("the prompt `{name}` is also defined in `{path}`, which is served; this one is not");
+                let message = format!(
+                    "the prompt `{name}` is also defined in `{path}`, which precedes this file; this one is not served"
+                );
                 diagnostics.push(hide(index, message, at(served)));
                 left_out.insert(index);
             }

@@ -76,12 +76,13 @@ pub(super) fn check(definition: Arc<PromptDefinition>, scope: &Scope<'_>) -> Res
         );
     }
     let declared = |index| Declared::Prompt(Arc::clone(&definition), index);
-    let is_remote = matches!(definition.body, Body::Function(PromptFunction::Remote(_)));
+    // Those of other programs may have any name: they are no variables.
+    let has_template = !matches!(definition.body, Body::Function(PromptFunction::Remote(_)) | Body::Pieces(_));
     let arguments = arguments::check(
         &definition.arguments,
         declared,
         "arguments",
-        !is_remote,
+        has_template,
         &definition.origin,
         scope,
         &mut found,

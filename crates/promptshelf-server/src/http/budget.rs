@@ -70,9 +70,11 @@ pub struct ConnectionLimits {
     pub connections: usize,
     /// Open connections of one client address, 1,024 by default, closed in the same order. Trusted proxies are exempt.
     pub connections_per_address: usize,
-    /// Bytes of request bodies in flight, 64 MiB by default. Bodies up to 32 KiB are not counted.
+    /// Bytes of request bodies in flight, 64 MiB by default, of one client address at most half of them. Bodies up to
+    /// 32 KiB are not counted. Trusted proxies are exempt from the share.
     pub request_bytes: usize,
-    /// Bytes of responses that clients have not taken yet, 128 MiB by default. Responses up to 32 KiB are not counted.
+    /// Bytes of responses that clients have not taken yet, 128 MiB by default, with the same share. Responses up to 32 KiB
+    /// are not counted.
     pub response_bytes: usize,
     /// The time in which a client has to send or take 32 KiB of a body or response, or the rest of it. 30 seconds by
     /// default.
@@ -389,13 +391,20 @@ struct Pool(Arc<Bounded>);
 #[derive(Debug, Default)]
 struct Bounded {
     max: AtomicUsize,
-    used: AtomicUsize,
+    used: Mutex<Used>,
     refused: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    all: usize,
+    /// By address, without those that have none.
+    by_address: HashMap<String, usize>,
 }
 
 impl Pool {
     fn used(&self) -> usize {
-        self.0.used.load(Ordering::Relaxed)
+        lock(&self.0.used).all
     }
 }
 
@@ -403,24 +412,34 @@ impl Pool {
 #[derive(Debug)]
 struct Reservation {
     pool: Pool,
+    /// Who may have a share of the pool; `None` for everybody's.
+    address: Option<String>,
     bytes: usize,
 }
 
 impl Reservation {
-    fn new(pool: &Pool) -> Reservation {
-        Reservation { pool: pool.clone(), bytes: 0 }
+    fn new(pool: &Pool, address: Option<&String>) -> Reservation {
+        Reservation { pool: pool.clone(), address: address.cloned(), bytes: 0 }
     }
 
-    /// Reserves more bytes, if the pool has them. The only reservation is granted whatever its size: the largest message
-    /// has to pass, however small the pool is.
+    /// Reserves more bytes, if the pool has them and the address has not taken half of it. The only reservation, of all and
+    /// of an address, is granted whatever its size: the largest message has to pass, however small the pool is.
     fn grow(&mut self, bytes: usize) -> bool {
         let Bounded { max, used, refused } = &*self.pool.0;
         let max = max.load(Ordering::Relaxed);
-        let fits = |used: usize| used == self.bytes || used.saturating_add(bytes) <= max;
-        let grown =
-            used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| fits(used).then_some(used + bytes)).is_ok();
+        let mut used = lock(used);
+        let of_address = self.address.as_ref().and_then(|address| used.by_address.get(address)).copied();
+        let fits = |used: usize, max: usize| used == self.bytes || used.saturating_add(bytes) <= max;
+        let grown = fits(used.all, max) && fits(of_address.unwrap_or(self.bytes), max / 2);
         if grown {
+            used.all += bytes;
             self.bytes += bytes;
+            if let Some(address) = &self.address {
+                match used.by_address.get_mut(address) {
+                    Some(own) => *own += bytes,
+                    None => _ = used.by_address.insert(address.clone(), bytes),
+                }
+            }
         } else {
             refused.fetch_add(1, Ordering::Relaxed);
         }
@@ -430,7 +449,16 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.pool.0.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        let mut used = lock(&self.pool.0.used);
+        used.all -= self.bytes;
+        if let Some(address) = &self.address
+            && let Some(own) = used.by_address.get_mut(address)
+        {
+            *own -= self.bytes;
+            if *own == 0 {
+                used.by_address.remove(address);
+            }
+        }
     }
 }
 
@@ -501,7 +529,8 @@ impl Exchange {
         };
         let bytes = response.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
         if let Some(bytes) = bytes.filter(|bytes| *bytes > FREE_BYTES) {
-            let reservation = held.response.insert(Reservation::new(&self.budget.0.response_bytes));
+            let address = self.connection.address.as_ref();
+            let reservation = held.response.insert(Reservation::new(&self.budget.0.response_bytes, address));
             if !reservation.grow(bytes) {
                 response = unavailable("Too many bytes of responses wait for their clients; try again later\n");
             }
@@ -574,8 +603,9 @@ impl<B> RequestBody<B> {
         let before = self.received.max(FREE_BYTES);
         self.received += bytes;
         let counted = self.received.saturating_sub(before);
-        let pool = &self.exchange.budget.0.request_bytes;
-        counted == 0 || lock(&self.exchange.held).body.get_or_insert_with(|| Reservation::new(pool)).grow(counted)
+        let (pool, address) = (&self.exchange.budget.0.request_bytes, self.exchange.connection.address.as_ref());
+        let new = || Reservation::new(pool, address);
+        counted == 0 || lock(&self.exchange.held).body.get_or_insert_with(new).grow(counted)
     }
 }
 
@@ -870,15 +900,32 @@ mod tests {
     fn pool_is_never_exceeded_but_by_a_single_message() {
         let pool = Pool::default();
         pool.0.max.store(400, Ordering::Relaxed);
-        let mut first = Reservation::new(&pool);
+        let mut first = Reservation::new(&pool, None);
         assert!(first.grow(60) && first.grow(500), "a single message is never refused for its size");
-        let mut second = Reservation::new(&pool);
+        let mut second = Reservation::new(&pool, None);
         assert!(!second.grow(1), "the pool is empty");
         drop(first);
-        assert!(second.grow(400) && !Reservation::new(&pool).grow(1));
+        assert!(second.grow(400) && !Reservation::new(&pool, None).grow(1));
         assert_eq!((pool.used(), pool.0.refused.load(Ordering::Relaxed)), (400, 2));
         drop(second);
         assert_eq!(pool.used(), 0);
+    }
+
+    // req: S-552
+    #[test]
+    fn one_address_has_half_of_a_pool() {
+        let pool = Pool::default();
+        pool.0.max.store(400, Ordering::Relaxed);
+        let [one, other] = ["192.0.2.1", "192.0.2.2"].map(str::to_owned);
+        let mut held: Vec<Reservation> = (0..5).map(|_| Reservation::new(&pool, Some(&one))).collect();
+        let grown: Vec<bool> = held.iter_mut().map(|reservation| reservation.grow(50)).collect();
+        assert_eq!(grown, [true, true, true, true, false]);
+        assert!(Reservation::new(&pool, Some(&other)).grow(200), "others have the rest");
+        held.truncate(1);
+        assert!(held[0].grow(150) && !held[0].grow(1) && Reservation::new(&pool, None).grow(200));
+        held.clear();
+        assert!(Reservation::new(&pool, Some(&one)).grow(4_000), "a single message is never refused for its size");
+        assert!(pool.used() == 0 && lock(&pool.0.used).by_address.is_empty());
     }
 
     // req: S-58

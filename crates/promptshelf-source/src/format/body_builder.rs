@@ -95,13 +95,22 @@ pub(super) fn not_run(written: &str, spans: &mut SpanFinder<'_>, notes: &mut Not
         Some("take the command's output as an argument".to_owned());
 }
 
-/// A word as the name of an argument: letters, digits and `_`. `None` when
-/// nothing is left of it.
+/// A word as the name of an argument of a template: letters, digits and `_`, and no word of the template language. `None`
+/// when nothing is left of it.
 #[must_use]
 pub fn argument_name(word: &str) -> Option<String> {
     let name: String = word.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let name = name.trim_matches('_');
-    name.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| name.to_owned())
+    let is_reserved = || !promptshelf_core::is_variable_name(name);
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    begins.then(|| if is_reserved() { format!("{name}_") } else { name.to_owned() })
+}
+
+/// A word as the name of an argument of a body without a template, which may be in any script and begin with a digit.
+pub(super) fn input_name(word: &str) -> Option<String> {
+    let name: String = word.trim().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let name = name.trim_matches('_');
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// Returns the end of `{…}` whose content begins at `start`, with balanced braces inside.
@@ -145,5 +154,8 @@ mod tests {
         assert_eq!(argument_name("pr-number"), Some("pr_number".to_owned()));
         assert_eq!(argument_name(" ... "), None);
         assert_eq!(argument_name("2nd"), None);
+        assert_eq!(argument_name("role"), Some("role_".to_owned()));
+        assert_eq!((input_name("role").as_deref(), input_name("名前").as_deref()), (Some("role"), Some("名前")));
+        assert_eq!((input_name("2-nd").as_deref(), input_name(" … ")), (Some("2_nd"), None));
     }
 }

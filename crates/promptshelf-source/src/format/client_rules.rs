@@ -222,6 +222,15 @@ impl CommandRules {
                 None => ("ARGUMENTS".len(), Placeholder::All),
             });
         }
+        let fits = |name: &&&str| {
+            let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+            let ends = |rest: &str| !rest.starts_with(is_word) && !rest.starts_with('[');
+            !is_number && after.strip_prefix(**name).is_some_and(ends)
+        };
+        let declared = names.iter().filter(|_| self.names == PlaceholderNames::Declared).filter(fits);
+        if let Some(name) = declared.max_by_key(|name| name.len()) {
+            return Some((name.len(), Placeholder::Named((*name).to_owned())));
+        }
         let mut digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         if digits > 0 {
             if self.highest.is_some() {
@@ -235,14 +244,7 @@ impl CommandRules {
             return Some((digits, Placeholder::Word(index)));
         }
         match self.names {
-            PlaceholderNames::None => None,
-            PlaceholderNames::Declared => {
-                let fits = |name: &&&str| {
-                    after.strip_prefix(**name).is_some_and(|rest| !rest.starts_with(is_word) && !rest.starts_with('['))
-                };
-                let name = names.iter().filter(fits).max_by_key(|name| name.len())?;
-                Some((name.len(), Placeholder::Named((*name).to_owned())))
-            }
+            PlaceholderNames::None | PlaceholderNames::Declared => None,
             PlaceholderNames::Capitals => {
                 let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
                 let length = after.len() - after.trim_start_matches(is_capital).len();

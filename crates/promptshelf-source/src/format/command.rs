@@ -6,7 +6,7 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{ArgumentDefinition, Code, Select, Severity, SourceText, Words};
 
 use super::{
-    body_builder::{Pieces, SpanFinder, argument_name, not_run},
+    body_builder::{Pieces, SpanFinder, input_name, not_run},
     client_rules::{CommandRules, Placeholder, PlaceholderNames},
     draft::{Draft, Parsed},
     file_format::ForeignSyntax,
@@ -154,7 +154,7 @@ fn scan(
     // Forms ask for arguments in the order of the words.
     arguments.sort_by_key(|argument| inputs.words.iter().position(|(_, named)| named.name == argument.name));
     let mut pieces = Pieces::of(body, arguments);
-    if hint.is_some() && inputs.is_empty() && !rules.appended.is_empty() {
+    if (hint.is_some() || !declared.is_empty()) && inputs.is_empty() && !rules.appended.is_empty() {
         // The programs add the text to a command that does not use it.
         let before = rules.appended.to_owned();
         let words = Words { argument: TEXT.to_owned(), select: Select::All, before, otherwise: String::new() };
@@ -187,7 +187,7 @@ impl<'h> Inputs<'h> {
         let is_named = |it: &Placeholder| matches!(it, Placeholder::Named(_));
         let mut keyed: Vec<String> = Vec::new();
         if rules.names == PlaceholderNames::Capitals {
-            for name in used().filter_map(named).filter_map(argument_name) {
+            for name in used().filter_map(named).filter_map(input_name) {
                 if !keyed.contains(&name) {
                     keyed.push(name);
                 }
@@ -200,11 +200,13 @@ impl<'h> Inputs<'h> {
         if is_text || !inputs.keyed.is_empty() {
             return inputs;
         }
-        let indexes: Vec<usize> = match uses_names {
+        if uses_names {
             // Every declared name takes a word, whether or not the text uses it.
-            true => (0..declared.len()).collect(),
-            false => run(&positions).to_vec(),
-        };
+            positions.extend(0..declared.len());
+            positions.sort_unstable();
+            positions.dedup();
+        }
+        let indexes = run(&positions).to_vec();
         let count = indexes.last().map_or(0, |last| last + 1);
         let names = names(hint, declared, count);
         inputs.words = indexes.into_iter().filter_map(|index| Some((index, names.get(index)?.clone()))).collect();
@@ -241,13 +243,13 @@ impl<'h> Inputs<'h> {
                 }
             }
             Placeholder::Named(name) if self.keyed.is_empty() => {
-                let argument = argument_name(name).and_then(|name| self.words.iter().find(|(_, it)| it.name == name));
+                let argument = input_name(name).and_then(|name| self.words.iter().find(|(_, it)| it.name == name));
                 match argument {
                     Some((_, named)) => pieces.argument(&named.name, |_| named.clone()),
                     None => pieces.text(written),
                 }
             }
-            Placeholder::Named(name) => match argument_name(name).filter(|name| self.keyed.contains(name)) {
+            Placeholder::Named(name) => match input_name(name).filter(|name| self.keyed.contains(name)) {
                 Some(name) => pieces.argument(&name, ArgumentDefinition::required),
                 None => pieces.text(written),
             },
@@ -346,8 +348,8 @@ fn names(hint: Option<&str>, declared: &[String], count: usize) -> Vec<ArgumentD
     let mut named: Vec<ArgumentDefinition> = Vec::new();
     for index in 0..count {
         let hinted = words.get(index);
-        let own = declared.get(index).and_then(|name| argument_name(name));
-        let name = own.or_else(|| argument_name(hinted?.0).filter(|_| words.len() >= count));
+        let own = declared.get(index).and_then(|name| input_name(name));
+        let name = own.or_else(|| input_name(hinted?.0).filter(|_| words.len() >= count));
         let name = name.filter(|name| !named.iter().any(|known| known.name == *name));
         let number = index + 1;
         named.push(match name {

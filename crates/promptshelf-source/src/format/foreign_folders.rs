@@ -42,14 +42,18 @@ const PLUGINS: &[(&str, &str)] = &[
 /// Returns the precedence of the prompt at a path among those with the same name; the smallest is served.
 pub(crate) fn rank(path: &str) -> u8 {
     let path = &*with_small_ending(path);
-    let of = |home: &str| FOREIGN_FOLDERS.iter().position(|known| *known == home).map(|index| 2 + 2 * index);
+    let of = |home: &str| FOREIGN_FOLDERS.iter().position(|known| *known == home).map(|index| 2 + 3 * index);
     let is_hidden = path.starts_with('.');
     let home = FOREIGN_FOLDERS.iter().find(|home| is_hidden && below(path, home).is_some());
     let rank = match home {
-        Some(home) => of(home),
+        // `a-b.md` precedes `a/b.md`, which has the same name here.
+        Some(home) => {
+            let is_nested = !home.ends_with("/skills") && below(path, home).is_some_and(|inside| inside.contains('/'));
+            of(home).map(|rank| rank + usize::from(is_nested))
+        }
         // Files of VS Code and GitHub Models follow those in `.github`.
-        None if (vscode::FORMAT.matches)(path) => of(".github/prompts").map(|rank| rank + 1),
-        None if (github::FORMAT.matches)(path) => of(".github/skills").map(|rank| rank + 1),
+        None if (vscode::FORMAT.matches)(path) => of(".github/prompts").map(|rank| rank + 2),
+        None if (github::FORMAT.matches)(path) => of(".github/skills").map(|rank| rank + 2),
         None if (skill::FORMAT.matches)(path) => Some(1),
         None => Some(0),
     };
@@ -207,7 +211,8 @@ mod tests {
             "a/SKILL.md",
             ".agents/skills/a/SKILL.md",
             ".claude/skills/a/SKILL.md",
-            ".claude/commands/a.md",
+            ".claude/commands/a-b.md",
+            ".claude/commands/a/b.md",
             ".github/prompts/a.prompt.md",
             "a.prompt.md",
             ".github/skills/a/SKILL.md",

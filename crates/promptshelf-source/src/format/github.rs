@@ -12,7 +12,7 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{ArgumentDefinition, Code, Role, Severity, SourceText, TestDefinition, nearest};
 
 use super::{
-    body_builder::{Pieces, SpanFinder, argument_name},
+    body_builder::{Pieces, SpanFinder, input_name},
     draft::{Draft, Parsed},
     file_format::{ForeignSyntax, Format},
     foreign_folders,
@@ -113,7 +113,7 @@ pub(crate) fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, 
         let written = &rest[start..close + 2];
         let inner = rest[start + 2..close].trim();
         let is_word = inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-        match argument_name(inner).filter(|_| is_word) {
+        match input_name(inner).filter(|_| is_word) {
             Some(name) => {
                 pieces.text(&rest[..start]);
                 pieces.argument(&name, promptshelf_core::ArgumentDefinition::required);
@@ -147,7 +147,7 @@ fn tests(table: &Table<'_, '_>, arguments: &[ArgumentDefinition], notes: &mut No
         let mut test = TestDefinition::default();
         for entry in entries {
             let value = entry.node.text().map_or_else(|| entry.node.to_json().to_string(), str::to_owned);
-            let name = argument_name(&entry.key).filter(|name| arguments.iter().any(|it| it.name == *name));
+            let name = input_name(&entry.key).filter(|name| arguments.iter().any(|it| it.name == *name));
             if let Some(name) = name {
                 test.contains.extend(Some(value.trim()).filter(|value| !value.is_empty()).map(str::to_owned));
                 test.arguments.insert(name, value);

@@ -2,20 +2,21 @@
 //!
 //! Facts: VS Code's documentation, *Use prompt files*: `${input:name}` and `${input:name:placeholder}` ask the user.
 //! The editor fills in `${selection}`, `${file}` and similar variables; they are arguments here, because only the
-//! client can provide them. A file with `arguments:` has the native format.
+//! client can provide them. A file whose `arguments:` are a list of names, or of mappings with a `name`, has the native
+//! format.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use promptshelf_core::{ArgumentDefinition, Severity, SourceText};
+use promptshelf_core::{ArgumentDefinition, Severity, SourceText, is_variable_name};
 
 use super::{
-    body_builder::{Pieces, argument_name},
+    body_builder::{Pieces, input_name},
     draft::{Draft, Parsed},
     file_format::{ForeignSyntax, Format},
     foreign_folders::{NameOrTitle, name_from_path},
     markdown,
     table::Table,
-    tree::{Notes, Value},
+    tree::{Node, Notes, Value},
 };
 
 const SUFFIX: &str = ".prompt.md";
@@ -68,10 +69,17 @@ pub(super) const FORMAT: Format = Format {
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut notes = Notes::new(source);
     let (keys, body) = markdown::lenient_parts(&[], &mut notes);
-    let is_ours = keys.as_ref().is_some_and(|node| match &node.value {
-        Value::Mapping(entries) => entries.iter().any(|entry| entry.key == "arguments"),
+    let has = |node: &Node, key: &str, fits: &dyn Fn(&Node) -> bool| match &node.value {
+        Value::Mapping(entries) => entries.iter().any(|entry| entry.key == key && fits(&entry.node)),
         _ => false,
-    });
+    };
+    let are_ours = |node: &Node| {
+        let items = node.items();
+        let names: HashSet<&str> = items.iter().filter_map(Node::text).filter(|name| is_variable_name(name)).collect();
+        let mappings = items.iter().filter(|item| has(item, "name", &|_| true)).count();
+        !items.is_empty() && names.len() + mappings == items.len()
+    };
+    let is_ours = keys.as_ref().is_some_and(|node| has(node, "arguments", &are_ours));
     if is_ours {
         return markdown::read(source, name);
     }
@@ -118,7 +126,7 @@ fn scan(text: &str, pieces: &mut Pieces) {
 fn argument(variable: &str) -> Option<ArgumentDefinition> {
     if let Some(input) = variable.strip_prefix("input:") {
         let (name, hint) = input.split_once(':').unwrap_or((input, ""));
-        let argument = ArgumentDefinition::new(argument_name(name)?).required();
+        let argument = ArgumentDefinition::new(input_name(name)?).required();
         return Some(if hint.trim().is_empty() { argument } else { argument.description(hint.trim()) });
     }
     let (name, description) = VARIABLES.iter().find(|(name, _)| *name == variable)?;

@@ -196,7 +196,7 @@ impl LibraryContext<'_> {
         drop(icons);
         if generated > 0 {
             let message = format!(
-                "{generated} {} `sync` or `export` wrote for other programs: the prompts that they come from are served",
+                "{generated} {} `sync` or `export` wrote for other programs: prompts are served from where they are written",
                 if generated == 1 {
                     "file or skill is left out, which"
                 } else {

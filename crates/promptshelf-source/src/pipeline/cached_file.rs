@@ -323,11 +323,13 @@ pub(super) struct Homes {
     /// The place of the library itself, such as `.claude/commands`; empty for a library of prompt files.
     library: &'static str,
     plugins: Vec<(String, &'static str)>,
+    /// Whether the folder of a plugin has files of the library, too: a manifest makes it a library like any other.
+    is_library: bool,
 }
 
 impl Homes {
     /// Looks for plugins in the folders around `commands` and `skills`.
-    pub(super) fn new(library: &'static str, root: &Tree, files: &[FoundFile]) -> Homes {
+    pub(super) fn new(library: &'static str, is_library: bool, root: &Tree, files: &[FoundFile]) -> Homes {
         let around = |found: &FoundFile| foreign_folders::around_plugin(&found.path).map(str::to_owned);
         let mut folders: BTreeSet<String> = files.iter().filter_map(around).collect();
         if library.is_empty() {
@@ -338,17 +340,29 @@ impl Homes {
         let plugins = folders.into_iter().map(|folder| (home(&folder), folder));
         Homes {
             library,
+            is_library,
             plugins: plugins.filter(|(home, _)| !home.is_empty()).map(|(home, folder)| (folder, home)).collect(),
         }
     }
 
     pub(super) fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        let is_of_plugin = |rest: &str| {
+            let is_inside = ["commands/", "skills/"].iter().any(|inner| rest.starts_with(inner));
+            !rest.starts_with('.') && (is_inside || !self.is_library)
+        };
         let plugin = self.plugins.iter().filter_map(|(folder, home)| Some((path.strip_prefix(&**folder)?, home)));
+        let plugin = plugin.filter(|(rest, _)| is_of_plugin(rest));
         match plugin.min_by_key(|(rest, _)| rest.len()) {
             Some((rest, home)) => Cow::Owned(format!("{home}/{rest}")),
             None if self.library.is_empty() => Cow::Borrowed(path),
             None => Cow::Owned(format!("{}/{path}", self.library)),
         }
+    }
+
+    /// Returns the paths of files that would be prompts if no plugin were around them.
+    pub(super) fn outside_of_plugins<'f>(&self, files: &'f [FoundFile]) -> Vec<&'f str> {
+        let is_left_out = |path: &&str| FileRole::of(path).is_prompt() && !FileRole::of(&self.path(path)).is_prompt();
+        files.iter().filter(|_| !self.plugins.is_empty()).map(|found| found.path.as_str()).filter(is_left_out).collect()
     }
 }
 

@@ -18,7 +18,8 @@ pub(super) fn of(path: &SmolStr, text: &Arc<str>) -> (Arc<SourceText>, Vec<Diagn
     {
         return (whole(), Vec::new());
     }
-    let Some((keys, body)) = format::front_matter_range(text) else { return (whole(), Vec::new()) };
+    let closed = format::front_matter_range(text).map(|(keys, body)| (keys, body.start));
+    let Some((keys, end)) = closed.or_else(|| unclosed(text)) else { return (whole(), Vec::new()) };
     let Some(first) = first_key(text, &keys) else { return (whole(), Vec::new()) };
     let source = whole();
     if let Some(rule) = access(text, &keys) {
@@ -36,7 +37,21 @@ pub(super) fn of(path: &SmolStr, text: &Arc<str>) -> (Arc<SourceText>, Vec<Diagn
     let message = "front matter has no effect in a file that is no prompt, and is left out where templates include it";
     let found = Diagnostic::warning(Code::NoEffect, Location::new(&source, first), message)
         .help("remove it; arguments are declared in the prompts that include this file");
-    (SourceText::new(path.clone(), blanked(text, body.start)), vec![found])
+    (SourceText::new(path.clone(), blanked(text, end)), vec![found])
+}
+
+/// Returns the range of front matter without a closing line, and where the text begins. It has a known key, since a line
+/// of dashes may also divide a text.
+fn unclosed(text: &str) -> Option<(Range<usize>, usize)> {
+    let start = text.find('\n')? + 1;
+    let is_key = |line: &Range<usize>| {
+        let known =
+            format::PROMPT.names().into_iter().any(|name| key(text, line).is_some_and(|key| text[key] == *name));
+        known || text[line.clone()].starts_with([' ', '\t', '-'])
+    };
+    let rest = start..text.len();
+    let end = lines(text, &rest).take_while(is_key).map(|line| line.end).last()?;
+    first_key(text, &(start..end)).is_some().then_some((start..end, end))
 }
 
 /// Returns the text with a comment in place of its beginning, which keeps the positions of the rest.

@@ -250,6 +250,87 @@ fn words_are_filled_in_as_claude_code_does() {
     assert_eq!(said("skilled", &[("arg1", "ONE")]), "user: Skill ONE");
 }
 
+// As Claude Code 2.1.332 sent them, too.
+#[test]
+fn declared_names_and_positions_go_together() {
+    let library = Library::of(&[
+        (".claude/commands/beyond.md", "---\narguments: [a]\n---\n$a $0 $1\n"),
+        (".claude/commands/gap.md", "---\narguments: [pr, who]\n---\n$pr $who $2\n"),
+        (".claude/commands/script.md", "---\narguments: [名前, 1st]\n---\nHi $名前 and $1st\n"),
+        (".claude/commands/unused.md", "---\narguments: [pr]\n---\nNothing.\n"),
+        (".claude/commands/reserved.md", "---\narguments: [role, in, loop]\n---\nAct as $role in $in: $loop\n"),
+        (".claude/commands/hint.md", "---\nargument-hint: [role]\n---\nAct as $0\n"),
+    ]);
+    let checked = check(library.read(), None);
+    let errors: Vec<_> = checked.diagnostics.iter().filter(|found| found.is_error()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let said = |name: &str, given: &[(&str, &str)]| messages_of(&checked.catalog, name, given).concat();
+    assert_eq!(said("beyond", &[("a", "ONE"), ("arg2", "TWO")]), "user: ONE ONE TWO");
+    assert_eq!(said("gap", &[("pr", "1"), ("who", "2"), ("arg3", "3")]), "user: 1 2 3");
+    assert_eq!(said("script", &[("名前", "Ada"), ("1st", "x")]), "user: Hi Ada and x");
+    assert_eq!(said("unused", &[("arguments", "x")]), "user: Nothing.\n\n\nARGUMENTS: x");
+    assert_eq!(said("reserved", &[("role", "a"), ("in", "b"), ("loop", "c")]), "user: Act as a in b: c");
+    assert_eq!(said("hint", &[("role", "a")]), "user: Act as a");
+}
+
+/// Names that mean something to templates mean nothing in a text without one.
+#[test]
+fn words_of_templates_are_names_of_arguments_elsewhere() {
+    for word in
+        ["role", "range", "dict", "loop", "not", "true", "namespace", "link", "attach", "in", "is", "self", "none"]
+    {
+        let library = Library::of(&[
+            (".github/prompts/it.prompt.md", &format!("---\ndescription: d\n---\nAct as ${{input:{word}}}\n")),
+            (
+                "sum.prompt.yml",
+                &format!("name: sum\ndescription: d\nmessages:\n- role: user\n  content: 'Sum {{{{{word}}}}}'\n"),
+            ),
+        ]);
+        let checked = check(library.read(), None);
+        assert!(!checked.diagnostics.iter().any(|found| found.is_error()), "{word}: {:?}", lines(&checked.diagnostics));
+        assert_eq!(messages_of(&checked.catalog, "it", &[(word, "x")]), ["user: Act as x"]);
+        assert_eq!(messages_of(&checked.catalog, "sum", &[(word, "x")]), ["user: Sum x"]);
+    }
+}
+
+#[test]
+fn arguments_of_another_program_are_not_ours() {
+    for key in ["arguments: pr who", "arguments: {a: b}", "arguments: [1, 2]", "arguments: [a, a]", "arguments: []"] {
+        let text = format!("---\ndescription: d\n{key}\n---\nDo ${{input:x}} {{{{ y }}}} {{% z\n");
+        let (catalog, _) = served(".github/prompts/it.prompt.md", &text);
+        assert_eq!(messages_of(&catalog, "it", &[("x", "1")]), ["user: Do 1 {{ y }} {% z"], "{key}");
+    }
+    let (catalog, _) = served("it.prompt.md", "---\ndescription: d\narguments: [{name: y}]\n---\nDo {{ y }}\n");
+    assert_eq!(messages_of(&catalog, "it", &[("y", "1")]), ["user: Do 1"]);
+}
+
+#[test]
+fn names_of_documents_and_private_files_are_commands_of_other_programs() {
+    let text = "---\ndescription: d\n---\nHi\n";
+    let library = Library::of(&[
+        (".claude/commands/README.md", text),
+        (".claude/commands/TODO.md", text),
+        (".claude/commands/_under.md", text),
+        (".claude/commands/_team/x.md", text),
+        (".claude/skills/_s/SKILL.md", text),
+        (".claude/commands/sk/SKILL.md", text),
+        (".claude/commands/a/b.md", text),
+        (".claude/commands/a-b.md", "---\ndescription: d\n---\nFirst\n"),
+        (".github/prompts/_q.prompt.md", text),
+        (".gemini/commands/_p.toml", "description = \"d\"\nprompt = \"Hi\"\n"),
+        ("README.md", text),
+        ("_own.md", text),
+    ]);
+    let checked = check(library.read(), None);
+    let names: Vec<_> = checked.catalog.prompts().iter().map(|prompt| prompt.name().as_str()).collect();
+    assert_eq!(names, ["README", "TODO", "_p", "_q", "_s", "_team-x", "_under", "a-b", "sk"]);
+    assert_eq!(messages_of(&checked.catalog, "a-b", &[]), ["user: First"]);
+    let found = lines(&checked.diagnostics);
+    let is_named =
+        |line: &&String| line.starts_with(".claude/commands/a/b.md") && line.contains("`.claude/commands/a-b.md`");
+    assert!(found.iter().any(|line| is_named(&line)), "{found:?}");
+}
+
 #[test]
 fn older_habits_and_gaps_are_reported() {
     let library = Library::of(&[
@@ -587,6 +668,25 @@ fn plugins_are_read_by_the_rules_of_their_programs() {
     assert_eq!(served(&[command, skill, manifest], "pdf"), ["arg1"]);
     let manifest = ("plugins/own/.cursor-plugin/plugin.json", "{}");
     assert_eq!(served(&[command, manifest], "fix"), [""; 0]);
+    // A manifest of a plugin at the top hides no prompt without a word, and none from a library.
+    let own = ("hi.md", "---\ndescription: d\n---\nHi\n");
+    let foreign = (".github/prompts/v.prompt.md", "---\ndescription: d\n---\nHi\n");
+    let command = ("commands/fix.md", "---\ndescription: Fixes: all\n---\nFix $0\n");
+    let files = [own, foreign, command, (".claude-plugin/plugin.json", "{}")];
+    let names = |files: &[(&str, &str)]| {
+        let checked = check(Library::of(files).read(), None);
+        let names = checked.catalog.prompts().iter().map(|prompt| prompt.name().to_string()).collect::<Vec<_>>();
+        (names, lines(&checked.diagnostics))
+    };
+    let (served_names, found) = names(&files);
+    assert_eq!(served_names, ["fix", "v"]);
+    assert!(
+        found.iter().any(|line| line.contains("warning[left-out]: 1 file is not served") && line.contains("`hi.md`")),
+        "{found:?}"
+    );
+    let (served_names, found) = names(&[&files[..], &[("promptshelf.toml", "[server]\n")]].concat());
+    assert_eq!(served_names, ["fix", "hi", "v"], "{found:?}");
+    let command = ("plugins/own/commands/fix.md", "---\ndescription: Fixes: all\n---\nFix $0\n");
     let other = ("plugins/own/notes.md", "---\ndescription: d\n---\nOwn {{ format }}\n");
     assert!(check(Library::of(&[command, manifest, other]).read(), None).catalog.find("plugins-own-notes").is_none());
 }
@@ -601,6 +701,19 @@ fn front_matter_of_a_partial_reaches_no_model() {
     assert_eq!(messages_of(&checked.catalog, "a", &[]), ["user: Hi. Write kindly."]);
     let found = lines(&checked.diagnostics);
     assert!(found.len() == 1 && found[0].starts_with("_shared/tone.md:2:1: warning[no-effect]"), "{found:?}");
+    for (partial, expected) in [
+        ("---\ntitle: Tone\nWrite kindly.\n", "Hi. Write kindly."),
+        ("---\ntitle: Tone\ntags:\n  - a\n\nWrite kindly.\n", "Hi. \nWrite kindly."),
+        // A line that divides a text.
+        ("---\nNote: write kindly.\n", "Hi. ---\nNote: write kindly."),
+    ] {
+        let library = Library::of(&[
+            ("a.md", "---\ndescription: d\n---\nHi. {% include \"_tone.md\" %}\n"),
+            ("_tone.md", partial),
+        ]);
+        let catalog = check(library.read(), None).catalog;
+        assert_eq!(messages_of(&catalog, "a", &[]), [format!("user: {expected}")]);
+    }
 }
 
 #[test]

@@ -175,6 +175,10 @@ impl Selection {
         self.files.is_empty() || self.files.iter().any(|file| file == path)
     }
 
+    pub(crate) fn files(&self) -> &[String] {
+        &self.files
+    }
+
     /// Returns whether it is the whole library.
     pub(crate) fn is_whole(&self) -> bool {
         self.files.is_empty()

@@ -69,7 +69,8 @@ fn check_of_settings_with_sources_reads_the_sources_and_not_the_working_director
     assert!(!checked.contains("elsewhere") && checked.contains("1 prompt,"), "{checked}");
     // Together they are what is served: one list of names, and the operator's rules.
     folder.write("other/good.md", HELLO);
-    let source = |name: &str, path: &str| format!("[[source]]\nname = \"{name}\"\nkind = \"folder\"\npath = \"{path}\"\n");
+    let source =
+        |name: &str, path: &str| format!("[[source]]\nname = \"{name}\"\nkind = \"folder\"\npath = \"{path}\"\n");
     let rules = "[[access]]\nprompts = [\"good\", \"nothing\"]\nscopes = [\"read\"]\n";
     folder.write("server.toml", &[&source("team", "prompts"), &source("more", "other"), rules].concat());
     let checked = with(&folder, &["check", "--config", "server.toml"], &[]);

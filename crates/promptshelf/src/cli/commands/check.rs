@@ -1,14 +1,14 @@
 //! `promptshelf check`: reports every mistake in a library.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     io::Write,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_author::{Change, clients, findings, only_fixes, sarif};
+use promptshelf_author::{Change, FixedFile, clients, findings, only_fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_git::GitAddress;
 use promptshelf_server::{
@@ -16,7 +16,7 @@ use promptshelf_server::{
     settings::{ConfiguredSource, SourcePlace},
     sources::{OpenSources, SharedSettings},
 };
-use promptshelf_source::{Files, Fixed, Source, SourceState};
+use promptshelf_source::{EditError, EditableFolder, Files, Fixed, Mark, Source, SourceState, is_prompt_path};
 
 use super::{
     channels::{print_unified, unified},
@@ -28,10 +28,9 @@ use crate::{
     command_line,
     exit::{Exit, Failure},
     library::{self, Selection, granted_roots},
-    output::{Output, count, count_all, pretty_json, shortened},
+    output::{Output, count, count_all, note, pretty_json, shortened},
     settings::{self, ServerFileLocation},
     source::HERE,
-    whole_file,
 };
 
 /// The findings of one kind that are printed with their lines; the others are listed.
@@ -329,57 +328,39 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<(), 
     let mut corrected = 0;
     let source = Files::folder(folder).lenient();
     source.grant_roots(roots);
+    let files = EditableFolder::open(folder)?;
+    let mut refused: BTreeSet<String> = BTreeSet::new();
     for _ in 0..MOST_ROUNDS {
         let checked = promptshelf_core::check(source.read().map_err(OpenError::Source)?.into_definitions(), None);
         let mut findings = findings(&checked.catalog, &checked.diagnostics);
-        findings.retain(|finding| selection.has(&finding.location.source.path));
-        let fixed = only_fixes(&findings);
-        if fixed.is_empty() {
-            break;
-        }
+        let is_left = |path: &String| selection.has(path) && !refused.contains(path);
+        findings.retain(|finding| is_left(&finding.location.source.path));
         let mut is_done = true;
-        for file in fixed {
-            let path = folder.join(&file.path);
-            let failed = |error: std::io::Error| {
-                Failure::new(Exit::Failed, format!("{} cannot be changed: {error}", path.display()))
-            };
-            let text = match &file.change {
-                Change::Rename(to) => {
-                    let to = folder.join(to);
-                    if to.exists() {
-                        continue;
-                    }
-                    let line = format!("renamed {} to {}", path.display(), to.display());
-                    let line = output.line(&line).into_owned();
+        for file in only_fixes(&findings) {
+            let of_file = |finding: &&Diagnostic| finding.location.source.path == file.path;
+            let text = findings.iter().find(of_file).map_or("", |finding| &finding.location.source.text);
+            match corrected_file(&files, &file, text, dry_run) {
+                Ok(Corrected::Not) => continue,
+                Ok(Corrected::Renamed(to)) => {
+                    let [from, to] = [&file.path, &to].map(|path| folder.join(path).display().to_string());
+                    let line = output.line(&format!("renamed {from} to {to}")).into_owned();
                     writeln!(output.out, "{line}")?;
-                    if !dry_run {
-                        std::fs::rename(&path, &to).map_err(failed)?;
-                        is_done = false;
+                }
+                Ok(Corrected::Text { old, new }) => {
+                    if dry_run {
+                        print_change(&mut output, &file.path, &old, &new)?;
                     }
-                    corrected += file.count;
+                    before.entry(file.path.clone()).or_insert(old);
+                }
+                Err(error) => {
+                    let path = folder.join(&file.path);
+                    note(&[format!("{} cannot be changed: {error}", path.display())]);
+                    refused.insert(file.path.clone());
                     continue;
                 }
-                Change::Decode => {
-                    let bytes = std::fs::read(&path).map_err(failed)?;
-                    let Some(text) = promptshelf_author::decoded(&bytes) else { continue };
-                    before.entry(file.path.clone()).or_insert_with(|| String::from_utf8_lossy(&bytes).into_owned());
-                    text
-                }
-                Change::Edits(edits) => {
-                    let text = std::fs::read_to_string(&path).map_err(failed)?;
-                    let after = promptshelf_author::edited(&text, edits);
-                    before.entry(file.path.clone()).or_insert(text);
-                    after
-                }
-                _ => continue,
-            };
-            corrected += file.count;
-            if dry_run {
-                print_change(&mut output, &file.path, &before[&file.path], &text)?;
-            } else {
-                whole_file::replace(&path, text.as_bytes()).map_err(failed)?;
-                is_done = false;
             }
+            corrected += file.count;
+            is_done = dry_run;
         }
         if is_done {
             break;
@@ -396,6 +377,35 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<(), 
     Ok(output.out.flush()?)
 }
 
+enum Corrected {
+    Not,
+    Renamed(String),
+    Text { old: String, new: String },
+}
+
+/// Corrects one file, if it still has the text that the findings point into. The path is resolved below the open folder.
+fn corrected_file(files: &EditableFolder, file: &FixedFile, text: &str, dry_run: bool) -> Result<Corrected, EditError> {
+    let (old, new, expected) = match &file.change {
+        Change::Rename(to) => {
+            if !dry_run {
+                files.rename(&file.path, to, |now| now == text.as_bytes())?;
+            }
+            return Ok(Corrected::Renamed(to.clone()));
+        }
+        Change::Decode => {
+            let bytes = files.read(&file.path)?;
+            let Some(new) = promptshelf_author::decoded(&bytes) else { return Ok(Corrected::Not) };
+            (String::from_utf8_lossy(&bytes).into_owned(), new, bytes)
+        }
+        Change::Edits(edits) => (text.to_owned(), promptshelf_author::edited(text, edits), text.as_bytes().to_vec()),
+        _ => return Ok(Corrected::Not),
+    };
+    if !dry_run {
+        files.replace(&file.path, new.as_bytes(), |now| now == expected)?;
+    }
+    Ok(Corrected::Text { old, new })
+}
+
 fn print_change<W: Write>(output: &mut Output<W>, path: &str, before: &str, after: &str) -> Result<(), Failure> {
     print_unified(output, &unified(before, after, path, path))
 }
@@ -406,7 +416,28 @@ fn keep_selected(found: &mut Found, selection: &Selection) {
             let related = finding.related.iter().map(|(location, _)| location);
             std::iter::once(&finding.location).chain(related).any(|location| selection.has(&location.source.path))
         });
+        // Of a whole library, one line counts such files.
+        found.findings.extend(selection.files().iter().filter_map(|path| left_out(&selection.folder, path)));
     }
+}
+
+/// Says why a file on the command line is none of the library's prompts.
+fn left_out(folder: &Path, path: &str) -> Option<Diagnostic> {
+    let is_prompt = is_prompt_path(folder, path);
+    let text = std::fs::read_to_string(folder.join(path)).unwrap_or_default();
+    let is_private = path.split('/').any(|part| part.starts_with('_'));
+    let (reason, help) = if is_prompt && Mark::find(&text).is_some() {
+        ("`sync` or `export` wrote this file, and it is no prompt", "change the prompt that it comes from")
+    } else if !is_prompt && !is_private && path.to_ascii_lowercase().contains(".m") {
+        (
+            "this file is not read as a prompt, by its name or ending",
+            "name a prompt in small letters, with the ending `.md`",
+        )
+    } else {
+        return None;
+    };
+    let place = Location::file(&SourceText::new(path, ""));
+    Some(Diagnostic::hint(Code::LeftOut, place, reason).help(help))
 }
 
 fn position(diagnostic: &Diagnostic) -> (&str, usize) {

@@ -34,7 +34,7 @@ use super::{
     },
 };
 use crate::{
-    args::{ExportArguments, ExportTarget, RegistryArguments},
+    args::{ExportArguments, ExportTarget, PluginTarget, RegistryArguments},
     connect::{Options, connect_library},
     exit::{Exit, Failure},
     output::{Output, count, file_json, list_json, note, pretty_json},
@@ -61,6 +61,9 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
             )
         });
         private_files::refuse(skills, &[])?;
+        if target == PluginTarget::GeminiCli {
+            own_library::refuse_top(&source, to)?;
+        }
         own_library::refuse(&source, to, &made.prompts, &names::sample(made.format))?;
         if !made.skills.is_empty() {
             own_library::refuse_any(&source, to, &made.prompts, "x/SKILL.md")?;
@@ -99,6 +102,13 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     if arguments.to.is_none() && prompts.len() != 1 {
         let message = format!("{} cannot be written to stdout together", count(prompts.len(), "prompt"));
         return Err(Failure::new(Exit::Usage, message).help("name one prompt, or a folder with --to"));
+    }
+    let unknown = prompts.iter().map(|prompt| arguments.words.values.check_names(&library, prompt.name().as_str()));
+    // A name may be an argument of one of several prompts.
+    if let Ok(all) = unknown.map(|known| known.err().ok_or(())).collect::<Result<Vec<Failure>, ()>>()
+        && let Some(failure) = all.into_iter().next()
+    {
+        return Err(failure);
     }
     let mut files = Vec::with_capacity(prompts.len());
     if let (Some(to), true) = (&arguments.to, format != ExportTarget::Messages) {

@@ -146,6 +146,10 @@ impl Import {
     }
 
     fn add(&mut self, from: &str, to: String, bytes: Vec<u8>) {
+        // Files with one name in several folders keep theirs apart.
+        let parent = from.rsplit('/').nth(1).filter(|_| self.files.contains_key(&to) && !to.contains('/'));
+        let apart = parent.map(|parent| parent.trim_start_matches('.')).filter(|parent| !parent.is_empty());
+        let to = apart.map(|parent| format!("{parent}-{to}").to_lowercase().replace(' ', "-")).unwrap_or(to);
         match self.files.entry(to) {
             Entry::Vacant(entry) => {
                 entry.insert(bytes);

@@ -33,6 +33,16 @@ pub(super) fn refuse_any(source: &Source, to: &Path, folder: &str, sample: &str)
     }
 }
 
+/// Rejects the library's own folder for a plugin whose manifest is at the top: only `commands` would be served from it.
+pub(super) fn refuse_top(source: &Source, to: &Path) -> Result<(), Failure> {
+    let Source::Folder(library) = source else { return Ok(()) };
+    let is_itself = fs::canonicalize(library).is_ok_and(|root| root == resolved(to));
+    if !is_itself || library.join(promptshelf_source::syntax::LIBRARY_FILE).exists() {
+        return Ok(());
+    }
+    Err(failure(library, to, "", "its own prompts would not be served from a plugin"))
+}
+
 fn failure(library: &Path, to: &Path, folder: &str, reason: &str) -> Failure {
     let message = format!(
         "the library {} reads {} itself, where the files would be written: {reason}",

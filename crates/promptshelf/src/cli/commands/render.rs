@@ -9,7 +9,9 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::add_samples;
-use promptshelf_core::{ContentBlock, Media, Message, Prompt, RawArguments, ResourceBody, Role, Variables};
+use promptshelf_core::{
+    ContentBlock, Diagnostic, Location, Media, Message, Prompt, RawArguments, ResourceBody, Role, Variables,
+};
 use promptshelf_server::Library;
 use promptshelf_service::{Caller, Rejection};
 use serde_json::{Value, json};
@@ -28,6 +30,9 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     let target = Target::of(arguments.words.name(), arguments.words.library.explicit_folder())?;
     let library = crate::library::open(&target.folder)?;
     let values = arguments.words.values.read(io::stdin().lock())?;
+    if let Ok(prompt) = target.find(&library) {
+        arguments.words.values.check_names(&library, prompt.name().as_str())?;
+    }
     if !arguments.watch {
         return render_once(&library, &target, &values, arguments.json).await;
     }
@@ -89,6 +94,17 @@ impl Target {
             Selector::File(path) => {
                 let prompt = catalog.prompts().iter().find(|prompt| prompt.source().path == *path).cloned();
                 prompt.ok_or_else(|| {
+                    let is_here = |place: &Location| place.source.path == *path;
+                    let is_included = |found: &&Diagnostic| {
+                        !is_here(&found.location) && found.related.iter().any(|(place, _)| is_here(place))
+                    };
+                    if let Some(error) = library.diagnostics().iter().filter(|it| it.is_error()).find(is_included) {
+                        let (place, mistake) = (&error.location, &error.message);
+                        return Failure::new(
+                            Exit::NotFound,
+                            format!("{path} includes a file with an error: {place}: {mistake}"),
+                        );
+                    }
                     let folder = command_line::path(&self.folder);
                     Failure::new(Exit::NotFound, format!("{path} does not define a valid prompt"))
                         .help(format!("the library is taken to be {folder}; name another one before the file"))

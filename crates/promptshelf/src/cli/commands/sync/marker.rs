@@ -195,8 +195,10 @@ pub(crate) fn signed(text: &str, format: ExportFormat, is_synced: bool, origin: 
     }
 }
 
+/// Returns whether a person changed the text below a mark. Line breaks and a byte order mark are the work of programs.
 pub(crate) fn is_edited(text: &str, mark: &Mark) -> bool {
-    digest(&format!("{}{}", &text[..mark.line.start], &text[mark.line.end..])) != mark.digest
+    let rest = format!("{}{}", &text[..mark.line.start], &text[mark.line.end..]);
+    digest(&rest.trim_start_matches('\u{feff}').replace("\r\n", "\n")) != mark.digest
 }
 
 #[cfg(test)]
@@ -220,6 +222,8 @@ mod tests {
             let mark = Mark::find(&signed).expect("a mark");
             assert_eq!((&*mark.origin, mark.path.as_deref()), ("https://example.com/mcp", Some("a/b.md")), "{signed}");
             assert!(!is_edited(&signed, &mark));
+            let carriage = signed.replace('\n', "\r\n");
+            assert!(Mark::find(&carriage).is_some_and(|mark| !is_edited(&carriage, &mark)), "{carriage}");
             for edited in [signed.replace("x", "y").replace("body", "text"), format!("{signed}more\n")] {
                 assert!(Mark::find(&edited).is_some_and(|mark| is_edited(&edited, &mark)), "{edited}");
             }
