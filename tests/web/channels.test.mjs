@@ -181,8 +181,10 @@ test('changes by another person are shown before a decision, and nothing typed i
   await page.locator('.pill', { hasText: 'Published' }).waitFor();
   await page.goto(`${shop.url}#/proposal/${other.id}`);
   await page.locator('.lacks', { hasText: 'new.md' }).waitFor();
-  const publish = page.getByRole('button', { name: 'Publish', exact: true });
-  assert.equal(await publish.getAttribute('aria-disabled'), 'true');
+  for (const name of ['Publish', 'Approve']) {
+    const button = page.getByRole('button', { name, exact: true });
+    assert.equal(await button.getAttribute('aria-disabled'), 'true', name);
+  }
 
   // The token ends while the reviewer writes: signing in again keeps the text.
   await page.getByRole('textbox', { name: 'Note' }).fill('Please rebase');
@@ -201,6 +203,28 @@ test('changes by another person are shown before a decision, and nothing typed i
   await page.getByRole('button', { name: 'Reject' }).click();
   await page.locator('.pill', { hasText: 'Rejected' }).first().waitFor();
   assert.equal((await shop.api('ada', `/proposals/${other.id}`)).reviews[0].note, 'Please rebase');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+// req: S-520
+test('a proposal names its errors and failed tests', async () => {
+  const { page, context, wrong } = await shop.as(open, 'rita');
+  const { id } = await shop.propose(
+    'ada',
+    {
+      'broken.md': '---\ndescription: Breaks\n---\n{{ nobody }}\n',
+      'bye.md': '---\ndescription: Parts\ntests: [{ name: short, contains: [farewell] }]\n---\nGoodbye.\n',
+    },
+    'Broken prompts',
+  );
+  await page.goto(`${shop.url}#/proposal/${id}`);
+  const items = page.locator('.proposal-head .words li');
+  await items.filter({ hasText: 'broken.md:4:' }).filter({ hasText: 'nobody' }).waitFor();
+  await items.filter({ hasText: 'the test bye / short failed' }).getByText('failed', { exact: true }).waitFor();
+  await page.locator('.in-words').waitFor();
+  assert.equal(await page.getByText('broken.md:4:').count(), 1);
+  await shop.api('ada', `/proposals/${id}`, { method: 'DELETE', match: '*' }).catch(() => {});
   assert.deepEqual(wrong, []);
   await context.close();
 });

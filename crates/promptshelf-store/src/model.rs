@@ -412,6 +412,10 @@ pub struct Proposal {
     pub reviews: Vec<Review>,
     /// The counts of the check for these changes.
     pub checks: CheckSummary,
+    /// The findings of this check, as in [`CheckReport::findings`](crate::CheckReport::findings). Absent in lists, and for
+    /// changes by an earlier release.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
     /// What the changes break and open for callers, the openings first.
     #[serde(default)]
     pub effects: Vec<Effect>,

@@ -422,6 +422,7 @@ async fn proposed(
         changes: changes.iter().map(Replacement::file_change).collect(),
         reviews: Vec::new(),
         checks: checked.report.summary,
+        findings: checked.report.findings.clone(),
         effects: checked.effects.clone(),
         policy: None,
         source: None,
@@ -468,7 +469,7 @@ async fn write_proposal(
         kind: draft.kind,
         message: &draft.message,
         author: &draft.author,
-        checks: &checked.report.summary,
+        report: &checked.report,
         effects: &checked.effects,
         source: draft.source,
         changes: &basis.changes,
@@ -502,7 +503,7 @@ async fn write_proposal(
             if draft.expected != Some(present.digest) {
                 return Err(changed(id));
             }
-            proposal::set_checks(transaction, id, new.checks, new.effects).await?;
+            proposal::set_checks(transaction, id, new.report, new.effects).await?;
             evaluation::set_prompts(transaction, id, &evaluated).await?;
             proposal::get(transaction, id).await
         }

@@ -92,7 +92,7 @@ fn has_approved(proposal: &Proposal, caller: &str) -> bool {
     })
 }
 
-/// Whether a review of the caller is wanted: it would count, and the caller has not reviewed yet.
+/// Whether a review of the caller is wanted: it would count and could publish, and the caller has not reviewed yet.
 pub(super) fn is_review_wanted(call: &Context, proposal: &Proposal, policy: &Policy) -> bool {
     let caller = call.name().to_owned();
     let review = call.permission(&[Scope::Review], &policy.roles.review, "review");
@@ -102,6 +102,7 @@ pub(super) fn is_review_wanted(call: &Context, proposal: &Proposal, policy: &Pol
         && review.allowed
         && !proposal.is_by(&caller)
         && !has_approved(proposal, &caller)
+        && !proposal.reasons.iter().any(is_overtaken)
 }
 
 impl Context {

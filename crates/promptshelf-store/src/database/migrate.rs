@@ -33,6 +33,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0011_identity_policies_tokens.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0012_operation.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0013_once.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0014_findings.sql") },
 ];
 
 const CHAIN: u64 = 11;

@@ -29,6 +29,7 @@ fn proposal(effects: Vec<Effect>, reviews: &[(&str, &[&str])]) -> Proposal {
         changes: Vec::new(),
         reviews: reviews.iter().map(review).collect(),
         checks: CheckSummary::default(),
+        findings: Vec::new(),
         effects,
         policy: None,
         source: None,

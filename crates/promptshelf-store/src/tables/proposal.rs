@@ -12,7 +12,7 @@ use super::{
 use crate::{
     StoreError,
     address::ChannelName,
-    check::CheckSummary,
+    check::{CheckReport, CheckSummary},
     database::{Row, Transaction, Value, insert, json, list, malformed},
     digest::Parts,
     effect::Effect,
@@ -35,7 +35,7 @@ pub(crate) struct NewProposal<'a> {
     pub(crate) kind: RevisionKind,
     pub(crate) message: &'a str,
     pub(crate) author: &'a str,
-    pub(crate) checks: &'a CheckSummary,
+    pub(crate) report: &'a CheckReport,
     pub(crate) effects: &'a [Effect],
     pub(crate) source: Option<Source>,
     pub(crate) changes: &'a [Replacement],
@@ -73,9 +73,9 @@ pub(crate) async fn whole_source(transaction: &mut Transaction, id: u64) -> Resu
 pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -> Result<(u64, Timestamp), StoreError> {
     let now = transaction.now();
     let sql = format!(
-        "INSERT INTO ps_proposal (channel, base, kind, message, author, state, digest, checks, effects, \
+        "INSERT INTO ps_proposal (channel, base, kind, message, author, state, digest, checks, findings, effects, \
          source, source_revision, source_whole, at) \
-         VALUES ($1, $2, $3, $4, $5, 'open', $6, $7, $8, $9, $10, $11, {now}) RETURNING id, at"
+         VALUES ($1, $2, $3, $4, $5, 'open', $6, $7, $8, $9, $10, $11, $12, {now}) RETURNING id, at"
     );
     let values = vec![
         new.channel.into(),
@@ -84,7 +84,8 @@ pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -
         new.message.into(),
         new.author.into(),
         digest(new.kind, new.message, new.changes).into(),
-        json(new.checks)?.into(),
+        json(&new.report.summary)?.into(),
+        json(&new.report.findings)?.into(),
         json(&new.effects)?.into(),
         new.source.map_or(Value::Int(None), |source| source.channel.into()),
         new.source.map(|source| source.revision).into(),
@@ -146,15 +147,16 @@ pub(crate) async fn last_promotion(
 pub(crate) async fn replace(transaction: &mut Transaction, id: u64, new: &NewProposal<'_>) -> Result<(), StoreError> {
     let now = transaction.now();
     let sql = format!(
-        "UPDATE ps_proposal SET base = $1, kind = $2, message = $3, digest = $4, checks = $5, effects = $6, \
-         source = NULL, source_revision = NULL, source_whole = NULL, at = {now} WHERE id = $7"
+        "UPDATE ps_proposal SET base = $1, kind = $2, message = $3, digest = $4, checks = $5, findings = $6, \
+         effects = $7, source = NULL, source_revision = NULL, source_whole = NULL, at = {now} WHERE id = $8"
     );
     let values = vec![
         new.base.into(),
         new.kind.as_str().into(),
         new.message.into(),
         digest(new.kind, new.message, new.changes).into(),
-        json(new.checks)?.into(),
+        json(&new.report.summary)?.into(),
+        json(&new.report.findings)?.into(),
         json(&new.effects)?.into(),
         id.into(),
     ];
@@ -174,11 +176,12 @@ async fn write_changes(transaction: &mut Transaction, id: u64, changes: &[Replac
 pub(crate) async fn set_checks(
     transaction: &mut Transaction,
     id: u64,
-    checks: &CheckSummary,
+    report: &CheckReport,
     effects: &[Effect],
 ) -> Result<(), StoreError> {
-    let sql = "UPDATE ps_proposal SET checks = $1, effects = $2 WHERE id = $3";
-    transaction.run(sql, vec![json(checks)?.into(), json(&effects)?.into(), id.into()]).await
+    let sql = "UPDATE ps_proposal SET checks = $1, findings = $2, effects = $3 WHERE id = $4";
+    let values = vec![json(&report.summary)?.into(), json(&report.findings)?.into(), json(&effects)?.into(), id.into()];
+    transaction.run(sql, values).await
 }
 
 /// Sets the state, and the revision of a published proposal. Returns the time.
@@ -272,7 +275,11 @@ pub(crate) async fn lock(transaction: &mut Transaction, id: u64) -> Result<Propo
 
 pub(crate) async fn get(transaction: &mut Transaction, id: u64) -> Result<Proposal, StoreError> {
     let found = select(transaction, "p.id = $1", vec![id.into()]).await?;
-    found.into_iter().next().ok_or_else(|| StoreError::not_found(format!("proposal {id}")))
+    let missing = || StoreError::not_found(format!("proposal {id}"));
+    let mut proposal = found.into_iter().next().ok_or_else(missing)?;
+    let row = transaction.row("SELECT findings FROM ps_proposal WHERE id = $1", vec![id.into()]).await?;
+    proposal.findings = row.ok_or_else(missing)?.json("findings")?;
+    Ok(proposal)
 }
 
 /// Returns selected proposals, the newest first. `channel` is the key of the query's channel.
@@ -413,6 +420,7 @@ fn proposal(row: &Row, names: &HashMap<i64, ChannelName>) -> Result<(Proposal, P
         changes: Vec::new(),
         reviews: Vec::new(),
         checks: row.json("checks")?,
+        findings: Vec::new(),
         effects: row.json("effects")?,
         policy: row.optional_json::<ProposedPolicy>("proposed")?,
         source,

@@ -186,6 +186,47 @@ async fn author_cannot_approve_with_four_eyes() {
     assert_eq!(server.revision().await, 1);
 }
 
+/// A reviewer who may not check changes sees what keeps a proposal out, and is not offered an approval that publishes nothing.
+// req: S-520
+#[tokio::test]
+async fn proposal_names_its_errors_failed_tests_and_conflicts() {
+    let mut policy = policy_of(1);
+    policy["tests"] = json!(true);
+    let server = Server::prepared(&policy).await;
+    let broken = "---\ndescription: Breaks\n---\n{{ nobody }}\n";
+    let tested = "---\ndescription: Parts\ntests: [{ name: short, contains: [farewell] }]\n---\nGoodbye.\n";
+    let files =
+        [("broken.md", None, Some(broken)), ("bye.md", None, Some(tested)), ("hello.md", Some(HELLO), Some(BYE))];
+    let created = server.post("ada", "/channels/production/proposals", &proposal(1, &files)).await.expect(201);
+    let path = format!("/proposals/{}", created.json()["proposal"]["id"]);
+    let read = server.get("rita", &path).await.expect(200);
+    assert_eq!(read.etag(), created.etag());
+    let told = read.json();
+    let found: Vec<&str> = told["findings"].as_array().expect("a list").iter().filter_map(|one| one.as_str()).collect();
+    assert!(found.iter().any(|found| found.starts_with("broken.md:4:") && found.contains("nobody")), "{found:?}");
+    assert!(found.iter().any(|found| found.starts_with("bye.md:3:") && found.contains("bye / short")), "{found:?}");
+    let listed = server.get("rita", "/proposals?state=open").await.expect(200).json();
+    assert_eq!((listed["proposals"][0]["id"].as_u64(), listed["proposals"][0].get("findings")), (Some(2), None));
+    let offered = async || {
+        let permissions = server.get("rita", &format!("{path}/permissions")).await.expect(200).json();
+        let reviews = server.get("rita", "/reviews").await.expect(200).json();
+        (permissions["approve"]["allowed"].clone(), reviews["proposals"][0]["reviewWanted"].clone())
+    };
+    assert_eq!(offered().await, (json!(true), json!(true)));
+    let mut fixed = proposal(1, &[("hello.md", Some(HELLO), Some("---\ndescription: Greets\n---\nHi.\n"))]);
+    fixed["emergency"] = json!("an outage");
+    server.post("admin", "/channels/production/proposals", &fixed).await.expect(201);
+    let told = server.get("rita", &path).await.expect(200).json();
+    assert_eq!(told["reasons"][0]["code"], "changed-since", "{told}");
+    let permissions = server.get("rita", &format!("{path}/permissions")).await.expect(200).json();
+    assert_eq!(permissions["approve"]["reasons"][0]["code"], "changed-since", "{permissions}");
+    // Other changes replace the findings.
+    let tag = server.get("ada", &path).await.etag();
+    let body = proposal(2, &[("bye.md", None, Some("---\ndescription: Parts\n---\nGoodbye.\n"))]);
+    server.put("ada", &path, ("If-Match", &tag), &body).await.expect(200);
+    assert_eq!(server.get("rita", &path).await.expect(200).json().get("findings"), None);
+}
+
 #[tokio::test]
 async fn check_shows_findings_and_renderings_and_stores_nothing() {
     let server = Server::prepared(&policy_of(0)).await;

@@ -179,6 +179,11 @@ fn check_and_tests_hold_a_proposal_back() {
     assert!(refused.stdout.contains("is open") && refused.stderr.contains("1 error"), "{refused:?}");
     assert!(refused.stderr.contains("--proposal 2"), "{refused:?}");
     team.approve_fails("13", &["2", "--as", "bob"]);
+    // The proposal itself says what is wrong, and where.
+    let shown = team.ok(&["proposals", "2"]);
+    assert!(shown.contains("findings:\n  broken.md:4:") && shown.contains("nobody"), "{shown}");
+    let told = team.json(&["proposals", "2"])["proposal"]["findings"][0].clone();
+    assert!(told.as_str().is_some_and(|found| found.starts_with("broken.md:4:")), "{told}");
     team.ok(&["publish", "prompts", "--dry-run", "--emergency", "outage"]);
     assert_eq!(team.revision("production"), 1);
     team.policy(&["--tests", "on"]);
@@ -188,6 +193,8 @@ fn check_and_tests_hold_a_proposal_back() {
     let failed = team.run(&["publish", "prompts", "-m", "Untrue test"]);
     assert_eq!(failed.code, "13");
     assert!(failed.stdout.contains("1 of 1 test failed"), "{failed:?}");
+    let shown = team.ok(&["proposals", "3"]);
+    assert!(shown.contains("findings:\n  bye.md:") && shown.contains("the test bye / short failed"), "{shown}");
     team.write("prompts", &[("bye.md", &tested.replace("farewell", "goodbye"))]);
     assert_eq!(team.json(&["publish", "prompts", "-m", "True test"])["state"], "published");
 }

@@ -208,16 +208,6 @@ impl Connection {
         self.send_if(operation, body, None).await
     }
 
-    /// Sends a request, and reads a part of the answer.
-    pub(super) async fn send_for<O, T>(&self, operation: &O, body: &O::Body) -> Answer<T>
-    where
-        O: Operation<Body: Serialize>,
-        T: DeserializeOwned,
-    {
-        let body = serde_json::to_vec(body).map_err(|error| self.invalid_answer(&error.to_string()))?;
-        self.parse(&self.call(operation, &(), Some(body), None).await?)
-    }
-
     /// Sends a change, on a condition about the present state.
     pub(super) async fn send_if<O>(
         &self,

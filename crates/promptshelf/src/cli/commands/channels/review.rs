@@ -5,8 +5,7 @@ use std::io::Write;
 use promptshelf_store::{
     Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, Reason, StoreError, Verdict,
 };
-use promptshelf_wire::{AllProposalsQuery, ChangeBody, CheckBody, FileContent, PublishBody, op};
-use serde::Deserialize;
+use promptshelf_wire::{AllProposalsQuery, PublishBody, op};
 use serde_json::json;
 
 use super::{
@@ -15,7 +14,6 @@ use super::{
     connection::{CallError, Connection},
     impact::{self, CountedDifference, CountedEffects},
     report,
-    transfer::ChangedContent,
 };
 use crate::{
     args::channels::{ApproveArguments, ProposalsArguments, RejectArguments},
@@ -96,10 +94,8 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
     } else {
         Vec::new()
     };
-    let findings = findings(store, &proposal, &contents).await;
     if is_json {
         let mut json = json!({ "proposal": proposal });
-        json["findings"] = json!(findings);
         json["differences"] = warned.iter().map(CountedDifference::to_json).collect();
         json["files"] = differences.iter().map(|difference| difference.to_json()).collect();
         report::print_json(&json)?;
@@ -135,6 +131,7 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
         let line = output.line(&format!("opening: {}", effect.text)).into_owned();
         writeln!(output.out, "{line}")?;
     }
+    let findings: &[String] = if proposal.state == ProposalState::Open { &proposal.findings } else { &[] };
     if !findings.is_empty() {
         writeln!(output.out, "\nfindings:")?;
     }
@@ -157,28 +154,6 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
     }
     output.out.flush()?;
     Ok(proposal)
-}
-
-#[derive(Deserialize)]
-struct Checked {
-    findings: Vec<String>,
-}
-
-/// Returns the errors and failed tests that keep an open proposal out. A caller who may not check changes sees their number
-/// alone.
-async fn findings(store: &Connection, proposal: &Proposal, contents: &[ChangedContent]) -> Vec<String> {
-    let keeps_out = |reason: &Reason| matches!(&*reason.code, "check-errors" | "check-warnings" | "tests-failed");
-    if proposal.state != ProposalState::Open || !proposal.reasons.iter().any(keeps_out) {
-        return Vec::new();
-    }
-    let change = |(path, before, after): &ChangedContent| ChangeBody {
-        path: path.clone(),
-        before: before.as_deref().map(Digest::of),
-        content: after.as_deref().map(|bytes| FileContent::small(bytes).into()),
-    };
-    let body = CheckBody { channel: proposal.channel.clone(), changes: contents.iter().map(change).collect() };
-    let checked: Result<Checked, CallError> = store.send_for(&op::Check {}, &body).await;
-    checked.map(|checked| checked.findings).unwrap_or_default()
 }
 
 /// Returns the words of an approval of the present changes, with all that it has to confirm.

@@ -84,15 +84,7 @@ export function inWords({ differences, tests, testsRun, clients, findings, summa
   const parts = [];
   if (differences.some((one) => one.impact === 'breaking' && one.recent?.affected))
     parts.push(h('p.problem', { role: 'note' }, lineIcon('warn'), t('ch.recent-breaks')));
-  if (findings.length)
-    parts.push(
-      section(
-        t('ch.findings', { n: summary.errors + summary.warnings }),
-        findings.map((one) =>
-          item(summary.errors ? 'bad' : 'warn', summary.errors ? t('ch.check') : t('ch.warning'), one),
-        ),
-      ),
-    );
+  if (findings.length) parts.push(findingsPart(findings, summary));
   parts.push(
     differences.length ? h('ul.words', null, differences.map(difference)) : h('p.hint', null, t('ch.same-for-callers')),
   );
@@ -105,6 +97,22 @@ export function inWords({ differences, tests, testsRun, clients, findings, summa
     );
   parts.push(testsPart(tests, testsRun));
   return h('div.in-words', null, parts);
+}
+
+/**
+ * The findings of a check, which are errors, failed tests and warnings in this order.
+ *
+ * @param {string[]} findings
+ * @param {{ errors: number, warnings: number, tests?: { failed: number } | null }} summary
+ */
+export function findingsPart(findings, { errors, warnings, tests }) {
+  const bad = errors + (tests?.failed ?? 0);
+  const label = (/** @type {number} */ at) =>
+    at < errors ? t('ch.check') : at < bad ? t('ch.test.failed') : t('ch.warning');
+  return section(
+    t('ch.findings', { n: bad + warnings }),
+    findings.map((one, at) => item(at < bad ? 'bad' : 'warn', label(at), one)),
+  );
 }
 
 /** @param {string} title @param {import('../dom.js').Children[]} items */

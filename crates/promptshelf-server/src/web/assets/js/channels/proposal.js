@@ -7,7 +7,7 @@ import { linkTo } from '../link.js';
 import { reasonWords } from '../problem-words.js';
 import { revealed } from '../text/invisible.js';
 import { announce, note } from '../view/announce.js';
-import { compared, comparisonPanel } from './comparison.js';
+import { compared, comparisonPanel, findingsPart } from './comparison.js';
 import { ofProposal } from './contents.js';
 import { evaluationsOf, evaluationsPart } from './evaluations.js';
 import { fill, guarded, keptField, kindName, pill, problem, reasonsOf, statePill, when } from './parts.js';
@@ -58,6 +58,8 @@ export function view({ name }, until) {
     const sides = { after: { proposal: { id } } };
     await fill(comparison, until, async () => {
       const found = await compared(sides, until);
+      // The facts above have them.
+      if (proposal.findings?.length) found.findings = [];
       const files = proposal.changes.slice(0, MOST_FILES);
       return comparisonPanel(found, sides, until, { files, contents, talk: ofFile, about: count });
     });
@@ -122,7 +124,7 @@ export function view({ name }, until) {
 function facts(proposal) {
   const warnings = (proposal.warnings ?? []).map(reasonWords);
   const rest = proposal.message.split('\n').slice(1).join('\n').trim();
-  const { channel, author, at, kind, state, revision, checks, reviews, digest, lacks, reasons } = proposal;
+  const { channel, author, at, kind, state, revision, checks, findings, reviews, digest, lacks, reasons } = proposal;
   return [
     h('p.facts', null, [
       statePill(state),
@@ -162,6 +164,7 @@ function facts(proposal) {
           ),
         )
       : null,
+    state === 'open' && findings?.length ? findingsPart(findings, checks) : null,
   ];
 }
 
