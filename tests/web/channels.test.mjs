@@ -397,9 +397,9 @@ retry-for = "1s"
   const until = async (/** @type {() => Promise<boolean>} */ isTrue) => {
     while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 50));
   };
-  await until(async () => (await other.api('root', '/webhooks')).webhooks.length === 1);
+  await until(async () => (await other.api('root', '/webhooks')).items.length === 1);
   await other.propose('ada', { 'people/greet.md': REQUIRED }, 'Ask for the name');
-  await until(async () => (await other.api('root', '/webhooks/dead-letters')).deadLetters.length === 1);
+  await until(async () => (await other.api('root', '/webhooks/dead-letters')).items.length === 1);
   status = 204;
   const failed = received.length;
   const { page, context, wrong } = await other.as(open, 'root');

@@ -112,7 +112,7 @@ test('no way of naming or saving a file takes its prompt out of service without 
   const own = await serve(home, 0, EDIT);
   const { page, context, wrong } = await visit(open);
   const served = async () =>
-    (await (await page.request.get(`${own.url}api/v1/prompts`)).json()).prompts
+    (await (await page.request.get(`${own.url}api/v1/prompts`)).json()).items
       .map((/** @type {any} */ prompt) => prompt.name)
       .sort();
   await page.goto(`${own.url}#/edit/refund.md`);

@@ -71,10 +71,10 @@ export async function channels(files, { withSignIn = true, database, settings = 
     },
     /** Proposes texts as a person. @param {Person} person @param {Record<string, string | null>} changed @param {string} message */
     async propose(person, changed, message, channel = 'production') {
-      const { head, files } = await this.api(person, `/channels/${channel}/tree?limit=500`);
+      const { head, items } = await this.api(person, `/channels/${channel}/tree?limit=500`);
       const changes = Object.entries(changed).map(([path, text]) => ({
         path,
-        before: files.find((/** @type {any} */ file) => file.path === path)?.digest ?? null,
+        before: items.find((/** @type {any} */ file) => file.path === path)?.digest ?? null,
         content: text === null ? null : { text },
       }));
       const body = { base: head.revision, message, changes };

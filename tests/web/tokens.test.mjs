@@ -86,7 +86,7 @@ test('a scope that the caller cannot give, and a view without the scope, are exp
     await root.page.getByText(words).waitFor();
   }
   assert.equal(
-    (await shop.api('root', '/tokens')).tokens.filter((/** @type {any} */ one) => one.name === 'bot').length,
+    (await shop.api('root', '/tokens')).items.filter((/** @type {any} */ one) => one.name === 'bot').length,
     0,
   );
   assert.deepEqual(root.wrong, []);

@@ -26,6 +26,8 @@ pub enum DerivedList {
     Skills,
     /// `resources/directory/read`, by URI.
     Directory,
+    /// The lists of the HTTP API, by path and key.
+    Api,
 }
 
 const VERSION: u8 = 1;
@@ -56,6 +58,7 @@ impl CursorKind for DerivedList {
             DerivedList::Tools => b'o',
             DerivedList::Skills => b's',
             DerivedList::Directory => b'd',
+            DerivedList::Api => b'a',
         }
     }
 }

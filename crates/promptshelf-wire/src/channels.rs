@@ -1,6 +1,6 @@
 //! Bodies of the operations on channels.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
@@ -10,7 +10,13 @@ use promptshelf_store::{
     Reason, Revision, RevisionKind, RolloutPhase, RolloutReport, Served, Standing, TokenInfo, WebhookQueue,
 };
 use serde::{Deserialize, Deserializer, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::{
+    IntoParams, PartialSchema, ToSchema,
+    openapi::{
+        ArrayBuilder, ObjectBuilder, Ref, RefOr, Schema,
+        schema::{SchemaType, Type},
+    },
+};
 
 use crate::RecentCalls;
 
@@ -142,10 +148,6 @@ pub struct PromoteBody {
 pub struct TreeQuery {
     /// The revision; the newest one by default.
     pub revision: Option<u64>,
-    /// Only files whose path sorts after this one: `next` of the previous page.
-    pub after: Option<String>,
-    /// The number of files, 100 by default and 10,000 at most.
-    pub limit: Option<usize>,
 }
 
 /// The revision of a file.
@@ -168,10 +170,6 @@ pub struct DiffQuery {
     pub to: Option<u64>,
     /// The channel on the right; that of the path by default.
     pub to_channel: Option<ChannelName>,
-    /// Only files whose path sorts after this one: `next` of the previous page.
-    pub after: Option<String>,
-    /// The number of files, 100 by default and 500 at most.
-    pub limit: Option<usize>,
 }
 
 /// Which revisions.
@@ -184,10 +182,6 @@ pub struct RevisionsQuery {
     /// Only the revision that was served at this time, such as 2026-11-23T14:05:00Z.
     #[param(value_type = Option<String>, format = DateTime)]
     pub at: Option<Timestamp>,
-    /// Only revisions with a smaller number: `next` of the previous page.
-    pub before: Option<u64>,
-    /// The number of revisions, 100 by default and 500 at most.
-    pub limit: Option<usize>,
 }
 
 /// Which proposals.
@@ -197,10 +191,6 @@ pub struct RevisionsQuery {
 pub struct ProposalsQuery {
     /// Only those in this state.
     pub state: Option<ProposalState>,
-    /// Only those with a smaller number: `next` of the previous page.
-    pub before: Option<u64>,
-    /// The number of proposals, 100 by default and 500 at most.
-    pub limit: Option<usize>,
 }
 
 /// Which proposals, of any channel.
@@ -212,10 +202,6 @@ pub struct AllProposalsQuery {
     pub channel: Option<ChannelName>,
     /// Only those in this state.
     pub state: Option<ProposalState>,
-    /// Only those with a smaller number: `next` of the previous page.
-    pub before: Option<u64>,
-    /// The number of proposals, 100 by default and 500 at most. A page ends earlier after 20,000 changed files.
-    pub limit: Option<usize>,
 }
 
 /// Which files of a proposal.
@@ -223,18 +209,53 @@ pub struct AllProposalsQuery {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ContentsQuery {
-    /// Only files whose path sorts after this one: `next` of the previous page.
-    pub after: Option<String>,
-    /// The number of files, 100 by default and 500 at most. A page ends earlier after 4 MiB.
-    pub limit: Option<usize>,
+    /// Only the file with this path.
+    pub path: Option<String>,
 }
 
-/// All channels.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Channels {
-    /// By name.
-    pub channels: Vec<ChannelInfo>,
+/// A page of a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// Its items.
+    pub items: Vec<T>,
+    /// The value of `cursor` for the next page; null on the last one.
+    pub next: Option<String>,
+}
+
+impl<T: ToSchema> PartialSchema for Page<T> {
+    fn schema() -> RefOr<Schema> {
+        let cursor = SchemaType::from_iter([Type::String, Type::Null]);
+        let next = ObjectBuilder::new().schema_type(cursor).description(Some("The `cursor` of the next page"));
+        ObjectBuilder::new()
+            .description(Some("A page of a list"))
+            .property("items", ArrayBuilder::new().items(Ref::from_schema_name(T::name())))
+            .property("next", next)
+            .required("items")
+            .required("next")
+            .into()
+    }
+}
+
+impl<T: ToSchema> ToSchema for Page<T> {
+    fn name() -> Cow<'static, str> {
+        format!("PageOf{}", T::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(schemas);
+    }
+}
+
+/// Which page of a list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageQuery {
+    /// `next` of the page before. It is of use for the same list only.
+    pub cursor: Option<String>,
+    /// The number of items from 1 to 10,000, 100 by default. A page may have fewer: the last one is that whose `next` is null.
+    pub limit: Option<usize>,
 }
 
 /// Files of a revision.
@@ -244,8 +265,8 @@ pub struct Tree {
     /// The revision.
     pub head: Head,
     /// By path.
-    pub files: Vec<FileEntry>,
-    /// The value of `after` for the next page; null on the last one.
+    pub items: Vec<FileEntry>,
+    /// The value of `cursor` for the next page; null on the last one.
     pub next: Option<String>,
 }
 
@@ -262,8 +283,8 @@ pub struct Diff {
     /// Its digest.
     pub to_digest: Option<Digest>,
     /// The files that differ, by path.
-    pub files: Vec<FileChange>,
-    /// The value of `after` for the next page; null on the last one.
+    pub items: Vec<FileChange>,
+    /// The value of `cursor` for the next page; null on the last one.
     pub next: Option<String>,
     /// The prompts that differ, by name.
     pub prompts: Vec<PromptDiff>,
@@ -279,65 +300,6 @@ pub struct PromptDiff {
     pub from: Option<u64>,
     /// The version on the right; null if it does not exist there.
     pub to: Option<u64>,
-}
-
-/// Revisions, the newest first.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Revisions {
-    /// The revisions.
-    pub revisions: Vec<Revision>,
-    /// The value of `before` for the next page; null on the last one.
-    pub next: Option<u64>,
-}
-
-/// The prompts of a revision.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ServedPrompts {
-    /// By name.
-    pub prompts: Vec<Served>,
-}
-
-/// Which changes of a policy.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct PolicyHistoryQuery {
-    /// Only changes with a smaller number: `next` of the previous page.
-    pub before: Option<u64>,
-    /// The number of changes, 100 by default and 500 at most.
-    pub limit: Option<usize>,
-}
-
-/// Changes of a policy, the newest first.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PolicyChanges {
-    /// The changes.
-    pub changes: Vec<PolicyChange>,
-    /// The value of `before` for the next page; null on the last one.
-    pub next: Option<u64>,
-}
-
-/// Proposals, the newest first.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Proposals {
-    /// The proposals, without their changes and reviews.
-    pub proposals: Vec<ProposalSummary>,
-    /// The value of `before` for the next page; null on the last one.
-    pub next: Option<u64>,
-}
-
-/// Proposals with their changes and reviews, the newest first.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AllProposals {
-    /// The proposals.
-    pub proposals: Vec<Proposal>,
-    /// The value of `before` for the next page; null on the last one.
-    pub next: Option<u64>,
 }
 
 /// A proposal without its changes and reviews.
@@ -382,8 +344,8 @@ pub struct Contents {
     /// The digest of the changes.
     pub digest: Digest,
     /// By path.
-    pub files: Vec<ChangedContent>,
-    /// The value of `after` for the next page; null on the last one.
+    pub items: Vec<ChangedContent>,
+    /// The value of `cursor` for the next page; null on the last one.
     pub next: Option<String>,
 }
 
@@ -549,14 +511,6 @@ pub struct Uploaded {
     pub digests: Vec<Digest>,
 }
 
-/// The comments on a proposal.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Comments {
-    /// The oldest first; at most 1,000.
-    pub comments: Vec<Comment>,
-}
-
 /// Which results.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -569,28 +523,6 @@ pub struct EvaluationsQuery {
     /// Only those of the version with this digest.
     #[param(value_type = Option<String>)]
     pub digest: Option<Digest>,
-    /// Only results with a smaller number: `next` of the previous page.
-    pub before: Option<u64>,
-    /// The number of results, 100 by default and at most.
-    pub limit: Option<usize>,
-}
-
-/// Results of evaluations.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Evaluations {
-    /// The newest first.
-    pub evaluations: Vec<Evaluation>,
-    /// The value of `before` for the next page; null on the last one.
-    pub next: Option<u64>,
-}
-
-/// Rollouts.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Rollouts {
-    /// By channel and target.
-    pub rollouts: Vec<RolloutReport>,
 }
 
 /// A rollout to begin.
@@ -665,14 +597,6 @@ pub struct RolloutFinish {
     pub promotion: Option<Published>,
 }
 
-/// The tokens of the store.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Tokens {
-    /// The newest first: also expired and revoked ones.
-    pub tokens: Vec<TokenInfo>,
-}
-
 /// A new token.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -683,22 +607,6 @@ pub struct CreatedToken {
     pub info: TokenInfo,
 }
 
-/// The webhooks that servers of the store have in their settings.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Webhooks {
-    /// By their labels.
-    pub webhooks: Vec<WebhookQueue>,
-}
-
-/// Events that were given up.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeadLetters {
-    /// The newest first; at most 1,000.
-    pub dead_letters: Vec<DeadLetter>,
-}
-
 /// Which prompts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -706,10 +614,6 @@ pub struct DeadLetters {
 pub struct StandingsQuery {
     /// Only prompts whose name contains this text; letter case does not count.
     pub text: Option<String>,
-    /// Only prompts whose name sorts after this one: `next` of the previous page.
-    pub after: Option<String>,
-    /// The number of prompts, 100 by default and 500 at most.
-    pub limit: Option<usize>,
 }
 
 /// The newest versions of prompts in all channels.
@@ -719,19 +623,9 @@ pub struct PromptStandings {
     /// The channels, by name.
     pub channels: Vec<ChannelInfo>,
     /// The prompts, by name.
-    pub prompts: Vec<PromptStanding>,
-    /// The value of `after` for the next page; null on the last one.
+    pub items: Vec<PromptStanding>,
+    /// The value of `cursor` for the next page; null on the last one.
     pub next: Option<String>,
-}
-
-/// Proposals of all channels, the newest first.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Reviewable {
-    /// The proposals.
-    pub proposals: Vec<ListedProposal>,
-    /// The value of `before` for the next page; null on the last one.
-    pub next: Option<u64>,
 }
 
 /// A proposal, and the caller's part in it.
@@ -814,10 +708,6 @@ pub struct BrowseQuery {
     pub owner: Option<String>,
     /// Only prompts of this collection.
     pub collection: Option<String>,
-    /// Only files whose path sorts after this one: `next` of the previous page.
-    pub after: Option<String>,
-    /// The number of files, 100 by default and 500 at most.
-    pub limit: Option<usize>,
 }
 
 /// Files of a revision, with their prompts.
@@ -831,8 +721,8 @@ pub struct Browsed {
     /// The number of all files that match.
     pub total: usize,
     /// By path.
-    pub files: Vec<BrowsedFile>,
-    /// The value of `after` for the next page; null on the last one.
+    pub items: Vec<BrowsedFile>,
+    /// The value of `cursor` for the next page; null on the last one.
     pub next: Option<String>,
     /// The folders in the chosen one with the number of files that match; at most 200.
     pub folders: Vec<Group>,

@@ -330,8 +330,10 @@ pub struct ChangedReference {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FolderFiles {
-    /// Sorted by path; at most 200,000.
-    pub files: Vec<FolderFile>,
+    /// By path.
+    pub items: Vec<FolderFile>,
+    /// The value of `cursor` for the next page; null on the last one.
+    pub next: Option<String>,
     /// Whether the caller may change files.
     pub may_write: bool,
 }

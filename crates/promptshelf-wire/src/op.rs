@@ -1,23 +1,13 @@
 //! Every operation of the API, declared once: its parameters, path, scopes, name in the audit, query, bodies and problems.
 
 use crate::{
-    AllProposals, AllProposalsQuery, AnalysisBody, AnalysisResult, BrowseQuery, Browsed, ChangedReferences,
-    ChannelInfo, ChannelName, ChannelRenameBody, Channels, CheckBody, CheckResult, Comment, Comments, CompareBody,
-    CompareRenderingsBody, ComparedRenderings, Comparison, Contents, ContentsQuery, CreatedToken, DeadLetter,
-    DeadLetters, Diff, DiffQuery, Evaluation, Evaluations, EvaluationsQuery, FileContents, FileQuery, FilesBody,
-    FolderFiles, ListQuery, NewComment, NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Policy,
-    PolicyAnswer, PolicyBody, PolicyChanges, PolicyHistoryQuery, PromoteBody, PromptPage, PromptParameters,
-    PromptStandings, PromptText, Proposal, ProposalBody, Proposals, ProposalsQuery, PublishBody, Published, RenameBody,
-    RenamedFile, RenderBody, Reviewable, Revision, RevisionEvent, Revisions, RevisionsQuery, RollbackBody,
-    RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutReport, RolloutStartBody, Rollouts, ServedPrompts,
-    SourceList, StandingsQuery, TokenInfo, Tokens, Tree, TreeQuery, UploadBody, Uploaded, UsageOverview,
-    UsageParameters, UsageReport, Webhooks, WriteBody, WrittenFile,
-    operation::{content, empty, header, once, operation, problem, required_header, returns},
+    AllProposalsQuery, AnalysisBody, AnalysisResult, BrowseQuery, Browsed, ChangedReferences, ChannelInfo, ChannelName, ChannelRenameBody, CheckBody, CheckResult, Comment, CompareBody, CompareRenderingsBody, ComparedRenderings, Comparison, Contents, ContentsQuery, CreatedToken, DeadLetter, Diff, DiffQuery, Evaluation, EvaluationsQuery, FileContents, FileQuery, FilesBody, FolderFiles, ListQuery, ListedProposal, NewComment, NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Page, Policy, PolicyAnswer, PolicyBody, PolicyChange, PromoteBody, PromptPage, PromptParameters, PromptStandings, PromptText, Proposal, ProposalBody, ProposalSummary, ProposalsQuery, PublishBody, Published, RenameBody, RenamedFile, RenderBody, Revision, RevisionEvent, RevisionsQuery, RollbackBody, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutReport, RolloutStartBody, Served, SourceInfo, StandingsQuery, TokenInfo, Tree, TreeQuery, UploadBody, Uploaded, UsageOverview, UsageParameters, UsageReport, WebhookQueue, WriteBody, WrittenFile,
+    operation::{content, empty, header, once, operation, page, problem, required_header, returns},
 };
 
 operation! {
     /// Lists all channels with their newest revisions and policies
-    ListChannels {} = GET "/channels", "channels", Some("api/channels"), [[Read]] => Channels
+    ListChannels {} = GET "/channels", "channels", Some("api/channels"), [[Read]] => Page<ChannelInfo>, [page()]
 }
 
 operation! {
@@ -32,7 +22,7 @@ operation! {
 
 operation! {
     /// Lists the changes of a channel's policy, the newest first
-    PolicyHistory { channel: ChannelName } = GET "/channels/{channel}/policy/history", "channels", Some("api/policy-history"), [[Read]], query PolicyHistoryQuery => PolicyChanges
+    PolicyHistory { channel: ChannelName } = GET "/channels/{channel}/policy/history", "channels", Some("api/policy-history"), [[Read]] => Page<PolicyChange>, [page()]
 }
 
 operation! {
@@ -62,17 +52,17 @@ operation! {
 
 operation! {
     /// Lists prompts with their newest versions in every channel
-    ListStandings {} = GET "/standings", "channels", Some("api/standings"), [[Read]], query StandingsQuery => PromptStandings
+    ListStandings {} = GET "/standings", "channels", Some("api/standings"), [[Read]], query StandingsQuery => PromptStandings, [page()]
 }
 
 operation! {
     /// Lists the proposals of all channels, the newest first, and whether a review of the caller is wanted
-    ListReviews {} = GET "/reviews", "proposals", Some("api/reviews"), [[Read]], query ProposalsQuery => Reviewable
+    ListReviews {} = GET "/reviews", "proposals", Some("api/reviews"), [[Read]], query ProposalsQuery => Page<ListedProposal>, [page()]
 }
 
 operation! {
     /// Lists revisions, the newest first
-    ListRevisions { channel: ChannelName } = GET "/channels/{channel}/revisions", "history", Some("api/revisions"), [[Read]], query RevisionsQuery => Revisions
+    ListRevisions { channel: ChannelName } = GET "/channels/{channel}/revisions", "history", Some("api/revisions"), [[Read]], query RevisionsQuery => Page<Revision>, [page()]
 }
 
 operation! {
@@ -82,12 +72,12 @@ operation! {
 
 operation! {
     /// Lists the prompts that a revision serves, with their versions
-    GetServed { channel: ChannelName, number: u64 } = GET "/channels/{channel}/revisions/{number}/prompts", "history", Some("api/served"), [[Read]] => ServedPrompts
+    GetServed { channel: ChannelName, number: u64 } = GET "/channels/{channel}/revisions/{number}/prompts", "history", Some("api/served"), [[Read]] => Page<Served>, [page()]
 }
 
 operation! {
     /// Lists the files of a revision
-    GetTree { channel: ChannelName } = GET "/channels/{channel}/tree", "files", Some("api/tree"), [[Read]], query TreeQuery => Tree
+    GetTree { channel: ChannelName } = GET "/channels/{channel}/tree", "files", Some("api/tree"), [[Read]], query TreeQuery => Tree, [page()]
 }
 
 operation! {
@@ -100,7 +90,7 @@ operation! {
 
 operation! {
     /// Compares two revisions, of one channel or of two
-    GetDiff { channel: ChannelName } = GET "/channels/{channel}/diff", "files", Some("api/diff"), [[Read]], query DiffQuery => Diff
+    GetDiff { channel: ChannelName } = GET "/channels/{channel}/diff", "files", Some("api/diff"), [[Read]], query DiffQuery => Diff, [page()]
 }
 
 operation! {
@@ -121,12 +111,12 @@ operation! {
 
 operation! {
     /// Lists the proposals of a channel, the newest first
-    ListProposals { channel: ChannelName } = GET "/channels/{channel}/proposals", "proposals", Some("api/proposals"), [[Read]], query ProposalsQuery => Proposals
+    ListProposals { channel: ChannelName } = GET "/channels/{channel}/proposals", "proposals", Some("api/proposals"), [[Read]], query ProposalsQuery => Page<ProposalSummary>, [page()]
 }
 
 operation! {
     /// Lists the proposals of all channels with their changes and reviews, the newest first
-    ListAllProposals {} = GET "/proposals", "proposals", Some("api/all-proposals"), [[Read]], query AllProposalsQuery => AllProposals
+    ListAllProposals {} = GET "/proposals", "proposals", Some("api/all-proposals"), [[Read]], query AllProposalsQuery => Page<Proposal>, [page()]
 }
 
 operation! {
@@ -147,7 +137,7 @@ operation! {
 
 operation! {
     /// Returns the contents of a proposal's changes, before and after
-    GetContents { id: u64 } = GET "/proposals/{id}/contents", "proposals", Some("api/contents"), [[Read]], query ContentsQuery => Contents
+    GetContents { id: u64 } = GET "/proposals/{id}/contents", "proposals", Some("api/contents"), [[Read]], query ContentsQuery => Contents, [page()]
 }
 
 operation! {
@@ -192,12 +182,12 @@ operation! {
 
 operation! {
     /// Searches the files of a revision, and counts them by folder, tag, owner and collection
-    Browse { channel: ChannelName } = GET "/channels/{channel}/browse", "files", Some("api/browse"), [[Read]], query BrowseQuery => Browsed
+    Browse { channel: ChannelName } = GET "/channels/{channel}/browse", "files", Some("api/browse"), [[Read]], query BrowseQuery => Browsed, [page()]
 }
 
 operation! {
     /// Lists the comments on a proposal, the oldest first
-    ListComments { id: u64 } = GET "/proposals/{id}/comments", "proposals", Some("api/comments"), [[Read]] => Comments
+    ListComments { id: u64 } = GET "/proposals/{id}/comments", "proposals", Some("api/comments"), [[Read]] => Page<Comment>, [page()]
 }
 
 operation! {
@@ -211,7 +201,7 @@ operation! {
 
 operation! {
     /// Lists results of evaluations of a channel's prompts, the newest first
-    ListEvaluations { channel: ChannelName } = GET "/channels/{channel}/evaluations", "evaluations", Some("api/evaluations"), [[Read]], query EvaluationsQuery => Evaluations
+    ListEvaluations { channel: ChannelName } = GET "/channels/{channel}/evaluations", "evaluations", Some("api/evaluations"), [[Read]], query EvaluationsQuery => Page<Evaluation>, [page()]
 }
 
 operation! {
@@ -254,12 +244,12 @@ operation! {
 
 operation! {
     /// Lists all rollouts with their counts and histories
-    ListAllRollouts {} = GET "/rollouts", "rollouts", Some("api/rollouts"), [[Read]] => Rollouts
+    ListAllRollouts {} = GET "/rollouts", "rollouts", Some("api/rollouts"), [[Read]] => Page<RolloutReport>, [page()]
 }
 
 operation! {
     /// Lists the rollouts that divide the callers of a channel
-    ListRollouts { channel: ChannelName } = GET "/channels/{channel}/rollouts", "rollouts", Some("api/rollouts"), [[Read]] => Rollouts
+    ListRollouts { channel: ChannelName } = GET "/channels/{channel}/rollouts", "rollouts", Some("api/rollouts"), [[Read]] => Page<RolloutReport>, [page()]
 }
 
 operation! {
@@ -292,12 +282,12 @@ operation! {
 
 operation! {
     /// Lists the webhooks, with the numbers of events that wait or were given up
-    ListWebhooks {} = GET "/webhooks", "webhooks", Some("api/webhooks"), [[Admin]] => Webhooks
+    ListWebhooks {} = GET "/webhooks", "webhooks", Some("api/webhooks"), [[Admin]] => Page<WebhookQueue>, [page()]
 }
 
 operation! {
     /// Lists the events that were given up, the newest first
-    ListDeadLetters {} = GET "/webhooks/dead-letters", "webhooks", Some("api/dead-letters"), [[Admin]] => DeadLetters
+    ListDeadLetters {} = GET "/webhooks/dead-letters", "webhooks", Some("api/dead-letters"), [[Admin]] => Page<DeadLetter>, [page()]
 }
 
 operation! {
@@ -310,7 +300,7 @@ operation! {
 
 operation! {
     /// Lists the tokens of the store, without the tokens themselves
-    ListTokens {} = GET "/tokens", "tokens", Some("api/tokens"), [[Admin]] => Tokens
+    ListTokens {} = GET "/tokens", "tokens", Some("api/tokens"), [[Admin]] => Page<TokenInfo>, [page()]
 }
 
 operation! {
@@ -361,7 +351,7 @@ operation! {
 
 operation! {
     /// Lists the prompts that the caller may see
-    ListPrompts {} = GET "/prompts", "programs", None, [[]], query ListQuery => PromptPage
+    ListPrompts {} = GET "/prompts", "programs", None, [[]], query ListQuery => PromptPage, [page()]
 }
 
 operation! {
@@ -404,7 +394,7 @@ operation! {
 
 operation! {
     /// Returns the sources and their states
-    ListSources {} = GET "/sources", "sources", Some("api/sources"), [[Read]] => SourceList
+    ListSources {} = GET "/sources", "sources", Some("api/sources"), [[Read]] => Page<SourceInfo>, [page()]
 }
 
 operation! {
@@ -416,7 +406,7 @@ operation! {
 
 operation! {
     /// Lists the files of the served folder
-    ListFolder {} = GET "/folder/files", "folder", Some("api/folder/files"), [[Read]] => FolderFiles
+    ListFolder {} = GET "/folder/files", "folder", Some("api/folder/files"), [[Read]] => FolderFiles, [page()]
 }
 
 operation! {

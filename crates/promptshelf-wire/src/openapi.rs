@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::{IntoParams, openapi::path::ParameterIn};
 
 use crate::{
-    Nothing, Problem,
+    Nothing, PageQuery, Problem,
     operation::{Detail, JSON, Operation, PREFIX, Returns, TypeSchema, type_schema},
 };
 
@@ -42,6 +42,12 @@ impl Document {
                     parameters.push(described(name, "header", is_required, json!({ "type": kind }), description));
                 }
                 Detail::Response(returns) => self.respond(&mut responses, returns),
+                Detail::Page => {
+                    for name in ["cursor", "limit"] {
+                        parameters.push(json!({ "$ref": format!("#/components/parameters/{name}") }));
+                    }
+                    responses.insert("400".to_owned(), json!({ "$ref": "#/components/responses/InvalidRequest" }));
+                }
             }
         }
         if spec.happens_once() && !responses.contains_key("422") {
@@ -56,14 +62,7 @@ impl Document {
                 self.respond(&mut responses, Returns { status: 304, description: "", content: None });
             }
         }
-        let refusal = "#/components/schemas/Problem";
-        responses.insert(
-            "default".to_owned(),
-            json!({
-                "description": "A refusal or an error (RFC 9457)",
-                "content": { "application/problem+json": { "schema": { "$ref": refusal } } },
-            }),
-        );
+        responses.insert("default".to_owned(), refusal("A refusal or an error (RFC 9457)"));
         let (summary, description) = spec.summary.split_once("\n\n").unwrap_or((spec.summary, ""));
         let security =
             spec.scopes.iter().map(|set| json!({ "token": set.iter().map(|one| one.as_str()).collect::<Value>() }));
@@ -104,6 +103,10 @@ impl Document {
             "paths": self.paths,
             "components": {
                 "schemas": self.schemas,
+                "parameters": page_parameters(),
+                "responses": {
+                    "InvalidRequest": refusal("The query is invalid; `invalid-cursor` if the cursor is not one of this list"),
+                },
                 "securitySchemes": {
                     "token": {
                         "type": "http",
@@ -135,6 +138,19 @@ impl Document {
         }
         to_json(&schema.place)
     }
+}
+
+/// The parameters of every operation that answers with a page, by name.
+fn page_parameters() -> Map<String, Value> {
+    let parameters = PageQuery::into_params(|| Some(ParameterIn::Query));
+    parameters.into_iter().map(|parameter| (parameter.name.clone(), to_json(&parameter))).collect()
+}
+
+fn refusal(description: &str) -> Value {
+    json!({
+        "description": description,
+        "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
+    })
 }
 
 fn described(name: &str, place: &str, is_required: bool, schema: Value, description: &str) -> Value {

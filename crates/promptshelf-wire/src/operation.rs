@@ -113,6 +113,12 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Whether its answer is a page of a list.
+    #[must_use]
+    pub fn is_page(&self) -> bool {
+        self.details.iter().any(|detail| matches!(detail, Detail::Page))
+    }
+
     /// Whether a caller may send the same change again, with the same key, and gets the first answer.
     #[must_use]
     pub fn happens_once(&self) -> bool {
@@ -145,6 +151,8 @@ pub enum Detail {
     },
     /// A response.
     Response(Returns),
+    /// The answer is a page of a list: the query takes `cursor` and `limit`, and the answer has `items` and `next`.
+    Page,
 }
 
 /// A response of an operation.
@@ -189,6 +197,11 @@ pub(crate) const fn once() -> Detail {
         KEY_HEADER,
         "A text of the caller's choice, such as a UUID: for 24 hours the same change with it gets the first answer",
     )
+}
+
+/// The answer is a page of a list.
+pub(crate) const fn page() -> Detail {
+    Detail::Page
 }
 
 pub(crate) const fn required_header(name: &'static str, description: &'static str) -> Detail {

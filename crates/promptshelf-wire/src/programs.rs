@@ -20,8 +20,8 @@ pub struct PromptPage {
     /// The channel; null if the server serves a folder.
     pub channel: Option<String>,
     /// The prompts, by name.
-    pub prompts: Vec<PromptFacts>,
-    /// The cursor of the next page; null on the last one.
+    pub items: Vec<PromptFacts>,
+    /// The value of `cursor` for the next page; null on the last one.
     pub next: Option<String>,
 }
 
@@ -124,8 +124,6 @@ pub struct RenderBody {
 pub struct ListQuery {
     /// The channel; the server's default one without it.
     pub channel: Option<String>,
-    /// The `next` of the page before.
-    pub cursor: Option<String>,
 }
 
 /// The data of an event `revision`: a channel's revision that is served from now on.
@@ -146,13 +144,6 @@ pub struct RevisionEvent<'a> {
     /// the last event and this one were skipped: anything may have changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<Vec<PromptChange>>,
-}
-
-/// The sources, as `promptshelf source list --json` prints them.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct SourceList {
-    /// In the order of the settings.
-    pub sources: Vec<SourceInfo>,
 }
 
 /// A source and its state.

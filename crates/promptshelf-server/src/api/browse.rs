@@ -12,7 +12,6 @@ use super::{
     analysis::in_pool,
     call::{Answer, Call},
     problem::Problem,
-    request::page_size,
     sides::opened,
 };
 
@@ -24,7 +23,7 @@ const MAX_SEARCH: usize = 200;
 
 pub(super) async fn browse(call: Call<op::Browse>) -> Answer {
     let channel = &call.path.channel;
-    let limit = page_size(call.query.limit)?;
+    let (limit, after) = (call.paging.limit(), call.paging.after::<String>()?);
     if call.query.text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH) {
         return Err(Problem::invalid(format!("The text is too long: at most {MAX_SEARCH} bytes are searched for")));
     }
@@ -33,14 +32,15 @@ pub(super) async fn browse(call: Call<op::Browse>) -> Answer {
     let query = call.query.clone();
     let found = in_pool(call.caller(), move || {
         let catalog = side.opened.preview.as_ref().map(super::super::preview::TreePreview::catalog);
-        search(&side.opened.tree, catalog.as_deref(), &query, limit, (revision, digest))
+        search(&side.opened.tree, catalog.as_deref(), &query, (limit, after.as_deref()), (revision, digest))
     });
     let mut found = found.await?;
-    let prompts = || found.files.iter().flat_map(|file| &file.prompts);
+    found.next = found.next.map(|last| call.paging.next(last));
+    let prompts = || found.items.iter().flat_map(|file| &file.prompts);
     let names: Vec<String> = prompts().map(|prompt| prompt.name.clone()).collect();
     let standings = call.store().await?.standings_of(&names, |channel| call.sees(channel)).await?;
     let mut standings: HashMap<_, _> = standings.into_iter().map(|found| (found.name, found.channels)).collect();
-    for prompt in found.files.iter_mut().flat_map(|file| &mut file.prompts) {
+    for prompt in found.items.iter_mut().flat_map(|file| &mut file.prompts) {
         prompt.channels = standings.remove(&prompt.name).unwrap_or_default();
     }
     call.answer(&found)
@@ -53,7 +53,7 @@ fn search(
     tree: &MemoryTree,
     catalog: Option<&Catalog>,
     query: &BrowseQuery,
-    limit: usize,
+    (limit, after): (usize, Option<&str>),
     (revision, digest): (u64, Option<Digest>),
 ) -> Browsed {
     let mut prompts: BTreeMap<&str, Vec<&Prompt>> = BTreeMap::new();
@@ -66,7 +66,7 @@ fn search(
     let mut folders = BTreeMap::<&str, usize>::new();
     let mut facets = FACETS.map(|_| BTreeMap::<&str, usize>::new());
     let wanted = [&query.tag, &query.owner, &query.collection];
-    let (mut total, mut files, mut has_more) = (0, Vec::new(), false);
+    let (mut total, mut items, mut has_more) = (0, Vec::new(), false);
     for (path, file) in tree.iter() {
         let Some(rest) = path.strip_prefix(prefix.as_str()) else { continue };
         let own = prompts.get(path).map_or(&[][..], Vec::as_slice);
@@ -94,10 +94,10 @@ fn search(
             let names: BTreeSet<&str> = own.iter().flat_map(|prompt| of(prompt)).map(String::as_str).collect();
             names.into_iter().for_each(|name| *counts.entry(name).or_default() += 1);
         }
-        if query.after.as_deref().is_some_and(|after| path <= after) {
+        if after.is_some_and(|after| path <= after) {
             continue;
         }
-        if files.len() == limit {
+        if items.len() == limit {
             has_more = true;
             continue;
         }
@@ -110,9 +110,9 @@ fn search(
             collections: prompt.collections().to_vec(),
             channels: Vec::new(),
         });
-        files.push(BrowsedFile { path: path.to_owned(), prompts: prompts.collect(), lines });
+        items.push(BrowsedFile { path: path.to_owned(), prompts: prompts.collect(), lines });
     }
-    let next = files.last().filter(|_| has_more).map(|last| last.path.clone());
+    let next = items.last().filter(|_| has_more).map(|last| last.path.clone());
     let groups = |groups: BTreeMap<&str, usize>| -> Vec<Group> {
         groups.into_iter().map(|(name, files)| Group { name: name.to_owned(), files }).collect()
     };
@@ -124,7 +124,7 @@ fn search(
         found.truncate(MAX_GROUPS);
         found
     });
-    Browsed { revision, digest, total, files, next, folders, tags, owners, collections }
+    Browsed { revision, digest, total, items, next, folders, tags, owners, collections }
 }
 
 fn names(prompt: &Prompt, text: &str) -> bool {

@@ -33,6 +33,7 @@ use super::{
     etag::{self, Tag},
     once::{self, Claimed},
     problem::Problem,
+    request::Paging,
 };
 use crate::channels::StoreHandle;
 
@@ -147,15 +148,19 @@ where
     let Path(path) = Path::<O>::from_request_parts(&mut head, &())
         .await
         .map_err(|rejection| Problem::invalid(format!("The path is invalid: {}", rejection.body_text())))?;
-    let Query(query) = Query::from_request_parts(&mut head, &())
-        .await
+    let (paging, others) = if O::SPEC.is_page() {
+        Paging::read(&head.uri, path.path())?
+    } else {
+        (Paging::default(), head.uri.clone())
+    };
+    let Query(query) = Query::try_from_uri(&others)
         .map_err(|rejection| Problem::invalid(format!("The query is invalid: {}", rejection.body_text())))?;
     let caller = head.extensions.get().cloned().unwrap_or_else(Caller::anonymous);
     let headers = head.headers.clone();
     let body = Mutex::new(Some(Request::from_parts(head, body)));
     let context = Context { record: begin::<O>(state.site(), &caller)?, state, caller };
     let record = Arc::clone(&context.record);
-    let call = Call { path, query, headers, body, context };
+    let call = Call { path, query, paging, headers, body, context };
     let claimed = match call.admit(&call.path) {
         Ok(()) => once::claim(&call).await,
         Err(problem) => Err(problem),
@@ -182,6 +187,8 @@ where
 pub(super) struct Call<O: Operation, S = ApiState> {
     pub(super) path: O,
     pub(super) query: O::Query,
+    /// Which page of a list.
+    pub(super) paging: Paging,
     pub(super) headers: HeaderMap,
     body: Mutex<Option<Request>>,
     context: Context<S>,

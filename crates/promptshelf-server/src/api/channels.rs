@@ -2,19 +2,19 @@
 
 use axum::http::{StatusCode, header};
 use promptshelf_store::{ChannelInfo, ChannelName, Policy, PolicyGuard, PolicyOutcome, PolicyRoles, StoreError};
-use promptshelf_wire::{Channels, PolicyAnswer, PolicyChanges, Scope, op};
+use promptshelf_wire::{PolicyAnswer, Scope, op};
 
 use super::{
     call::{Answer, Call, Context, Trust},
     etag::{self, represent},
     problem::Problem,
-    request::{page_of, page_size},
+    request::MAX_LIMIT,
 };
 
 pub(super) async fn list_channels(call: Call<op::ListChannels>) -> Answer {
     let mut channels = call.store().await?.channels().await?;
     channels.retain(|channel| call.sees(&channel.name));
-    call.answer(&Channels { channels })
+    call.answer(&call.paging.of_sorted(channels, MAX_LIMIT, |channel| channel.name.to_string())?)
 }
 
 pub(super) async fn get_channel(call: Call<op::GetChannel>) -> Answer {
@@ -29,10 +29,9 @@ pub(super) async fn get_policy(call: Call<op::GetPolicy>) -> Answer {
 
 pub(super) async fn policy_history(call: Call<op::PolicyHistory>) -> Answer {
     let channel = &call.path.channel;
-    let limit = page_size(call.query.limit)?;
-    let changes = call.store().await?.policy_history(channel, call.query.before, limit + 1).await?;
-    let (changes, next) = page_of(changes, limit, |last| last.number);
-    call.answer(&PolicyChanges { changes, next })
+    let limit = call.paging.limit();
+    let changes = call.store().await?.policy_history(channel, call.paging.after()?, limit + 1).await?;
+    call.answer(&call.paging.of_rows(changes, limit, |last| last.number))
 }
 
 pub(super) async fn put_policy(call: Call<op::PutPolicy>) -> Answer {

@@ -2,18 +2,20 @@
 
 use axum::http::StatusCode;
 use promptshelf_store::StoreError;
-use promptshelf_wire::{Comments, Scope, op};
+use promptshelf_wire::{Scope, op};
 
 use super::{
     call::{Answer, Call, Context},
     problem::Problem,
+    request::MAX_LIMIT,
 };
 
 pub(super) async fn list_comments(call: Call<op::ListComments>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     call.proposal(id).await?;
-    call.answer(&Comments { comments: call.store().await?.comments(id).await? })
+    let comments = call.store().await?.comments(id).await?;
+    call.answer(&call.paging.of_sorted(comments, MAX_LIMIT, |comment| comment.id)?)
 }
 
 pub(super) async fn add_comment(call: Call<op::AddComment>) -> Answer {

@@ -5,25 +5,23 @@
 
 use axum::http::StatusCode;
 use promptshelf_store::{EvaluationQuery, NewEvaluation, StoreError};
-use promptshelf_wire::{Evaluations, EvaluationsQuery, op};
+use promptshelf_wire::{EvaluationsQuery, op};
 
 use super::{
     call::{Answer, Call},
     problem::Problem,
-    request::page_of,
 };
 
-const PAGE: usize = 100;
 /// The largest number of results of a page. A result has up to 256 KiB of text.
 const MAX_PAGE: usize = 100;
 
 pub(super) async fn list_evaluations(call: Call<op::ListEvaluations>) -> Answer {
     let channel = &call.path.channel;
-    let EvaluationsQuery { prompt, evaluation, digest, before, limit } = call.query.clone();
-    let limit = limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let EvaluationsQuery { prompt, evaluation, digest } = call.query.clone();
+    let (limit, before) = (call.paging.up_to(MAX_PAGE), call.paging.after()?);
     let query = EvaluationQuery { prompt, evaluation, digest, before, limit: limit + 1 };
-    let (evaluations, next) = page_of(call.store().await?.evaluations(channel, &query).await?, limit, |last| last.id);
-    call.answer(&Evaluations { evaluations, next })
+    let evaluations = call.store().await?.evaluations(channel, &query).await?;
+    call.answer(&call.paging.of_rows(evaluations, limit, |last| last.id))
 }
 
 pub(super) async fn add_evaluation(call: Call<op::AddEvaluation>) -> Answer {

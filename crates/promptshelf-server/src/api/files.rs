@@ -7,23 +7,20 @@ use axum::{
     response::IntoResponse,
 };
 use promptshelf_store::{ChannelName, Digest, FileChange, FileEntry, Served};
-use promptshelf_wire::{Diff, PromptDiff, Tree, op};
+use promptshelf_wire::{Diff, Page, PromptDiff, Tree, op};
 
 use super::{
     call::{Answer, Call, Context},
     etag::{self, Tag},
     problem::Problem,
-    request::{page_size, page_size_up_to},
+    request::{MAX_ALL, MAX_LIMIT},
 };
-
-const MAX_TREE_PAGE: usize = 10_000;
 
 pub(super) async fn get_tree(call: Call<op::GetTree>) -> Answer {
     let channel = &call.path.channel;
-    let limit = page_size_up_to(MAX_TREE_PAGE, call.query.limit)?;
     let (head, files) = call.store().await?.files(channel, call.query.revision).await?;
-    let (files, next) = page(files, call.query.after.as_deref(), limit, |file: &FileEntry| &file.path);
-    call.answer(&Tree { head, files, next })
+    let Page { items, next } = call.paging.of_sorted(files, MAX_ALL, |file| file.path.clone())?;
+    call.answer(&Tree { head, items, next })
 }
 
 pub(super) async fn get_file(call: Call<op::GetFile>) -> Answer {
@@ -48,15 +45,14 @@ pub(super) async fn get_file(call: Call<op::GetFile>) -> Answer {
 
 pub(super) async fn get_diff(call: Call<op::GetDiff>) -> Answer {
     let channel = &call.path.channel;
-    let limit = page_size(call.query.limit)?;
     let other = call.query.to_channel.as_ref().unwrap_or(channel);
     call.require_channel(other)?;
     let ((from, from_digest), left, served_left) = at(&call, channel, Some(call.query.from)).await?;
     let ((to, to_digest), right, served_right) = at(&call, other, call.query.to).await?;
     let files = changed_files(left, right);
-    let (files, next) = page(files, call.query.after.as_deref(), limit, |file: &FileChange| &file.path);
+    let Page { items, next } = call.paging.of_sorted(files, MAX_LIMIT, |file| file.path.clone())?;
     let prompts = changed_prompts(served_left, served_right);
-    call.answer(&Diff { from, from_digest, to, to_digest, files, next, prompts })
+    call.answer(&Diff { from, from_digest, to, to_digest, items, next, prompts })
 }
 
 /// One side of a comparison: the number and the digest of the revision, its files and its prompts.
@@ -100,41 +96,4 @@ fn changed_prompts(left: Vec<Served>, right: Vec<Served>) -> Vec<PromptDiff> {
         sides.entry(prompt.name.clone()).or_insert_with(|| empty(&prompt.name)).to = Some(prompt.version);
     }
     sides.into_values().filter(|prompt| prompt.from != prompt.to).collect()
-}
-
-/// Cuts a page out of sorted items, and returns the key of its last item unless it is the last page. The key is a place in
-/// the order and names no revision: every page has the digest of its revision.
-pub(super) fn page<T>(
-    items: Vec<T>,
-    after: Option<&str>,
-    limit: usize,
-    path: impl Fn(&T) -> &String,
-) -> (Vec<T>, Option<String>) {
-    let mut items = items.into_iter().filter(|item| after.is_none_or(|after| path(item).as_str() > after));
-    let shown: Vec<T> = items.by_ref().take(limit).collect();
-    let next = items.next().and_then(|_| shown.last()).map(|last| path(last).clone());
-    (shown, next)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_cover_all_items_once() {
-        let items: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
-        let mut seen = Vec::new();
-        let mut after = None;
-        loop {
-            let (shown, next) = page(items.clone(), after.as_deref(), 2, |item: &String| item);
-            seen.extend(shown);
-            after = next;
-            if after.is_none() {
-                break;
-            }
-        }
-        assert_eq!(seen, items);
-        assert_eq!(page(items.clone(), None, 5, |item: &String| item).1, None);
-        assert_eq!(page(Vec::new(), None, 5, |item: &String| item), (Vec::new(), None));
-    }
 }

@@ -19,7 +19,7 @@ use promptshelf_core::{Prompt, is_interrupted};
 use promptshelf_source::{EditError, EditableFolder, ListedFile, MemoryFile, MemoryTree};
 use promptshelf_store::Digest;
 use promptshelf_wire::{
-    AnalysisBody, Document, FileContent, FolderFile, FolderFiles, RenameBody, RenamedFile, Scope, WriteBody,
+    AnalysisBody, Document, FileContent, FolderFile, FolderFiles, Page, RenameBody, RenamedFile, Scope, WriteBody,
     WrittenFile, op,
 };
 use tokio::task::spawn_blocking;
@@ -32,6 +32,7 @@ use super::{
     etag::{self, Tag},
     problem::{Problem, not_allowed, unknown},
     rename::Renaming,
+    request::MAX_ALL,
 };
 use crate::library::Library;
 
@@ -167,8 +168,9 @@ pub(super) fn described(document: Document) -> Operations<FolderState> {
 async fn list_folder(call: Call<op::ListFolder, FolderState>) -> Answer {
     let files = call.with_files(EditableFolder::list).await?;
     let file = |ListedFile { path, bytes, .. }: ListedFile| FolderFile { path, bytes };
-    let files = files.into_iter().map(file).collect();
-    call.answer(&FolderFiles { files, may_write: call.has(Scope::Publish) })
+    let files = files.into_iter().map(file);
+    let Page { items, next } = call.paging.of_sorted(files, MAX_ALL, |file| file.path.clone())?;
+    call.answer(&FolderFiles { items, next, may_write: call.has(Scope::Publish) })
 }
 
 async fn read_in_folder(call: Call<op::ReadInFolder, FolderState>) -> Answer {

@@ -1,22 +1,22 @@
 //! Revisions of channels.
 
 use promptshelf_store::HistoryQuery;
-use promptshelf_wire::{Revisions, RevisionsQuery, ServedPrompts, op};
+use promptshelf_wire::{RevisionsQuery, op};
 
 use super::{
     call::{Answer, Call},
     channels::existing,
-    request::{page_of, page_size},
+    request::MAX_ALL,
 };
 
 pub(super) async fn list_revisions(call: Call<op::ListRevisions>) -> Answer {
     let channel = &call.path.channel;
-    let limit = page_size(call.query.limit)?;
+    let (limit, before) = (call.paging.limit(), call.paging.after()?);
     existing(&call, channel).await?;
-    let RevisionsQuery { prompt, at, before, .. } = call.query.clone();
+    let RevisionsQuery { prompt, at } = call.query.clone();
     let query = HistoryQuery { prompt, at, before, limit: limit + 1 };
-    let (revisions, next) = page_of(call.store().await?.history(channel, &query).await?, limit, |last| last.number);
-    call.answer(&Revisions { revisions, next })
+    let revisions = call.store().await?.history(channel, &query).await?;
+    call.answer(&call.paging.of_rows(revisions, limit, |last| last.number))
 }
 
 pub(super) async fn get_revision(call: Call<op::GetRevision>) -> Answer {
@@ -32,5 +32,6 @@ pub(super) async fn get_served(call: Call<op::GetServed>) -> Answer {
     call.note_number("revision", number);
     // A revision that does not exist serves nothing, and is an error all the same.
     call.store().await?.revision(channel, number).await?;
-    call.answer(&ServedPrompts { prompts: call.store().await?.served(channel, number).await? })
+    let served = call.store().await?.served(channel, number).await?;
+    call.answer(&call.paging.of_sorted(served, MAX_ALL, |prompt| prompt.name.clone())?)
 }

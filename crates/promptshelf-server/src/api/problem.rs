@@ -48,6 +48,10 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is invalid", detail)
     }
 
+    pub(super) fn invalid_cursor() -> Problem {
+        Rejection::InvalidCursor.into()
+    }
+
     pub(super) fn not_found(what: &str) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("{what} does not exist"))
     }

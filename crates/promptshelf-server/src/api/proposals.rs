@@ -8,8 +8,7 @@ use promptshelf_store::{
     Actor, ChannelName, NewReview, PolicyRoles, Proposal, ProposalQuery, Publish, Published, RevisionKind, StoreError,
 };
 use promptshelf_wire::{
-    AllProposals, AllProposalsQuery, ChangedContent, Contents, FileContent, ProposalBody, Proposals, ProposalsQuery,
-    PublishBody, Scope, op,
+    AllProposalsQuery, ChangedContent, Contents, FileContent, Page, ProposalBody, ProposalSummary, PublishBody, Scope, op,
 };
 
 use super::{
@@ -18,7 +17,6 @@ use super::{
     content::{Changes, changes},
     etag::{self, represent},
     problem::Problem,
-    request::{page_of, page_size},
 };
 
 /// The bytes after which a page of contents ends.
@@ -28,36 +26,36 @@ const PAGE_CHANGES: usize = 20_000;
 
 pub(super) async fn list_proposals(call: Call<op::ListProposals>) -> Answer {
     let channel = &call.path.channel;
-    let limit = page_size(call.query.limit)?;
+    let (limit, before) = (call.paging.limit(), call.paging.after()?);
     existing(&call, channel).await?;
-    let ProposalsQuery { state: wanted, before, .. } = call.query.clone();
-    let query = ProposalQuery { channel: Some(channel.clone()), state: wanted, before, limit: limit + 1 };
-    let (proposals, next) = page_of(call.store().await?.proposals(&query).await?, limit, |last| last.id);
-    call.answer(&Proposals { proposals: proposals.into_iter().map(Into::into).collect(), next })
+    let query = ProposalQuery { channel: Some(channel.clone()), state: call.query.state, before, limit: limit + 1 };
+    let proposals = call.store().await?.proposals(&query).await?;
+    let summaries = proposals.into_iter().map(ProposalSummary::from).collect();
+    call.answer(&call.paging.of_rows(summaries, limit, |last| last.id))
 }
 
 pub(super) async fn list_all_proposals(call: Call<op::ListAllProposals>) -> Answer {
-    let limit = page_size(call.query.limit)?;
-    let AllProposalsQuery { channel, state: wanted, before, .. } = call.query.clone();
+    let (limit, before) = (call.paging.limit(), call.paging.after()?);
+    let AllProposalsQuery { channel, state: wanted } = call.query.clone();
     if let Some(channel) = &channel {
         call.require_channel(channel)?;
     }
     let query = ProposalQuery { channel, state: wanted, before, limit: limit + 1 };
     let mut found = call.store().await?.proposals(&query).await?.into_iter();
-    let (mut proposals, mut changes, mut last) = (Vec::new(), 0, None);
+    let (mut items, mut changes, mut last) = (Vec::new(), 0, None);
     // A page has one proposal at least, unless all of it is hidden.
     for proposal in found.by_ref().take(limit) {
         last = Some(proposal.id);
         if call.sees(&proposal.channel) {
             changes += proposal.changes.len();
-            proposals.push(proposal);
+            items.push(proposal);
         }
         if changes >= PAGE_CHANGES {
             break;
         }
     }
-    let next = last.filter(|_| found.next().is_some());
-    call.answer(&AllProposals { proposals, next })
+    let next = last.filter(|_| found.next().is_some()).map(|last| call.paging.next(last));
+    call.answer(&Page { items, next })
 }
 
 pub(super) async fn create_proposal(call: Call<op::CreateProposal>) -> Answer {
@@ -78,21 +76,23 @@ pub(super) async fn get_proposal(call: Call<op::GetProposal>) -> Answer {
 pub(super) async fn get_contents(call: Call<op::GetContents>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
-    let limit = page_size(call.query.limit)?;
+    let (limit, after) = (call.paging.limit(), call.paging.after::<String>()?);
     let digest = call.proposal(id).await?.digest;
-    let after = call.query.after.as_deref();
+    let is_wanted = |path: &String| {
+        after.as_ref().is_none_or(|after| path > after) && call.query.path.as_ref().is_none_or(|wanted| path == wanted)
+    };
     let changed = call.store().await?.proposal_contents(id).await?;
-    let mut changed = changed.into_iter().filter(|(path, ..)| after.is_none_or(|after| path.as_str() > after));
-    let (mut files, mut bytes) = (Vec::new(), 0);
+    let mut changed = changed.into_iter().filter(|(path, ..)| is_wanted(path));
+    let (mut items, mut bytes) = (Vec::new(), 0);
     // A page has one file at least.
-    while bytes < PAGE_BYTES && files.len() < limit {
+    while bytes < PAGE_BYTES && items.len() < limit {
         let Some((path, before, after)) = changed.next() else { break };
         bytes += [&before, &after].into_iter().flatten().map(|content| content.len()).sum::<usize>();
         let [before, after] = [before, after].map(|content| content.map(|bytes| FileContent::of(&bytes)));
-        files.push(ChangedContent { path, before, after });
+        items.push(ChangedContent { path, before, after });
     }
-    let next = changed.next().and_then(|_| files.last()).map(|last| last.path.clone());
-    call.answer(&Contents { digest, files, next })
+    let next = changed.next().and_then(|_| items.last()).map(|last| call.paging.next(&last.path));
+    call.answer(&Contents { digest, items, next })
 }
 
 pub(super) async fn replace_proposal(call: Call<op::ReplaceProposal>) -> Answer {

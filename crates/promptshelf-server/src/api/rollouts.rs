@@ -10,25 +10,32 @@ use promptshelf_store::{
     Actor, ChannelName, PolicyRoles, Promotion, RolloutEdit, RolloutPhase, RolloutReport, Store, StoreError,
 };
 use promptshelf_wire::{
-    RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, Rollouts, op,
+    Page, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, op,
 };
 
 use super::{
     call::{Answer, Call, Context},
     channels::existing,
     problem::Problem,
+    request::{MAX_LIMIT, Paging},
 };
 
 const MAX_STEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 pub(super) async fn list_all_rollouts(call: Call<op::ListAllRollouts>) -> Answer {
-    call.answer(&Rollouts { rollouts: visible(&call, |_| true).await? })
+    call.answer(&page(&call.paging, visible(&call, |_| true).await?)?)
 }
 
 pub(super) async fn list_rollouts(call: Call<op::ListRollouts>) -> Answer {
     let channel = &call.path.channel;
     existing(&call, channel).await?;
-    call.answer(&Rollouts { rollouts: visible(&call, |one| one.channel == *channel).await? })
+    call.answer(&page(&call.paging, visible(&call, |one| one.channel == *channel).await?)?)
+}
+
+fn page(paging: &Paging, mut rollouts: Vec<RolloutReport>) -> Result<Page<RolloutReport>, Problem> {
+    let key = |one: &RolloutReport| format!("{}\n{}", one.channel, one.target);
+    rollouts.sort_by_cached_key(key);
+    paging.of_sorted(rollouts, MAX_LIMIT, key)
 }
 
 pub(super) async fn start_rollout(call: Call<op::StartRollout>) -> Answer {

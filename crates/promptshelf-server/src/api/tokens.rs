@@ -5,16 +5,18 @@
 
 use axum::{Json, http::StatusCode, response::IntoResponse as _};
 use promptshelf_store::{Digest, NewToken};
-use promptshelf_wire::{CreatedToken, Scope, Tokens, op};
+use promptshelf_wire::{CreatedToken, Scope, op};
 
 use super::{
     call::{Answer, Call, Context, Trust},
     problem::Problem,
+    request::{MAX_LIMIT, Newest},
 };
 use crate::http::auth::random_token;
 
 pub(super) async fn list_tokens(call: Call<op::ListTokens>) -> Answer {
-    call.answer(&Tokens { tokens: call.store().await?.tokens().await? })
+    let tokens = call.store().await?.tokens().await?;
+    call.answer(&call.paging.of_sorted(tokens, MAX_LIMIT, |token| Newest(token.id))?)
 }
 
 pub(super) async fn create_token(call: Call<op::CreateToken>) -> Answer {

@@ -1,18 +1,22 @@
 //! Webhooks of servers: their queues, and the events that were given up.
 
 use promptshelf_store::{DeadLetter, StoreError};
-use promptshelf_wire::{DeadLetters, Webhooks, op};
+use promptshelf_wire::op;
 
-use super::call::{Answer, Call, Context};
+use super::{
+    call::{Answer, Call, Context},
+    request::{MAX_LIMIT, Newest},
+};
 
 pub(super) async fn list_webhooks(call: Call<op::ListWebhooks>) -> Answer {
-    call.answer(&Webhooks { webhooks: call.store().await?.webhooks().await? })
+    let webhooks = call.store().await?.webhooks().await?;
+    call.answer(&call.paging.of_short(webhooks)?)
 }
 
 pub(super) async fn list_dead_letters(call: Call<op::ListDeadLetters>) -> Answer {
     let mut dead_letters = call.store().await?.dead_letters().await?;
     dead_letters.retain(|letter| sees(&call, letter));
-    call.answer(&DeadLetters { dead_letters })
+    call.answer(&call.paging.of_sorted(dead_letters, MAX_LIMIT, |letter| Newest(letter.id))?)
 }
 
 pub(super) async fn redeliver(call: Call<op::Redeliver>) -> Answer {

@@ -405,7 +405,8 @@ async fn crafted_requests_of_the_api_are_bounded() {
         let (plain, crafted) = match shape {
             Shape::Query => {
                 let queries = [
-                    "?limit=500".to_owned(),
+                    "?limit=10000".to_owned(),
+                    format!("?cursor={}", "YQ".repeat(3_000)),
                     format!("?text={}", "a".repeat(6_000)),
                     format!("?{}", "a=1&".repeat(1_500)),
                     format!("?version=1&rendered=true&arguments.who={}", "a".repeat(6_000)),

@@ -220,7 +220,7 @@ impl World {
     fn publish(&self, agent: &ureq::Agent, url: &str, token: &str, id: &str) {
         let Some(tree) = self.tree(agent, url, token) else { return };
         let file = |path: &str| {
-            let files = tree["files"].as_array();
+            let files = tree["items"].as_array();
             let found = files.and_then(|files| files.iter().find(|file| file["path"] == path));
             found.map_or(Value::Null, |file| file["digest"].clone())
         };

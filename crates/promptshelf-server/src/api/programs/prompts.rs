@@ -1,6 +1,9 @@
 //! Prompts: a list, and one with its template or its messages.
 
-use promptshelf_core::{Prompt, RawArguments, cursor::ListKind};
+use promptshelf_core::{
+    Prompt, RawArguments,
+    cursor::{self, ListKind},
+};
 use promptshelf_service::{CacheScope, Caller, View};
 use promptshelf_wire::{PREFIX, PromptFacts, PromptPage, PromptText, op};
 
@@ -9,6 +12,7 @@ use super::{
         call::{Answer, Call},
         etag,
         problem::Problem,
+        request::MAX_ALL,
     },
     model::{facts_of, template},
     query::PromptQuery,
@@ -19,14 +23,16 @@ use crate::library::Library;
 pub(super) async fn list_prompts(call: Call<op::ListPrompts, ProgramState>) -> Answer {
     let (state, caller) = (&call.state, call.caller());
     let channel = state.channel(caller, call.query.channel.as_deref())?;
-    let page = channel.library.service().list(caller, ListKind::Prompts, call.query.cursor.as_deref())?;
+    let (limit, after) = (call.paging.up_to(MAX_ALL), call.paging.after::<String>()?);
+    let cursor = after.map(|after| cursor::encode(ListKind::Prompts, &after));
+    // A page of the library may have fewer prompts.
+    let page = channel.library.service().list(caller, ListKind::Prompts, cursor.as_deref())?;
     let catalog = page.view().catalog();
-    let prompts = page.shown().filter_map(|index| catalog.prompts().get(index));
-    let body = PromptPage {
-        channel: channel.name.clone(),
-        prompts: prompts.map(|prompt| facts_of(prompt, page.view())).collect(),
-        next: page.value().page.next_cursor.as_deref().map(str::to_owned),
-    };
+    let mut prompts = page.shown().filter_map(|index| catalog.prompts().get(index));
+    let items: Vec<_> = prompts.by_ref().take(limit).map(|prompt| facts_of(prompt, page.view())).collect();
+    let has_more = prompts.next().is_some() || page.value().page.next_cursor.is_some();
+    let next = items.last().filter(|_| has_more).map(|last| call.paging.next(&last.name));
+    let body = PromptPage { channel: channel.name.clone(), items, next };
     etag::cached_json(&call.headers, &body, &cache_control(page.view()))
 }
 

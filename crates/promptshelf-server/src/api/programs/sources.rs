@@ -2,7 +2,7 @@
 
 use axum::{http::StatusCode, response::IntoResponse};
 use promptshelf_source::{SourceSet, SourceStatus};
-use promptshelf_wire::{SourceInfo, SourceList, op};
+use promptshelf_wire::{SourceInfo, op};
 
 use super::{
     super::{
@@ -13,8 +13,9 @@ use super::{
 };
 
 pub(super) async fn list_sources(call: Call<op::ListSources, ProgramState>) -> Answer {
+    // In the order of the settings.
     let sources = sources(&call.state)?.statuses().into_iter().map(info).collect();
-    call.answer(&SourceList { sources })
+    call.answer(&call.paging.of_short(sources)?)
 }
 
 fn info(status: SourceStatus) -> SourceInfo {

@@ -206,11 +206,11 @@ async fn proposal_names_its_errors_failed_tests_and_conflicts() {
     assert!(found.iter().any(|found| found.starts_with("broken.md:4:") && found.contains("nobody")), "{found:?}");
     assert!(found.iter().any(|found| found.starts_with("bye.md:3:") && found.contains("bye / short")), "{found:?}");
     let listed = server.get("rita", "/proposals?state=open").await.expect(200).json();
-    assert_eq!((listed["proposals"][0]["id"].as_u64(), listed["proposals"][0].get("findings")), (Some(2), None));
+    assert_eq!((listed["items"][0]["id"].as_u64(), listed["items"][0].get("findings")), (Some(2), None));
     let offered = async || {
         let permissions = server.get("rita", &format!("{path}/permissions")).await.expect(200).json();
         let reviews = server.get("rita", "/reviews").await.expect(200).json();
-        (permissions["approve"]["allowed"].clone(), reviews["proposals"][0]["reviewWanted"].clone())
+        (permissions["approve"]["allowed"].clone(), reviews["items"][0]["reviewWanted"].clone())
     };
     assert_eq!(offered().await, (json!(true), json!(true)));
     let mut fixed = proposal(1, &[("hello.md", Some(HELLO), Some("---\ndescription: Greets\n---\nHi.\n"))]);
@@ -263,7 +263,7 @@ async fn check_shows_findings_and_renderings_and_stores_nothing() {
     assert_eq!(server.post("ada", "/check", &stale).await.problem(), refused(409, "conflict"));
     assert_eq!(server.revision().await, 1);
     let proposals = server.get("reader", "/channels/production/proposals").await.expect(200).json();
-    assert_eq!(proposals["proposals"].as_array().map(Vec::len), Some(1));
+    assert_eq!(proposals["items"].as_array().map(Vec::len), Some(1));
 }
 
 /// The identity comes from sign-in alone.
@@ -295,15 +295,18 @@ async fn contents_of_a_proposal_are_text_or_base64() {
     let path = format!("/proposals/{}/contents", proposed["proposal"]["id"]);
     let first = server.get("reader", &format!("{path}?limit=2")).await.expect(200).json();
     assert_eq!(
-        first["files"],
+        first["items"],
         json!([
             { "path": "bytes.bin", "before": null, "after": { "base64": "AP8B" } },
             { "path": "hello.md", "before": { "text": HELLO }, "after": { "text": BYE } },
         ])
     );
-    assert_eq!((&first["next"], &first["digest"]), (&json!("hello.md"), &proposed["proposal"]["digest"]));
-    let last = server.get("reader", &format!("{path}?limit=2&after=hello.md")).await.expect(200).json();
-    assert_eq!((&last["files"][0]["path"], &last["next"]), (&json!("x.txt"), &json!(null)));
+    assert_eq!(first["digest"], proposed["proposal"]["digest"]);
+    let next = first["next"].as_str().expect("a cursor");
+    let last = server.get("reader", &format!("{path}?limit=2&cursor={next}")).await.expect(200).json();
+    assert_eq!((&last["items"][0]["path"], &last["next"]), (&json!("x.txt"), &json!(null)));
+    let one = server.get("reader", &format!("{path}?path=hello.md")).await.expect(200).json();
+    assert_eq!(one["items"], json!([first["items"][1]]));
 }
 
 /// Waits in the check of a tree with `slow.md`, until it is released.

@@ -111,7 +111,7 @@ async fn browsing_finds_texts_folders_and_groups() {
     let server = shelf().await;
     let browse = async |query: &str| {
         let found = server.get("reader", &format!("/channels/production/browse?{query}")).await.expect(200).json();
-        let paths: Vec<String> = found["files"]
+        let paths: Vec<String> = found["items"]
             .as_array()
             .expect("files")
             .iter()
@@ -126,17 +126,18 @@ async fn browsing_finds_texts_folders_and_groups() {
         assert_eq!(all[group], json!([{ "name": name, "files": 1 }]), "{group}");
     }
     let versions = json!([{ "channel": "production", "version": 1, "since": 2 }]);
-    assert_eq!(all["files"][1]["prompts"][0]["channels"], versions);
+    assert_eq!(all["items"][1]["prompts"][0]["channels"], versions);
     let (found, paths) = browse("text=KINDLY").await;
     assert_eq!(paths, ["_shared/tone.md", "code/review.md"]);
-    assert_eq!(found["files"][0]["lines"], json!([{ "number": 1, "text": "Speak kindly." }]));
+    assert_eq!(found["items"][0]["lines"], json!([{ "number": 1, "text": "Speak kindly." }]));
     assert_eq!(browse("folder=code").await.1, ["code/review.md"]);
     assert_eq!(browse("tag=code&text=reviews").await.1, ["code/review.md"]);
     assert_eq!(browse("owner=team-a&collection=Starters").await.1, ["code/review.md"]);
     assert_eq!(browse("owner=team-a&tag=other").await.1, [""; 0]);
     let (first, paths) = browse("limit=2").await;
-    assert_eq!((paths.len(), &first["total"], &first["next"]), (2, &json!(3), &json!("code/review.md")));
-    assert_eq!(browse("limit=2&after=code/review.md").await.1, ["hello.md"]);
+    assert_eq!((paths.len(), &first["total"]), (2, &json!(3)));
+    let next = first["next"].as_str().expect("a cursor");
+    assert_eq!(browse(&format!("limit=2&cursor={next}")).await.1, ["hello.md"]);
     let long = format!("/channels/production/browse?text={}", "x".repeat(201));
     assert_eq!(server.get("reader", &long).await.problem(), refused(400, "invalid-request"));
 }

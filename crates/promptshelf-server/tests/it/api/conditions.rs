@@ -94,7 +94,7 @@ async fn channel_is_created_once() {
     let refusal = server.post("without-admin", "/channels/gamma/proposals", &body).await;
     assert_eq!(refusal.problem(), refused(404, "not-found"));
     let channels = server.get("reader", "/channels").await.expect(200).json();
-    assert_eq!(channels["channels"].as_array().map(Vec::len), Some(1));
+    assert_eq!(channels["items"].as_array().map(Vec::len), Some(1));
 }
 
 // req: S-103
@@ -147,7 +147,7 @@ async fn concurrent_publishes_of_one_file_conflict_and_make_one_revision() {
     assert_eq!(statuses, [201, 409, 409, 409, 409, 409]);
     assert_eq!(server.revision().await, 2);
     let history = server.get("reader", "/channels/production/revisions").await.expect(200).json();
-    assert_eq!(history["revisions"].as_array().map(Vec::len), Some(2));
+    assert_eq!(history["items"].as_array().map(Vec::len), Some(2));
     assert_eq!(history["next"], json!(null));
 }
 

@@ -26,7 +26,7 @@ async fn comments_of_changes_that_were_replaced_are_refused() {
     server.put("ada", &format!("/proposals/{id}"), ("If-Match", &tag), &body).await.expect(200);
     assert_eq!(server.post("rita", &path, &comment("Late")).await.problem(), refused(409, "stale-comment"));
     let listed = server.get("reader", &path).await.expect(200).json();
-    assert_eq!(listed["comments"].as_array().map(Vec::len), Some(2));
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(2));
 }
 
 /// Every permission agrees with the operation that it is about.
@@ -65,7 +65,7 @@ async fn permissions_name_the_reason_against_each_operation() {
     assert_eq!(allowed(&permissions("reader").await), [""; 0]);
     let wanted = async |caller: &str| {
         let listed = server.get(caller, "/reviews?state=open").await.expect(200).json();
-        listed["proposals"][0]["reviewWanted"].as_bool()
+        listed["items"][0]["reviewWanted"].as_bool()
     };
     assert_eq!(
         (wanted("rita").await, wanted("ada").await, wanted("reader").await),

@@ -6,7 +6,7 @@ use axum::http::Method;
 use promptshelf_store::{DeliveryAttempt, Webhook, WebhookEvent};
 use serde_json::{Value, json};
 
-use super::{BYE, HELLO, Server, changes, digest, policy_of, proposal};
+use super::{BYE, HELLO, Server, changes, digest, policy_of, proposal, refused};
 
 /// An operation of the document, with the parameters of its path filled in.
 #[derive(Debug)]
@@ -97,6 +97,54 @@ async fn document_is_valid() {
     }
 }
 
+/// Every list has the same parameters, the same form and the same refusal, and no list goes without.
+#[tokio::test]
+async fn lists_have_one_form_of_pages() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let document = server.get("", "/openapi.json").await.expect(200).json();
+    let schema_of = |operation: &Value| {
+        let reference = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].as_str();
+        reference.and_then(|reference| document.pointer(reference.strip_prefix('#')?)).cloned().unwrap_or_default()
+    };
+    let references = |operation: &Value| {
+        let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+        ["cursor", "limit"].map(|name| {
+            let own = parameters.iter().any(|one| one["name"] == name);
+            assert!(!own, "{operation} describes `{name}` itself");
+            parameters.iter().any(|one| one["$ref"] == format!("#/components/parameters/{name}"))
+        })
+    };
+    let mut lists = 0;
+    for Operation { method, path, document: operation, .. } in operations(&server).await {
+        let schema = schema_of(&operation);
+        let is_list = schema["properties"]["items"]["type"] == "array";
+        let id = operation["operationId"].as_str().expect("an id");
+        assert_eq!(references(&operation), [is_list, is_list], "{id}");
+        assert_eq!(is_list, schema["properties"]["next"].is_object(), "{id}");
+        assert!(is_list || !id.starts_with("list_") && !id.ends_with("_history"), "{id} is a list without pages");
+        if !is_list || path.starts_with("/api/v1/folder") || path.contains("/sources") {
+            continue;
+        }
+        assert_eq!(method, Method::GET);
+        let path = path.strip_prefix("/api/v1").expect("the prefix").replace("?", "?limit=1&");
+        let page = server.get("admin", &path).await.expect(200).json();
+        assert!(page["items"].as_array().is_some_and(|items| items.len() <= 1), "{id}: {page}");
+        assert!(page["next"].is_string() || page["next"].is_null(), "{id}: {page}");
+        let other = if id == "list_channels" { "/tokens?" } else { "/channels?" };
+        let foreign = server.get("admin", &format!("{other}limit=1")).await.json()["next"].clone();
+        for cursor in ["x", "", foreign.as_str().unwrap_or("AWE")] {
+            let refusal = server.get("admin", &format!("{path}&cursor={cursor}")).await;
+            assert_eq!(refusal.problem(), refused(400, "invalid-cursor"), "{id} {cursor}");
+        }
+        for limit in ["0", "10001", "x", ""] {
+            let refusal = server.get("admin", &path.replace("limit=1", &format!("limit={limit}"))).await;
+            assert_eq!(refusal.problem(), refused(400, "invalid-request"), "{id} {limit}");
+        }
+        lists += 1;
+    }
+    assert!(lists >= 18, "{lists}");
+}
+
 /// A body for each operation that has one, in an order in which each of them succeeds.
 #[tokio::test]
 async fn every_operation_answers_as_the_document_says() {
@@ -184,7 +232,7 @@ async fn every_operation_answers_as_the_document_says() {
             Some(json!({
                 "evaluation": "quality",
                 "prompt": "hello",
-                "digest": served["prompts"][0]["digest"],
+                "digest": served["items"][0]["digest"],
                 "scores": { "score": 0.9 },
                 "thresholds": { "score": 0.8 },
                 "cases": [{ "name": "Ada", "score": 1, "passed": true }],

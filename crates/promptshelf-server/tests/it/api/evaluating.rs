@@ -78,7 +78,7 @@ async fn only_the_scope_for_evaluations_opens_the_gate() {
     );
     publish().await.expect(200);
     let page = server.get("reader", &format!("{path}?limit=2")).await.expect(200).json();
-    assert_eq!(page["evaluations"].as_array().map(Vec::len), Some(2));
-    let rest = server.get("reader", &format!("{path}?before={}", page["next"])).await.expect(200).json();
-    assert_eq!((rest["evaluations"].as_array().map(Vec::len), &rest["next"]), (Some(1), &Value::Null));
+    assert_eq!(page["items"].as_array().map(Vec::len), Some(2));
+    let rest = server.get("reader", &format!("{path}?cursor={}", page["next"].as_str().expect("a cursor"))).await.expect(200).json();
+    assert_eq!((rest["items"].as_array().map(Vec::len), &rest["next"]), (Some(1), &Value::Null));
 }

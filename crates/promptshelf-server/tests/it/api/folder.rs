@@ -99,7 +99,7 @@ fn files_below(folder: &Path) -> Vec<String> {
 async fn files_are_created_replaced_and_deleted() {
     let edited = Edited::start(false).await;
     let listed = edited.get("", "/files").await.expect(200).json();
-    assert_eq!(listed["files"], json!([{ "path": "hello.md", "bytes": HELLO.len() }]));
+    assert_eq!(listed["items"], json!([{ "path": "hello.md", "bytes": HELLO.len() }]));
     let read = edited.get("", "/files/hello.md").await.expect(200);
     assert_eq!((read.text(), read.etag()), (HELLO, tag(HELLO)));
     assert_eq!(read.header("content-disposition"), "attachment");
@@ -329,7 +329,7 @@ async fn files_that_other_programs_obey_are_not_changed() {
     std::os::unix::fs::symlink("sub", edited.path("link")).expect("a link");
     let listed = edited.get("paul", "/files").await.expect(200).json();
     let listed: Vec<&str> =
-        listed["files"].as_array().expect("files").iter().filter_map(|it| it["path"].as_str()).collect();
+        listed["items"].as_array().expect("files").iter().filter_map(|it| it["path"].as_str()).collect();
     assert!(listed.contains(&"hello.md") && !listed.iter().any(|path| present.contains(path)), "{listed:?}");
     let absent = ["claude.MD", "sub/Gemini.md", "link/CLAUDE.local.md", "x/team.code-workspace", "AGENT\u{17f}.md"];
     let before = files_below(&edited.path(""));

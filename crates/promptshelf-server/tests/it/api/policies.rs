@@ -44,18 +44,18 @@ async fn looser_policy_waits_for_the_approvals_of_the_present_one() {
     set(&server, "admin", &policy_of(1)).await.expect(200);
     let history = server.get("reader", &format!("{POLICY}/history?limit=2")).await.expect(200).json();
     let told = |index: usize| {
-        let change = &history["changes"][index];
+        let change = &history["items"][index];
         (change["actor"].clone(), change["before"]["approvals"].clone(), change["after"]["approvals"].clone())
     };
     assert_eq!(told(0), (json!("admin"), json!(0), json!(1)));
     assert_eq!(told(1), (json!("admin"), json!(2), json!(0)));
-    assert_eq!(history["changes"][1]["approvedBy"], json!(["rita", "paul"]));
+    assert_eq!(history["items"][1]["approvedBy"], json!(["rita", "paul"]));
     assert_eq!(
-        (&history["changes"][1]["message"], &history["changes"][1]["byOperator"]),
+        (&history["items"][1]["message"], &history["items"][1]["byOperator"]),
         (&json!("Quicker"), &json!(false))
     );
-    let rest = server.get("reader", &format!("{POLICY}/history?before={}", history["next"])).await.json();
-    assert_eq!((rest["changes"].as_array().map(Vec::len), &rest["next"]), (Some(1), &Value::Null));
+    let rest = server.get("reader", &format!("{POLICY}/history?cursor={}", history["next"].as_str().expect("a cursor"))).await.json();
+    assert_eq!((rest["items"].as_array().map(Vec::len), &rest["next"]), (Some(1), &Value::Null));
     let records = server.records.all();
     let record = records.iter().find(|record| record["method"] == "api/set-policy" && record["message"] == "Quicker");
     let record = record.expect("a record");
@@ -79,7 +79,7 @@ async fn emergency_carries_out_a_looser_policy_and_is_recorded() {
     assert_eq!(server.post("paul", &path, &emergency).await.problem(), refused(403, "insufficient-scope"));
     server.post("admin", &path, &emergency).await.expect(200);
     let history = server.get("reader", &format!("{POLICY}/history?limit=1")).await.json();
-    assert_eq!(history["changes"][0]["emergency"], "Nobody is here");
+    assert_eq!(history["items"][0]["emergency"], "Nobody is here");
 }
 
 // req: S-296

@@ -48,7 +48,7 @@ async fn dry_run_of_a_proposal_stores_nothing() {
     assert_eq!((&checked["proposal"]["id"], &checked["prompts"][0]["name"]), (&json!(0), &json!("hello")));
     assert!(checked["proposal"]["lacks"].as_array().is_some_and(|lacks| !lacks.is_empty()), "{checked}");
     let all = server.get("reader", "/proposals").await.expect(200).json();
-    assert_eq!(all["proposals"].as_array().map(Vec::len), Some(1), "{all}");
+    assert_eq!(all["items"].as_array().map(Vec::len), Some(1), "{all}");
 }
 
 #[tokio::test]
@@ -81,16 +81,17 @@ async fn only_administrators_make_a_channel_by_proposing_to_it() {
     server.post("admin", "/channels/copy/promote", &copy).await.expect(201);
     let channels = server.get("reader", "/channels").await.expect(200).json();
     let names: Vec<&Value> =
-        channels["channels"].as_array().expect("channels").iter().map(|one| &one["name"]).collect();
+        channels["items"].as_array().expect("channels").iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["copy", "new", "production"]);
     // One list has the proposals of all of them, in pages.
     let first = server.get("reader", "/proposals?limit=2").await.expect(200).json();
     let ids = |page: &Value| -> Vec<u64> {
-        page["proposals"].as_array().expect("proposals").iter().filter_map(|one| one["id"].as_u64()).collect()
+        page["items"].as_array().expect("proposals").iter().filter_map(|one| one["id"].as_u64()).collect()
     };
-    assert_eq!((ids(&first), &first["next"]), (vec![3, 2], &json!(2)));
-    let rest = server.get("reader", "/proposals?limit=2&before=2").await.expect(200).json();
+    assert_eq!(ids(&first), [3, 2]);
+    let next = first["next"].as_str().expect("a cursor");
+    let rest = server.get("reader", &format!("/proposals?limit=2&cursor={next}")).await.expect(200).json();
     assert_eq!((ids(&rest), &rest["next"]), (vec![1], &json!(null)));
     let of_copy = server.get("reader", "/proposals?channel=copy").await.expect(200).json();
-    assert_eq!(of_copy["proposals"][0]["kind"], "promote");
+    assert_eq!(of_copy["items"][0]["kind"], "promote");
 }

@@ -24,7 +24,7 @@ async fn folder_answers_without_channels_and_versions() {
     let get = |path: &'static str| folder(&files, false, path, &[]);
     let list = get("/api/v1/prompts").await.expect(200).json();
     assert_eq!((&list["channel"], &list["next"]), (&json!(null), &json!(null)));
-    assert_eq!((&list["prompts"][0]["name"], &list["prompts"][1]["name"]), (&json!("greet"), &json!("other")));
+    assert_eq!((&list["items"][0]["name"], &list["items"][1]["name"]), (&json!("greet"), &json!("other")));
 
     let prompt = get("/api/v1/prompts/greet").await.expect(200);
     assert_eq!(prompt.header("cache-control"), "public, max-age=0, stale-while-revalidate=60");
@@ -51,7 +51,8 @@ async fn folder_answers_without_channels_and_versions() {
         ("/api/v1/prompts/greet?rendered=true&arguments.name=x&arguments.kez=y", 422, "did you mean `key`?"),
         ("/api/v1/prompts/none", 404, "Unknown prompt: none"),
         ("/api/v1/prompts?cursor=x", 400, "cursor"),
-        ("/api/v1/prompts?limit=5", 400, "limit"),
+        ("/api/v1/prompts?limit=0", 400, "limit"),
+        ("/api/v1/prompts?limits=5", 400, "limits"),
         ("/api/v1/channels/production/events", 400, "no channels"),
         ("/api/v1/channels", 404, "path"),
     ] {
@@ -114,9 +115,9 @@ async fn hidden_prompt_equals_missing_prompt() {
     }
     let list = async |caller| folder(&files, true, "/api/v1/prompts", &[("authorization", caller)]).await;
     let seen = list("Bearer psk_bob").await.expect(200);
-    assert_eq!(seen.json()["prompts"].as_array().map(Vec::len), Some(1));
+    assert_eq!(seen.json()["items"].as_array().map(Vec::len), Some(1));
     assert!(seen.header("cache-control").starts_with("private,"), "{seen:?}");
-    assert_eq!(list("Bearer psk_ada").await.expect(200).json()["prompts"].as_array().map(Vec::len), Some(2));
+    assert_eq!(list("Bearer psk_ada").await.expect(200).json()["items"].as_array().map(Vec::len), Some(2));
     folder(&files, true, "/api/v1/prompts", &[]).await.expect(401);
 }
 

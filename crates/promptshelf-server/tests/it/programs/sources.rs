@@ -58,7 +58,7 @@ async fn sources_are_reported_and_read_again_with_their_scopes() {
     let router = router(&library, &options);
 
     let listed = call(&router, "psk_rita", "GET", "sources").await.expect(200).json();
-    let source = &listed["sources"][0];
+    let source = &listed["items"][0];
     assert_eq!(
         (&source["name"], &source["kind"], &source["state"], &source["commit"], &source["problem"]),
         (&json!("platform"), &json!("git"), &json!("behind"), &json!("4b825dc642cb"), &json!("it is away"))

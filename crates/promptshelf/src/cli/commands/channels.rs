@@ -432,7 +432,7 @@ pub(crate) async fn revoke(arguments: &TokenRevokeArguments) -> Result<(), Failu
 }
 
 async fn tokens(store: &Connection) -> Result<Vec<TokenInfo>, Failure> {
-    Ok(store.get(&op::ListTokens {}).await?.tokens)
+    Ok(store.all(&op::ListTokens {}).await?)
 }
 
 async fn find(store: &Connection, word: &str) -> Result<u64, Failure> {
@@ -741,7 +741,7 @@ fn print_proposed(proposal: Proposal, place: &Place, is_json: bool) -> Result<()
 
 async fn shown(store: &Connection, arguments: &PolicyArguments, place: &Place) -> Result<Shown, Failure> {
     let Some(channel) = place.named_channel() else {
-        return Ok(Shown::Channels(store.get(&op::ListChannels {}).await?.channels));
+        return Ok(Shown::Channels(store.all(&op::ListChannels {}).await?));
     };
     let get = op::GetChannel { channel: channel.clone() };
     if arguments.change.is_empty() {
@@ -940,7 +940,7 @@ impl Side {
             Side::Pinned(channel, revision) => (channel, Some(revision)),
             Side::Name(name) => match name.parse::<ChannelName>() {
                 Ok(channel)
-                    if store.get(&op::ListChannels {}).await?.channels.iter().any(|known| known.name == channel) =>
+                    if store.all(&op::ListChannels {}).await?.iter().any(|known| known.name == channel) =>
                 {
                     (channel, None)
                 }

@@ -54,7 +54,7 @@ fn get(server: &Server, path: &str) -> Value {
 /// Starts a server, and waits until the store knows its webhook.
 fn start(team: &Team, more: &[&str]) -> Server {
     let server = Server::start(serve(team, more));
-    let one = |queues: Value| queues["webhooks"].as_array().filter(|queues| !queues.is_empty()).map(|_| ());
+    let one = |queues: Value| queues["items"].as_array().filter(|queues| !queues.is_empty()).map(|_| ());
     until("a known webhook", || one(get(&server, "/webhooks")));
     server
 }
@@ -66,7 +66,7 @@ fn publish(team: &Team, text: &str) {
 
 /// Waits until nothing is pending.
 fn until_delivered(server: &Server) {
-    until("an empty outbox", || (get(server, "/webhooks")["webhooks"][0]["pending"] == 0).then_some(()));
+    until("an empty outbox", || (get(server, "/webhooks")["items"][0]["pending"] == 0).then_some(()));
 }
 
 fn revisions(received: &[Request]) -> Vec<u64> {
@@ -147,7 +147,7 @@ fn dead_letter_is_listed_and_sent_again_on_request() {
     configure(&team, &url, &format!("retry-for = \"1s\"\n{LOCAL}"));
     let server = start(&team, &["--metrics", "127.0.0.1:0"]);
     publish(&team, "Second");
-    let letter = until("a dead letter", || get(&server, "/webhooks/dead-letters")["deadLetters"].get(0).cloned());
+    let letter = until("a dead letter", || get(&server, "/webhooks/dead-letters")["items"].get(0).cloned());
     assert_eq!((&letter["event"], &letter["channel"]), (&"published".into(), &"production".into()));
     assert_eq!(letter["problem"], "the connection ended before an answer");
     assert!(letter["attempts"].as_u64().is_some_and(|attempts| attempts >= 2), "{letter}");
@@ -239,7 +239,7 @@ fn receiver_is_verified_with_the_authorities_of_the_system() {
         let server = Server::start(command);
         until("a known webhook", || {
             let queues = get(&server, "/webhooks");
-            let hosts = queues["webhooks"].as_array()?.iter().map(|queue| queue["label"].as_str().unwrap_or_default());
+            let hosts = queues["items"].as_array()?.iter().map(|queue| queue["label"].as_str().unwrap_or_default());
             hosts.into_iter().any(|label| label.contains(host)).then_some(())
         });
         server
@@ -254,7 +254,7 @@ fn receiver_is_verified_with_the_authorities_of_the_system() {
         publish(&team, &format!("Another {number}"));
         let letter = until("a dead letter", || {
             let letters = get(&server, "/webhooks/dead-letters");
-            letters["deadLetters"].as_array()?.iter().find(|letter| letter["label"].to_string().contains(host)).cloned()
+            letters["items"].as_array()?.iter().find(|letter| letter["label"].to_string().contains(host)).cloned()
         });
         assert!(letter["problem"].as_str().is_some_and(|problem| problem.contains("not the expected TLS")), "{letter}");
     }

@@ -271,7 +271,7 @@ fn refusal(realm: &Inner, headers: &HeaderMap, needs_write: bool) -> Option<Resp
 
 /// The list of channels, for callers with the scope `write`.
 async fn channels(State(realm): State<Arc<Inner>>, headers: HeaderMap) -> Response {
-    refusal(&realm, &headers, true).unwrap_or_else(|| Json(json!({ "channels": [] })).into_response())
+    refusal(&realm, &headers, true).unwrap_or_else(|| Json(json!({ "items": [], "next": null })).into_response())
 }
 
 async fn prompts(State(realm): State<Arc<Inner>>, headers: HeaderMap, Json(request): Json<Value>) -> Response {

@@ -74,10 +74,10 @@ fn push_is_served_by_every_replica_and_can_be_pinned_and_rolled_back() {
     }
     // The API names the source of a prompt, and the states of all sources.
     let prompts = facts(&servers[0], "prompts");
-    assert_eq!(prompts["prompts"][0]["source"], "platform", "{prompts}");
-    assert_eq!(prompts["prompts"][0]["commit"], first.as_str(), "{prompts}");
-    assert_eq!((&prompts["prompts"][2]["source"], &prompts["prompts"][2]["commit"]), (&json!("team"), &Value::Null));
-    assert_eq!(facts(&servers[0], "sources")["sources"][2]["revision"], 1);
+    assert_eq!(prompts["items"][0]["source"], "platform", "{prompts}");
+    assert_eq!(prompts["items"][0]["commit"], first.as_str(), "{prompts}");
+    assert_eq!((&prompts["items"][2]["source"], &prompts["items"][2]["commit"]), (&json!("team"), &Value::Null));
+    assert_eq!(facts(&servers[0], "sources")["items"][2]["revision"], 1);
 
     // One webhook reaches both servers; the other source polls.
     assert_eq!(hook(&servers[0], "another secret"), 401);

@@ -104,9 +104,9 @@ fn channel_among_sources_has_review_history_and_api() {
     let unknown = ureq::get(format!("{url}/api/v1/prompts/platform-hello?version=1")).call();
     assert!(matches!(unknown, Err(ureq::Error::StatusCode(404))), "{unknown:?}");
     let revisions = facts(&server, "api/v1/channels/production/revisions");
-    assert_eq!(revisions["revisions"][0]["prompts"][0]["name"], "note", "{revisions}");
+    assert_eq!(revisions["items"][0]["prompts"][0]["name"], "note", "{revisions}");
     assert_eq!(
-        facts(&server, "api/v1/webhooks")["webhooks"][0]["pending"],
+        facts(&server, "api/v1/webhooks")["items"][0]["pending"],
         1,
         "the server knows the receiver since its start"
     );
@@ -140,5 +140,5 @@ fn sources_added_to_a_store_change_no_name() {
     ok(&place, &["publish", "prompts", "--url", &format!("http://{}", server.authority()), "-m", "Second"]);
     eventually(|| text(&server, "note"), |text| text == "Two");
     assert_eq!(facts(&server, "api/v1/prompts/note?version=1&rendered=true")["messages"][0]["content"]["text"], "One");
-    assert_eq!(facts(&server, "api/v1/sources")["sources"][0]["name"], "platform");
+    assert_eq!(facts(&server, "api/v1/sources")["items"][0]["name"], "platform");
 }

@@ -8,6 +8,8 @@ import { Unreachable } from './mcp/client.js';
 import { at } from './root.js';
 
 const PATIENCE = 60_000;
+/** The most items of a page. */
+const PAGE = 10_000;
 
 /**
  * @typedef {object} ProblemBody
@@ -88,6 +90,29 @@ export async function api(path, options) {
 /** Requests `/api/v1` and returns the JSON value. @param {string} path @param {AbortSignal} [signal] */
 export async function read(path, signal) {
   return (await api(path, { signal })).value;
+}
+
+/**
+ * The pages of a list, one after the other.
+ *
+ * @param {string} path
+ * @param {AbortSignal} [signal]
+ */
+export async function* pages(path, signal) {
+  for (let cursor = ''; ; ) {
+    const query = `limit=${PAGE}${cursor ? `&cursor=${cursor}` : ''}`;
+    const page = await read(`${path}?${query}`, signal);
+    yield page;
+    if (!page.next) return;
+    cursor = page.next;
+  }
+}
+
+/** All items of a list. @param {string} path @param {AbortSignal} [signal] @returns {Promise<any[]>} */
+export async function all(path, signal) {
+  const items = [];
+  for await (const page of pages(path, signal)) items.push(...page.items);
+  return items;
 }
 
 /**

@@ -12,9 +12,9 @@ use promptshelf_server::{
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Recorder};
 use promptshelf_store::{Store, StoreError};
-use promptshelf_wire::{Operation, Problem};
+use promptshelf_wire::{Operation, Page, Problem};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{access::user, checker_with};
 use crate::{
@@ -38,6 +38,13 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 const MAX_LOST: u32 = 2;
 const LOST_WAIT: Duration = Duration::from_secs(1);
 const KEY: &str = "idempotency-key";
+
+/// The number of items of a page.
+pub(super) const PAGE: usize = 500;
+
+/// The most items of a whole list.
+const MAX_ITEMS: usize = 1_000_000;
+
 /// The size in bytes above which a server may refuse a body and close the connection before all of it is sent. The
 /// refusal is lost then.
 const LARGE_BODY: usize = 1 << 20;
@@ -188,6 +195,48 @@ impl Connection {
         O: Operation<Query: Serialize, Answer: DeserializeOwned>,
     {
         self.parse(&self.call(operation, query, None, None).await?)
+    }
+
+    /// Gets a page of a list.
+    pub(super) async fn page<O>(
+        &self,
+        operation: &O,
+        query: &O::Query,
+        cursor: Option<&String>,
+        limit: usize,
+    ) -> Answer<O::Answer>
+    where
+        O: Operation<Query: Serialize, Answer: DeserializeOwned>,
+    {
+        let mut query = serde_json::to_value(query).unwrap_or_default();
+        (query["cursor"], query["limit"]) = (json!(cursor), json!(limit));
+        self.parse(&self.call(operation, &query, None, None).await?)
+    }
+
+    /// Gets a list page by page, until there are `limit` items.
+    pub(super) async fn items<O, T>(&self, operation: &O, query: &O::Query, limit: usize) -> Answer<Vec<T>>
+    where
+        O: Operation<Query: Serialize, Answer = Page<T>>,
+        T: DeserializeOwned,
+    {
+        let (mut items, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = self.page(operation, query, cursor.as_ref(), (limit - items.len()).min(PAGE)).await?;
+            items.extend(page.items.into_iter().take(limit - items.len()));
+            match page.next.filter(|next| cursor.as_ref() != Some(next)) {
+                Some(next) if items.len() < limit => cursor = Some(next),
+                _ => return Ok(items),
+            }
+        }
+    }
+
+    /// Gets a whole list.
+    pub(super) async fn all<O, T>(&self, operation: &O) -> Answer<Vec<T>>
+    where
+        O: Operation<Query: Serialize + Default, Answer = Page<T>>,
+        T: DeserializeOwned,
+    {
+        self.items(operation, &O::Query::default(), MAX_ITEMS).await
     }
 
     /// Gets an answer with its tag.
@@ -458,8 +507,8 @@ fn too_large(name: &str) -> CallError {
 /// Returns the states of the sources of a server, as `promptshelf source list --json` prints them.
 pub(crate) async fn remote_sources(url: &str) -> Result<Value, Failure> {
     let server = Connection::to_server(url.parse::<ServerUrl>()?).await?;
-    let sources = server.get(&promptshelf_wire::op::ListSources {}).await?;
-    serde_json::to_value(sources).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+    let sources = server.all(&promptshelf_wire::op::ListSources {}).await?;
+    Ok(json!({ "sources": sources }))
 }
 
 /// Lets a server read a source again.

@@ -202,11 +202,9 @@ async fn present(
         prompt: Some(version.name.clone()),
         evaluation: Some(name.to_owned()),
         digest: Some(version.digest),
-        before: None,
-        limit: Some(1),
     };
-    let found = store.query(&op::ListEvaluations { channel: channel.clone() }, &query).await?;
-    Ok(found.evaluations.into_iter().next())
+    let found = store.items(&op::ListEvaluations { channel: channel.clone() }, &query, 1).await?;
+    Ok(found.into_iter().next())
 }
 
 fn print(result: &Evaluation) -> Result<(), Failure> {
@@ -353,7 +351,7 @@ impl Versions {
         let channel = place.channel().clone();
         let (head, tree) = place.waiting(store.tree(&channel, None)).await?;
         let served =
-            store.get(&op::GetServed { channel: channel.clone(), number: head.revision }).await?.prompts.into_iter();
+            store.all(&op::GetServed { channel: channel.clone(), number: head.revision }).await?.into_iter();
         let version = served.map(|it| Version { name: it.name, number: Some(it.version), digest: it.digest });
         let (versions, of) = (version.collect(), format!("the channel `{channel}`"));
         Ok(Versions { library: open(&tree, config)?, channel, versions, of })
@@ -388,7 +386,7 @@ impl Versions {
         }
         let changed = tree.with(changes.iter().map(|(path, file)| (path.as_str(), file.clone())));
         let report = tokio::task::block_in_place(|| checker_with(config).check(&changed, false));
-        let served = store.get(&op::GetServed { channel: channel.clone(), number: head.revision }).await?.prompts;
+        let served = store.all(&op::GetServed { channel: channel.clone(), number: head.revision }).await?;
         let is_served = |name: &str, digest| served.iter().any(|it| it.name == name && it.digest == digest);
         let known = store.get(&op::ProposalEvaluations { id }).await?.prompts;
         let number = |name: &str, digest| known.iter().find(|it| it.name == name && it.after == digest);

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, io::Write};
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 use promptshelf_store::{PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
-use promptshelf_wire::{RevisionsQuery, op};
+use promptshelf_wire::{Nothing, RevisionsQuery, op};
 use serde_json::{Value, json};
 
 use super::{access::Place, connection::Connection, report};
@@ -19,21 +19,16 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     let prompt = arguments.words.optional_name();
     let at = arguments.at.as_deref().map(moment).transpose()?;
     let channel = place.channel();
-    let query = RevisionsQuery {
-        prompt: prompt.map(str::to_owned),
-        at,
-        before: None,
-        limit: Some(usize::from(arguments.limit)),
-    };
+    let (query, limit) = (RevisionsQuery { prompt: prompt.map(str::to_owned), at }, usize::from(arguments.limit));
     let read = async |store: &Connection| {
-        let revisions = place.waiting(store.history(channel, &query)).await?;
+        let revisions = place.waiting(store.items(&op::ListRevisions { channel: channel.clone() }, &query, limit)).await?;
         if revisions.is_empty() && (prompt.is_some() || at.is_some()) {
             return Err(nothing(arguments, &place));
         }
         let served = match (at, revisions.first()) {
             (Some(_), Some(revision)) => {
                 let operation = op::GetServed { channel: channel.clone(), number: revision.number };
-                let mut served = store.get(&operation).await?.prompts;
+                let mut served: Vec<Served> = store.all(&operation).await?;
                 served.retain(|version| prompt.is_none_or(|prompt| version.name == prompt));
                 Some(served)
             }
@@ -41,7 +36,7 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
         };
         // Changes of the policy belong to the whole channel.
         let policies = match (prompt, at) {
-            (None, None) => store.policy_history(channel, usize::from(arguments.limit)).await?,
+            (None, None) => store.items(&op::PolicyHistory { channel: channel.clone() }, &Nothing {}, limit).await?,
             _ => Vec::new(),
         };
         Ok((revisions, policies, served))

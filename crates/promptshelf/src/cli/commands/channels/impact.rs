@@ -53,7 +53,7 @@ pub(super) async fn of_changes(
     channel: &ChannelName,
     changes: impl IntoIterator<Item = (String, Option<Arc<[u8]>>)>,
 ) -> Result<Vec<CountedDifference>, Failure> {
-    let present = store.get(&op::ListChannels {}).await?.channels.into_iter().find(|known| known.name == *channel);
+    let present = store.all(&op::ListChannels {}).await?.into_iter().find(|known| known.name == *channel);
     if present.is_none_or(|known| known.head.revision == 0) {
         return Ok(Vec::new());
     }

@@ -177,10 +177,11 @@ async fn is_in_history(
 }
 
 async fn digest_of(store: &Connection, channel: &ChannelName, revision: u64) -> Result<Option<Digest>, Failure> {
-    let query =
-        RevisionsQuery { before: Some(revision.saturating_add(1)), limit: Some(1), ..RevisionsQuery::default() };
-    let found = store.history(channel, &query).await?.into_iter().next();
-    Ok(found.filter(|found| found.number == revision).and_then(|found| found.digest))
+    match store.get(&op::GetRevision { channel: channel.clone(), number: revision }).await {
+        Ok(found) => Ok(found.digest),
+        Err(CallError::Store(StoreError::NotFound { .. })) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn print(

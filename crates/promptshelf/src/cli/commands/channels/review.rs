@@ -28,6 +28,8 @@ const SHORT: usize = 8;
 
 const MAX_FINDINGS: usize = 20;
 
+const MAX_PROPOSALS: usize = 100;
+
 pub(crate) async fn proposals(arguments: &ProposalsArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?;
     place.using(async |store| list(store, arguments, &place).await).await
@@ -38,8 +40,8 @@ async fn list(store: &Connection, arguments: &ProposalsArguments, place: &Place)
         return show(store, place, number, arguments.json).await.map(drop);
     }
     let state = (!arguments.all).then_some(ProposalState::Open);
-    let query = AllProposalsQuery { channel: place.named_channel().cloned(), state, ..AllProposalsQuery::default() };
-    let proposals = place.waiting(store.proposals(&query)).await?;
+    let query = AllProposalsQuery { channel: place.named_channel().cloned(), state };
+    let proposals = place.waiting(store.items(&op::ListAllProposals {}, &query, MAX_PROPOSALS)).await?;
     if arguments.json {
         return report::print_json(&list_json(proposals.iter().map(|proposal| json!(proposal))));
     }

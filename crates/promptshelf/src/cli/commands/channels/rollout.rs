@@ -46,7 +46,7 @@ pub(crate) async fn run(command: &RolloutCommand) -> Result<(), Failure> {
 async fn list(arguments: &RolloutListArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?;
     let rollouts = place
-        .using(async |store: &Connection| Ok(place.waiting(store.get(&op::ListAllRollouts {})).await?.rollouts))
+        .using(async |store: &Connection| Ok(place.waiting(store.all(&op::ListAllRollouts {})).await?))
         .await?;
     print_all(&rollouts, arguments.history, arguments.json)
 }
@@ -55,7 +55,7 @@ async fn show(arguments: &RolloutShowArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?;
     let operation = op::ListRollouts { channel: arguments.channel.clone() };
     let rollouts =
-        place.using(async |store: &Connection| Ok(place.waiting(store.get(&operation)).await?.rollouts)).await?;
+        place.using(async |store: &Connection| Ok(place.waiting(store.all(&operation)).await?)).await?;
     print_all(&rollouts, true, arguments.json)
 }
 

@@ -1,4 +1,4 @@
-//! Files and lists of several requests: pages, contents, and publishing. Contents that do not fit one request are uploaded
+//! Files of several requests: trees, contents, and publishing. Contents that do not fit one request are uploaded
 //! before the proposal that refers to them.
 
 use std::{
@@ -8,24 +8,19 @@ use std::{
 
 use http::header;
 use promptshelf_source::{MemoryFile, MemoryTree};
-use promptshelf_store::{Change, ChannelName, Digest, FileEntry, Head, PolicyChange, Proposal, Published, StoreError};
+use promptshelf_store::{Change, ChannelName, Digest, FileEntry, Head, Published, StoreError};
 use promptshelf_wire::{
-    AllProposalsQuery, ChangeBody, ContentsQuery, FileContent, FilesBody, NewContent, PolicyHistoryQuery, ProposalBody,
-    Revision, RevisionsQuery, TreeQuery, UploadBody, op,
+    ChangeBody, ContentsQuery, FileContent, FilesBody, NewContent, ProposalBody, TreeQuery, UploadBody, op,
 };
 
 use super::{
     FileProgress,
-    connection::{Answer, Connection},
+    connection::{Answer, Connection, PAGE},
 };
 
 pub(super) type ChangedContent = (String, Option<Bytes>, Option<Bytes>);
 
 type Bytes = Arc<[u8]>;
-
-const DEFAULT_LIMIT: usize = 100;
-
-const PAGE: usize = 500;
 
 const TREE_PAGE: usize = 10_000;
 
@@ -36,29 +31,6 @@ const MAX_PATH_BYTES: usize = 256 << 10;
 
 /// The bytes of contents in one request, unless one file is larger. Proxies often accept no more than 1 MiB.
 const UPLOAD_BYTES: usize = 512 << 10;
-
-/// Reads pages of a list that runs from the newest item to the oldest, until there are `limit` items.
-async fn newest<T>(
-    limit: usize,
-    mut before: Option<u64>,
-    page: impl AsyncFn(usize, Option<u64>) -> Answer<(Vec<T>, Option<u64>)>,
-) -> Answer<Vec<T>> {
-    let limit = if limit == 0 { DEFAULT_LIMIT } else { limit };
-    let mut items = Vec::new();
-    loop {
-        let (found, next) = page((limit - items.len()).min(PAGE), before).await?;
-        items.extend(found);
-        match next.filter(|next| before.is_none_or(|before| *next < before)) {
-            Some(next) if items.len() < limit => before = Some(next),
-            _ => return Ok(items),
-        }
-    }
-}
-
-/// Returns the place from which the next page of paths has to be read, unless a server repeats itself.
-fn next_path(next: Option<String>, after: Option<&String>) -> Option<String> {
-    next.filter(|next| after.is_none_or(|after| next > after))
-}
 
 fn corrupt(what: impl Into<String>) -> StoreError {
     StoreError::Corrupt { what: what.into() }
@@ -81,48 +53,21 @@ pub(super) struct Publication {
 }
 
 impl Connection {
-    pub(super) async fn history(&self, channel: &ChannelName, query: &RevisionsQuery) -> Answer<Vec<Revision>> {
-        newest(query.limit.unwrap_or_default(), query.before, async |limit, before| {
-            let query = RevisionsQuery { limit: Some(limit), before, ..query.clone() };
-            let page = self.query(&op::ListRevisions { channel: channel.clone() }, &query).await?;
-            Ok((page.revisions, page.next))
-        })
-        .await
-    }
-
-    pub(super) async fn policy_history(&self, channel: &ChannelName, limit: usize) -> Answer<Vec<PolicyChange>> {
-        newest(limit, None, async |limit, before| {
-            let query = PolicyHistoryQuery { before, limit: Some(limit) };
-            let page = self.query(&op::PolicyHistory { channel: channel.clone() }, &query).await?;
-            Ok((page.changes, page.next))
-        })
-        .await
-    }
-
-    pub(super) async fn proposals(&self, query: &AllProposalsQuery) -> Answer<Vec<Proposal>> {
-        newest(query.limit.unwrap_or_default(), query.before, async |limit, before| {
-            let query = AllProposalsQuery { limit: Some(limit), before, ..query.clone() };
-            let page = self.query(&op::ListAllProposals {}, &query).await?;
-            Ok((page.proposals, page.next))
-        })
-        .await
-    }
-
     pub(super) async fn proposal_contents(&self, id: u64) -> Answer<Vec<ChangedContent>> {
         let mut contents: Vec<ChangedContent> = Vec::new();
-        let (mut digest, mut after) = (None, None::<String>);
+        let (mut digest, mut cursor) = (None, None::<String>);
         loop {
-            let query = ContentsQuery { after: after.clone(), limit: Some(PAGE) };
-            let page = self.query(&op::GetContents { id }, &query).await?;
+            let query = ContentsQuery::default();
+            let page = self.page(&op::GetContents { id }, &query, cursor.as_ref(), PAGE).await?;
             if *digest.get_or_insert(page.digest) != page.digest {
                 return Err(StoreError::Changed { what: format!("proposal {id}") }.into());
             }
-            for file in page.files {
+            for file in page.items {
                 let [before, after] = [file.before, file.after].map(|content| content.map(bytes));
                 contents.push((file.path, before.transpose()?, after.transpose()?));
             }
-            match next_path(page.next, after.as_ref()) {
-                Some(next) => after = Some(next),
+            match page.next.filter(|next| cursor.as_ref() != Some(next)) {
+                Some(next) => cursor = Some(next),
                 None => return Ok(contents),
             }
         }
@@ -130,18 +75,18 @@ impl Connection {
 
     pub(super) async fn files(&self, channel: &ChannelName, revision: Option<u64>) -> Answer<(Head, Vec<FileEntry>)> {
         let mut files: Vec<FileEntry> = Vec::new();
-        let (mut head, mut after) = (None::<Head>, None::<String>);
+        let (mut head, mut cursor) = (None::<Head>, None::<String>);
         loop {
             let revision = head.as_ref().map(|head| head.revision).or(revision);
-            let query = TreeQuery { revision, after: after.clone(), limit: Some(TREE_PAGE) };
-            let page = self.query(&op::GetTree { channel: channel.clone() }, &query).await?;
+            let tree = op::GetTree { channel: channel.clone() };
+            let page = self.page(&tree, &TreeQuery { revision }, cursor.as_ref(), TREE_PAGE).await?;
             let first = head.get_or_insert_with(|| page.head.clone());
             if *first != page.head {
                 return Err(StoreError::Changed { what: format!("the channel `{channel}`") }.into());
             }
-            files.extend(page.files);
-            match next_path(page.next, after.as_ref()) {
-                Some(next) => after = Some(next),
+            files.extend(page.items);
+            match page.next.filter(|next| cursor.as_ref() != Some(next)) {
+                Some(next) => cursor = Some(next),
                 None => return Ok((first.clone(), files)),
             }
         }

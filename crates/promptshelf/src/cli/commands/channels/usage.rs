@@ -91,7 +91,7 @@ fn print_unused<W: Write>(output: &mut Output<W>, found: &UsageReport) -> Result
 /// Returns the present prompts of all channels, and whether they are deprecated in each of their channels.
 async fn listed(store: &Connection) -> super::connection::Answer<BTreeMap<String, bool>> {
     let mut listed = BTreeMap::new();
-    for channel in store.get(&op::ListChannels {}).await?.channels.iter().filter(|channel| channel.head.revision > 0) {
+    for channel in store.all(&op::ListChannels {}).await?.iter().filter(|channel| channel.head.revision > 0) {
         let (_, tree) = store.tree(&channel.name, None).await?;
         // A tree that cannot be read has findings of the check instead.
         let Ok(preview) = tokio::task::block_in_place(|| TreePreview::open(tree)) else { continue };

@@ -17,7 +17,7 @@ const QUIET = 300;
  * @typedef {{ name: string, title: string | null, description: string | null, tags: string[], owners: string[],
  *   collections: string[], channels: import('./overview.js').Standing[] }} BrowsedPrompt
  * @typedef {{ path: string, prompts: BrowsedPrompt[], lines: { number: number, text: string }[] }} BrowsedFile
- * @typedef {{ revision: number, total: number, files: BrowsedFile[], next: string | null,
+ * @typedef {{ revision: number, total: number, items: BrowsedFile[], next: string | null,
  *   folders: Group[], tags: Group[], owners: Group[], collections: Group[] }} Browsed
  */
 
@@ -37,7 +37,7 @@ export function view({ name: channel, values }, until) {
     const mine = ++round;
     const text = search.value.trim();
     const query = new URLSearchParams({ limit: String(PAGE) });
-    for (const [key, value] of Object.entries({ ...limits(values), text, after: after ?? '' }))
+    for (const [key, value] of Object.entries({ ...limits(values), text, cursor: after ?? '' }))
       if (value) query.set(key, value);
     try {
       /** @type {Browsed} */
@@ -56,7 +56,7 @@ export function view({ name: channel, values }, until) {
       }
       put(
         list,
-        found.files.map((file) => entry(channel, found.revision, file)),
+        found.items.map((file) => entry(channel, found.revision, file)),
       );
       show(
         rest,

@@ -30,16 +30,13 @@ export function ofRevisions({ before, after }, until) {
  * Reads the changes of a proposal one by one.
  *
  * @param {number} id
- * @param {import('./comparison.js').FileChange[]} changes all, by path
  * @param {AbortSignal} until
  * @returns {import('./comparison.js').Contents}
  */
-export function ofProposal(id, changes, until) {
+export function ofProposal(id, until) {
   return async ({ path }) => {
-    const index = changes.findIndex((one) => one.path === path);
-    const after = index > 0 ? `&after=${encodeURIComponent(changes[index - 1].path)}` : '';
-    const { files } = await read(`/proposals/${id}/contents?limit=1${after}`, until);
-    const found = files.find((/** @type {any} */ one) => one.path === path) ?? { before: null, after: null };
+    const { items } = await read(`/proposals/${id}/contents?path=${encodeURIComponent(path)}`, until);
+    const found = items[0] ?? { before: null, after: null };
     const text = (/** @type {any} */ side) => side?.text ?? null;
     return {
       before: text(found.before),

@@ -34,7 +34,7 @@ export function view({ name: channel, values }, until) {
   /** Changes of the policy that are not listed yet, the newest first. @type {PolicyChange[]} */
   let policies = [];
 
-  /** @param {number | null} before */
+  /** @param {string | null} before the cursor of the page */
   const load = async (before) => {
     /** @param {string} at */
     const policiesSince = (at) => {
@@ -43,16 +43,16 @@ export function view({ name: channel, values }, until) {
       return newer.map(policyEntry);
     };
     try {
-      const page = await read(`${path}${filter}${before ? `&before=${before}` : ''}`, until);
+      const page = await read(`${path}${filter}${before ? `&cursor=${before}` : ''}`, until);
       if (until.aborted) return;
       if (before === null) {
-        const first = page.revisions[0]?.number ?? 0;
+        const first = page.items[0]?.number ?? 0;
         if (first === newest && newest) return;
         newest = first;
         show(list);
-        policies = prompt ? [] : (await read(`/channels/${encodeURIComponent(channel)}/policy/history`, until)).changes;
+        policies = prompt ? [] : (await read(`/channels/${encodeURIComponent(channel)}/policy/history`, until)).items;
       }
-      for (const one of /** @type {Revision[]} */ (page.revisions)) {
+      for (const one of /** @type {Revision[]} */ (page.items)) {
         put(list, policiesSince(one.at), entry(channel, one, newest, prompt));
       }
       if (!page.next) put(list, policiesSince(''));

@@ -37,11 +37,11 @@ export function view({ values }, until) {
   const load = async (after) => {
     const mine = ++round;
     const text = search.value.trim();
-    const query = new URLSearchParams({ limit: String(PAGE), ...(text ? { text } : {}), ...(after ? { after } : {}) });
+    const query = new URLSearchParams({ limit: String(PAGE), ...(text ? { text } : {}), ...(after ? { cursor: after } : {}) });
     try {
       const page = await api(`/standings?${query}`, { signal: until });
       if (until.aborted || mine !== round) return;
-      const { prompts, next } = page.value;
+      const { items: prompts, next } = page.value;
       if (after === null) {
         if (page.etag === etag) return;
         etag = page.etag;

@@ -50,7 +50,7 @@ export function view({ name }, until) {
     const { ofFile, whole, count } = conversation(proposal, comments, permissions.comment, again);
     show(talk, whole);
     show(evaluations, evaluationsPart(results));
-    const contents = ofProposal(id, proposal.changes, until);
+    const contents = ofProposal(id, until);
     if (proposal.policy) {
       show(comparison, policyChange(proposal.policy.before, proposal.policy.after));
       return;

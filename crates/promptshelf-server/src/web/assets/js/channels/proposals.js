@@ -24,11 +24,11 @@ export function view({ values }, until) {
   const rest = h('div');
   let shown = '';
 
-  /** @param {number | null} before */
+  /** @param {string | null} before the cursor of the page */
   const load = async (before) => {
     const state = chosen === 'all' ? '' : `&state=${chosen}`;
     try {
-      const page = await read(`/reviews?limit=${PAGE}${state}${before ? `&before=${before}` : ''}`, until);
+      const page = await read(`/reviews?limit=${PAGE}${state}${before ? `&cursor=${before}` : ''}`, until);
       if (until.aborted) return;
       const key = JSON.stringify(page);
       if (before === null) {
@@ -36,9 +36,9 @@ export function view({ values }, until) {
         shown = key;
         show(list);
       }
-      put(list, page.proposals.map(entry));
+      put(list, page.items.map(entry));
       const more = h('button', { type: 'button', onclick: () => void load(page.next) }, t('ch.older'));
-      const isEmpty = before === null && !page.proposals.length;
+      const isEmpty = before === null && !page.items.length;
       show(rest, page.next ? more : isEmpty ? h('p.hint', null, t('ch.no-proposals')) : null);
     } catch (error) {
       if (!until.aborted)

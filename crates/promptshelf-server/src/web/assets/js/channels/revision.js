@@ -25,15 +25,15 @@ export function view({ name, values }, until) {
 
   /** @param {string} path */
   const link = (path) => linkTo('revision', `${channel}/${number}`, { path });
-  /** @param {string | null} after */
+  /** @param {string | null} after the cursor of the page */
   const load = async (after) => {
     try {
-      const query = `revision=${number}&limit=${PAGE}${after ? `&after=${encodeURIComponent(after)}` : ''}`;
+      const query = `revision=${number}&limit=${PAGE}${after ? `&cursor=${after}` : ''}`;
       const page = await read(`${url}/tree?${query}`, until);
       if (until.aborted) return;
       put(
         files,
-        page.files.map((/** @type {any} */ one) =>
+        page.items.map((/** @type {any} */ one) =>
           h('li', null, [
             h(
               'a',

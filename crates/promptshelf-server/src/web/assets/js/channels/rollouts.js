@@ -1,6 +1,6 @@
 // The *Rollouts* view: which share of the callers is served a new version, what each group measured, and every change.
 
-import { api, read } from '../api.js';
+import { all, api, read } from '../api.js';
 import { freshId, h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { linkTo } from '../link.js';
@@ -43,8 +43,8 @@ export function view(_, until) {
   const load = async () => {
     clearTimeout(timer);
     try {
-      /** @type {{ rollouts: Rollout[] }} */
-      const { rollouts } = await read('/rollouts', until);
+      /** @type {Rollout[]} */
+      const rollouts = await all('/rollouts', until);
       if (until.aborted) return;
       const keys = rollouts.map(({ channel, to }) => `${channel} ${to}`);
       // A form that is being filled in stays as it is.
@@ -109,7 +109,7 @@ function begin(reload, until) {
   };
   void (async () => {
     try {
-      const { channels } = await read('/channels', until);
+      const channels = await all('/channels', until);
       const options = () =>
         channels.map((/** @type {{ name: string }} */ { name }) => h('option', { value: name }, name));
       show(channel, options());

@@ -1,6 +1,6 @@
 // Comments on a proposal: on the whole, on files, and at lines.
 
-import { ApiProblem, api, read } from '../api.js';
+import { ApiProblem, all, api } from '../api.js';
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
@@ -112,5 +112,5 @@ export function conversation(proposal, comments, permission, changed) {
 
 /** @param {number} id @param {AbortSignal} until @returns {Promise<Comment[]>} */
 export async function commentsOf(id, until) {
-  return (await read(`/proposals/${id}/comments`, until)).comments;
+  return all(`/proposals/${id}/comments`, until);
 }

@@ -1,6 +1,6 @@
 // The *Tokens* view: the tokens of the store, with which programs sign in. A new token is shown once.
 
-import { api, read } from '../api.js';
+import { all, api } from '../api.js';
 import { freshId, h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
@@ -18,8 +18,8 @@ export function view(_, until) {
   const list = h('div');
   const load = () =>
     fill(list, until, async () => {
-      /** @type {{ tokens: Token[] }} */
-      const { tokens } = await read('/tokens', until);
+      /** @type {Token[]} */
+      const tokens = await all('/tokens', until);
       if (!tokens.length) return h('p.hint', null, t('ch.tokens-none'));
       return h(
         'ol.proposals',

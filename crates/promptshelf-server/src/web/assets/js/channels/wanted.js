@@ -26,8 +26,8 @@ async function ask() {
   if (document.hidden || isAsking || !features.value.channels || refused === account.value.isIn) return;
   isAsking = true;
   try {
-    const { proposals } = await read('/reviews?state=open&limit=100');
-    const count = proposals.filter((/** @type {{ reviewWanted: boolean }} */ one) => one.reviewWanted).length;
+    const { items } = await read('/reviews?state=open&limit=100');
+    const count = items.filter((/** @type {{ reviewWanted: boolean }} */ one) => one.reviewWanted).length;
     // Set even if it is the same: lists look for news at each answer.
     wanted.set(count);
   } catch (error) {

@@ -1,6 +1,6 @@
 // The *Webhooks* view: the receivers of events, and the events that were given up.
 
-import { api, read } from '../api.js';
+import { all, api } from '../api.js';
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
@@ -18,9 +18,9 @@ export function view(_, until) {
   const letters = h('div');
   const load = () =>
     fill(receivers, until, async () => {
-      const [{ webhooks }, { deadLetters }] = await Promise.all([
-        read('/webhooks', until),
-        read('/webhooks/dead-letters', until),
+      const [webhooks, deadLetters] = await Promise.all([
+        all('/webhooks', until),
+        all('/webhooks/dead-letters', until),
       ]);
       if (!until.aborted)
         show(

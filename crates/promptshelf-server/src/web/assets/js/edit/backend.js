@@ -1,6 +1,6 @@
 // The places that the editor reads from and saves to: the served folder, and channels.
 
-import { api, send } from '../api.js';
+import { all, api, pages, send } from '../api.js';
 import { at } from '../root.js';
 
 /**
@@ -28,8 +28,6 @@ import { at } from '../root.js';
 const encoded = (path) => path.split('/').map(encodeURIComponent).join('/');
 /** @param {string} digest */
 const tag = (digest) => `"${digest}"`;
-/** The most files of a page of a channel's list. */
-const PAGE = 10_000;
 
 /** @param {string} url @param {AbortSignal} [signal] @returns {Promise<Stored>} */
 async function stored(url, signal) {
@@ -77,7 +75,14 @@ export const folder = {
   channel: null,
   /** @param {AbortSignal} [until] */
   async list(until) {
-    return (await api('/folder/files', { signal: until })).value;
+    /** @type {{ path: string, bytes: number }[]} */
+    const files = [];
+    let mayWrite = false;
+    for await (const page of pages('/folder/files', until)) {
+      files.push(...page.items);
+      ({ mayWrite } = page);
+    }
+    return { files, mayWrite };
   },
   /** @param {string} path @param {AbortSignal} [until] */
   read: (path, until) => stored(at(`api/v1/folder/files/${encoded(path)}`), until),
@@ -121,14 +126,8 @@ export function channel(name) {
     /** @param {AbortSignal} [until] */
     async list(until) {
       /** @type {FileRow[]} */
-      const files = [];
-      for (let after = ''; ; ) {
-        const query = new URLSearchParams({ limit: String(PAGE), ...(after ? { after } : {}) });
-        const { value } = await api(`${root}/tree?${query}`, { signal: until });
-        for (const { path, size } of value.files) files.push({ path, bytes: size ?? null });
-        if (!value.next) return { files, mayWrite: true };
-        after = value.next;
-      }
+      const files = (await all(`${root}/tree`, until)).map(({ path, size }) => ({ path, bytes: size ?? null }));
+      return { files, mayWrite: true };
     },
     /** @param {string} path @param {AbortSignal} [until] */
     read: (path, until) => stored(at(`api/v1${root}/files/${encoded(path)}`), until),

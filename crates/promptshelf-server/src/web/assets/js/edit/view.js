@@ -62,11 +62,11 @@ function whenKnown(until) {
 
 /** The channels that can be edited, where no folder is served. */
 async function channels() {
-  const { read } = await import('../api.js');
+  const { all } = await import('../api.js');
   try {
-    /** @type {{ channels: { name: string }[] }} */
-    const found = await read('/channels');
-    const links = found.channels.map(({ name }) =>
+    /** @type {{ name: string }[]} */
+    const found = await all('/channels');
+    const links = found.map(({ name }) =>
       h('li', null, h('a', { href: linkTo('edit', '', { channel: name }) }, revealed(name))),
     );
     return [h('p.lead', null, t('edit.choose-channel')), h('ul.edit-channels', null, links)];

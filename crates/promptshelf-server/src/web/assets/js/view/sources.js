@@ -1,6 +1,6 @@
 // The sources of a server with several, with their states.
 
-import { read } from '../api.js';
+import { all } from '../api.js';
 import { features, loads } from '../app.js';
 import { h, show } from '../dom.js';
 import { language, t } from '../i18n.js';
@@ -26,11 +26,11 @@ export function sources(until) {
   const load = async () => {
     if (!features.value.sources) return;
     // Callers without permission see the sources of prompts only.
-    /** @type {{ sources: Source[] } | null} */
-    const answer = await read('/sources', until).catch(() => null);
-    if (!answer || until.aborted) return;
+    /** @type {Source[] | null} */
+    const found = await all('/sources', until).catch(() => null);
+    if (!found || until.aborted) return;
     section.hidden = false;
-    show(list, answer.sources.map(row));
+    show(list, found.map(row));
   };
   loads.watch(() => void load(), until);
   features.watch(() => void load(), until);
