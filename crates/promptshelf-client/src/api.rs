@@ -17,8 +17,8 @@ use crate::{
     sign_in::{AuthSession, SignIn},
 };
 
-/// The largest answer in bytes: a file of 16 MiB as JSON, with every byte escaped, fits.
-const MAX_RESPONSE: usize = 128 << 20;
+/// The largest answer in bytes: two files of 64 MiB in Base64 fit.
+const MAX_RESPONSE: usize = 192 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The address of a server with an HTTP API: `https`, or `http` on this machine, without credentials.
@@ -102,7 +102,7 @@ pub struct ApiRequest {
     pub query: Vec<(Cow<'static, str>, String)>,
     /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The body, in JSON.
+    /// The body: JSON, unless the headers name another type.
     pub body: Option<Vec<u8>>,
 }
 
@@ -177,7 +177,7 @@ impl ApiClient {
     /// - [`ClientError::AuthenticationRequired`], [`ClientError::Forbidden`], [`ClientError::SignInFailed`] and
     ///   [`ClientError::Cancelled`] if the server requires a sign-in or scopes that are missing;
     /// - [`ClientError::InvalidResponse`] for a redirect: no token follows it, wherever it leads;
-    /// - [`ClientError::LimitExceeded`] for an answer of more than 128 MiB.
+    /// - [`ClientError::LimitExceeded`] for an answer of more than 192 MiB.
     pub async fn send(&self, request: &ApiRequest) -> Result<ApiResponse, ClientError> {
         for _ in 0..MAX_SIGN_INS {
             let sign_ins = self.auth.as_ref().map_or(0, AuthSession::sign_ins);
@@ -207,7 +207,10 @@ impl ApiClient {
             sending = sending.header(name, value);
         }
         if let Some(body) = &request.body {
-            sending = sending.header(header::CONTENT_TYPE, "application/json").body(body.clone());
+            if !request.headers.iter().any(|(name, _)| name == header::CONTENT_TYPE) {
+                sending = sending.header(header::CONTENT_TYPE, "application/json");
+            }
+            sending = sending.body(body.clone());
         }
         let mut response = sending.send().await.map_err(unreachable)?;
         let (status, headers) = (response.status(), response.headers().clone());

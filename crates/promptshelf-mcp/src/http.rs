@@ -179,16 +179,16 @@ impl HttpService {
         self.endpoint.host_check.admit(head).map(|_| ())
     }
 
-    /// Reads the JSON body of a request for something else on the same server, under the rules of messages: its type,
-    /// its coding and [`HttpOptions::max_body_bytes`].
+    /// Reads the body of a request for something else on the same server, under the rules of messages: its media type, its
+    /// coding and [`HttpOptions::max_body_bytes`].
     ///
     /// # Errors
     ///
     /// The refusal: 400, 413 or 415.
-    pub async fn read_json<B: Body>(&self, head: &Parts, body: B) -> Result<Bytes, Denial> {
+    pub async fn read_body<B: Body>(&self, head: &Parts, body: B, media_type: &str) -> Result<Bytes, Denial> {
         let mut body = pin!(body);
         let read = async {
-            self.endpoint.admit_body(head, body.as_mut()).await?;
+            self.endpoint.admit_body(head, body.as_mut(), media_type).await?;
             self.endpoint.read_body(head, body).await
         };
         read.await.map_err(|fault: Fault| {

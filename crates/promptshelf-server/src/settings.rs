@@ -242,8 +242,6 @@ impl ServerFile {
 pub struct LocalSettings {
     /// The audit file. A server that writes to the same file rotates it.
     pub audit: Option<AuditFileOptions>,
-    /// The largest request, in bytes.
-    pub max_body_bytes: usize,
     /// The evaluations that policies can require; `None` without a `server.toml`.
     pub evaluations: Option<Vec<String>>,
     /// What new rollouts have if nobody decides otherwise.
@@ -270,10 +268,9 @@ impl LocalSettings {
         if let Some(options) = &mut audit {
             options.max_bytes = u64::MAX;
         }
-        let max_body_bytes = written.http_options(None, false, false).mcp.max_body_bytes;
         let names = || written.evaluation.0.iter().map(|section| section.name.0.clone()).collect();
         let evaluations = file.path().is_some().then(names);
-        Ok(LocalSettings { audit, max_body_bytes, evaluations, rollout: written.rollout.plan() })
+        Ok(LocalSettings { audit, evaluations, rollout: written.rollout.plan() })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The largest file in bytes.
-const MAX_FILE: usize = 16 << 20;
+pub const MAX_FILE_BYTES: usize = 64 << 20;
 /// The largest sum of the files of a proposal in bytes.
 pub const MAX_PROPOSAL_BYTES: usize = 256 << 20;
 const MAX_FILES: usize = 100_000;
@@ -40,9 +40,9 @@ pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
     for change in changes {
         path(&change.path)?;
         let size = change.after.as_ref().map_or(0, |bytes| bytes.len());
-        if size > MAX_FILE {
+        if size > MAX_FILE_BYTES {
             let path = &change.path;
-            return Err(StoreError::invalid(format!("`{path}` has {size} bytes: at most {MAX_FILE} are accepted")));
+            return Err(StoreError::invalid(format!("`{path}` has {size} bytes: at most {MAX_FILE_BYTES} are accepted")));
         }
         total += size;
     }
@@ -55,10 +55,14 @@ pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
 }
 
 pub(crate) fn content(bytes: &[u8]) -> Result<(), StoreError> {
-    match bytes.len() {
-        ..=MAX_FILE => Ok(()),
-        size => Err(StoreError::invalid(format!("a content has {size} bytes: at most {MAX_FILE} are accepted"))),
+    size(bytes.len() as u64)
+}
+
+pub(crate) fn size(size: u64) -> Result<(), StoreError> {
+    if size <= MAX_FILE_BYTES as u64 {
+        return Ok(());
     }
+    Err(StoreError::invalid(format!("a content has {size} bytes: at most {MAX_FILE_BYTES} are accepted")))
 }
 
 /// Validates that a tree can be written to a folder of any system: no two paths are equal there, and no file is the

@@ -65,7 +65,7 @@ pub use evaluation::{
     ResultChange,
 };
 pub use hints::ChangeHints;
-pub use input::MAX_PROPOSAL_BYTES;
+pub use input::{MAX_FILE_BYTES, MAX_PROPOSAL_BYTES};
 pub use model::{
     Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, NewReview,
     Policy, PolicyChange, PolicyGuard, PolicyOutcome, PolicyRoles, Promotion, PromptChange, PromptChangeKind, Proposal,

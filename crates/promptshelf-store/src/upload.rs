@@ -38,6 +38,46 @@ impl Store {
         Ok(digests)
     }
 
+    /// Stores a part of a content for later proposals of a caller: the bytes after the `offset` first ones. Returns the number of
+    /// bytes that are stored then. The last part completes the content, which has `size` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Changed`] if the parts together do not have the digest: they are removed. [`StoreError::State`] for a part that
+    /// does not follow the stored ones, [`StoreError::InvalidInput`] for a content that is too large for a file or has another
+    /// size than its first part said, [`StoreError::Quota`], and errors of the database. Nothing is stored then.
+    pub async fn add_part(
+        &self,
+        caller: &str,
+        digest: Digest,
+        size: u64,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<u64, StoreError> {
+        input::size(size)?;
+        let mut transaction = self.database().begin(Mode::Write).await?;
+        let part = Part { caller, digest, size, offset, bytes };
+        let result = add_part(&mut transaction, &part, self.quota()).await;
+        transaction.finish(result).await?.ok_or_else(|| StoreError::Changed { what: format!("the content {digest}") })
+    }
+
+    /// Returns the number of bytes of a content that a caller has uploaded in parts, and whether it is complete.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn uploaded(&self, caller: &str, digest: Digest) -> Result<(u64, bool), StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = async {
+            match upload::size(&mut transaction, caller, digest).await? {
+                Some(size) => Ok((size, true)),
+                None => Ok((upload::started(&mut transaction, caller, digest).await?.map_or(0, |it| it.received), false)),
+            }
+        }
+        .await;
+        transaction.finish(result).await
+    }
+
     /// Forgets uploads of so long ago, and removes their contents if no revision, proposal or other upload has them. Returns
     /// the number of contents and their bytes.
     ///
@@ -54,6 +94,7 @@ impl Store {
         // Nobody publishes one of them meanwhile.
         let mut transaction = self.database().begin(Mode::Exclusive).await?;
         let result = async {
+            upload::remove_older_parts(&mut transaction, seconds).await?;
             let unused = upload::remove_older(&mut transaction, seconds).await?;
             let sizes = blob::sizes(&mut transaction, &unused).await?;
             blob::delete(&mut transaction, &unused).await?;
@@ -80,6 +121,54 @@ impl Store {
         let result = sizes(&mut transaction, caller, digests, is_shown).await;
         transaction.finish(result).await
     }
+}
+
+struct Part<'b> {
+    caller: &'b str,
+    digest: Digest,
+    size: u64,
+    offset: u64,
+    bytes: &'b [u8],
+}
+
+/// Returns the number of bytes that are stored; `None` if the parts together have another digest, and are removed.
+async fn add_part(
+    transaction: &mut Transaction,
+    part: &Part<'_>,
+    quota: Option<u64>,
+) -> Result<Option<u64>, StoreError> {
+    let Part { caller, digest, size, offset, bytes } = *part;
+    if let Some(size) = upload::size(transaction, caller, digest).await? {
+        return Ok(Some(size));
+    }
+    let started = upload::started(transaction, caller, digest).await?;
+    let (received, whole) = started.as_ref().map_or((0, size), |started| (started.received, started.whole));
+    let end = offset.saturating_add(bytes.len() as u64);
+    if whole != size || end > size {
+        return Err(StoreError::invalid(format!("the content has {whole} bytes, and the part ends after {end} of {size}")));
+    }
+    if end <= received {
+        return Ok(Some(received));
+    }
+    if offset != received {
+        return Err(StoreError::state(format!("the next part begins after {received} bytes, not after {offset}")));
+    }
+    if end < size {
+        upload::add_part(transaction, caller, digest, (offset, size), bytes, started.map(|it| it.at)).await?;
+        within(transaction, caller, quota).await?;
+        return Ok(Some(end));
+    }
+    let mut content = upload::parts(transaction, caller, digest, size).await?;
+    content.extend_from_slice(bytes);
+    upload::remove_parts(transaction, caller, digest).await?;
+    if Digest::of(&content) != digest {
+        return Ok(None);
+    }
+    let contents: Contents = [(digest, content.into())].into();
+    blob::write(transaction, &contents).await?;
+    upload::add(transaction, caller, &contents).await?;
+    within(transaction, caller, quota).await?;
+    Ok(Some(size))
 }
 
 /// Fails if a caller has stored more than a quota.

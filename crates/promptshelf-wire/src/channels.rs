@@ -511,6 +511,27 @@ pub struct Uploaded {
     pub digests: Vec<Digest>,
 }
 
+/// Which part of a content.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PartQuery {
+    /// The number of bytes before the part: `received` of the last answer, 0 at first.
+    pub offset: u64,
+    /// The number of bytes of the whole content.
+    pub size: u64,
+}
+
+/// An upload in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UploadProgress {
+    /// The bytes that the server has: the offset of the next part.
+    pub received: u64,
+    /// Whether the content is complete and fits its digest, so that a proposal can name it.
+    pub is_complete: bool,
+}
+
 /// Which results.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -839,19 +860,9 @@ pub enum PolicyAnswer {
 }
 
 impl FileContent {
-    /// Encodes bytes.
+    /// Encodes bytes: as text where that is not longer than Base64, because most control characters take six bytes in JSON.
     #[must_use]
     pub fn of(bytes: &[u8]) -> FileContent {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => FileContent::Text(text.to_owned()),
-            Err(_) => FileContent::Base64(STANDARD.encode(bytes)),
-        }
-    }
-
-    /// Encodes bytes for a request: as text where that is not longer than Base64, because most control characters take
-    /// six bytes in JSON.
-    #[must_use]
-    pub fn small(bytes: &[u8]) -> FileContent {
         let escaped = bytes.iter().filter(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()).count();
         match std::str::from_utf8(bytes) {
             Ok(text) if escaped * 5 <= bytes.len() / 3 => FileContent::Text(text.to_owned()),

@@ -1,7 +1,7 @@
 //! Every operation of the API, declared once: its parameters, path, scopes, name in the audit, query, bodies and problems.
 
 use crate::{
-    AllProposalsQuery, AnalysisBody, AnalysisResult, BrowseQuery, Browsed, ChangedReferences, ChannelInfo, ChannelName, ChannelRenameBody, CheckBody, CheckResult, Comment, CompareBody, CompareRenderingsBody, ComparedRenderings, Comparison, Contents, ContentsQuery, CreatedToken, DeadLetter, Diff, DiffQuery, Evaluation, EvaluationsQuery, FileContents, FileQuery, FilesBody, FolderFiles, ListQuery, ListedProposal, NewComment, NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Page, Policy, PolicyAnswer, PolicyBody, PolicyChange, PromoteBody, PromptPage, PromptParameters, PromptStandings, PromptText, Proposal, ProposalBody, ProposalSummary, ProposalsQuery, PublishBody, Published, RenameBody, RenamedFile, RenderBody, Revision, RevisionEvent, RevisionsQuery, RollbackBody, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutReport, RolloutStartBody, Served, SourceInfo, StandingsQuery, TokenInfo, Tree, TreeQuery, UploadBody, Uploaded, UsageOverview, UsageParameters, UsageReport, WebhookQueue, WriteBody, WrittenFile,
+    AllProposalsQuery, AnalysisBody, AnalysisResult, BrowseQuery, Browsed, ChangedReferences, ChannelInfo, ChannelName, ChannelRenameBody, CheckBody, CheckResult, Comment, CompareBody, CompareRenderingsBody, ComparedRenderings, Comparison, Contents, ContentsQuery, CreatedToken, DeadLetter, Diff, Digest, DiffQuery, Evaluation, EvaluationsQuery, FileContents, FileQuery, FilesBody, FolderFiles, ListQuery, ListedProposal, NewComment, NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Page, Policy, PolicyAnswer, PolicyBody, PartQuery, PolicyChange, PromoteBody, PromptPage, PromptParameters, PromptStandings, PromptText, Proposal, ProposalBody, ProposalSummary, ProposalsQuery, PublishBody, Published, RawBody, RenameBody, RenamedFile, RenderBody, Revision, RevisionEvent, RevisionsQuery, RollbackBody, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutReport, RolloutStartBody, Served, SourceInfo, StandingsQuery, TokenInfo, Tree, TreeQuery, UploadBody, UploadProgress, Uploaded, UsageOverview, UsageParameters, UsageReport, WebhookQueue, WriteBody, WrittenFile,
     operation::{content, empty, header, once, operation, page, problem, required_header, returns},
 };
 
@@ -107,6 +107,23 @@ operation! {
         problem(429, "`quota`: the caller has stored too much in a day that is not published"),
         problem(507, "`store-full`: the disk of the store is full"),
     ]
+}
+
+operation! {
+    /// Stores a part of a content for the changes of later proposals: at most 768 KiB of its bytes, from an offset on. A part
+    /// that the server has is not stored again. The last one completes the content, if all of it has the digest
+    UploadPart { channel: ChannelName, digest: Digest = "The SHA-256 of the whole content" } = PUT "/channels/{channel}/uploads/{digest}", "files", Some("api/upload-part"), [[Propose]], query PartQuery, body RawBody => UploadProgress, [
+        problem(409, "The server has other parts: go on at `received` of the state"),
+        problem(413, "The part is larger than 768 KiB"),
+        problem(422, "`digest-mismatch`: the parts together have another digest, and are removed"),
+        problem(429, "`quota`: the caller has stored too much in a day that is not published"),
+        problem(507, "`store-full`: the disk of the store is full"),
+    ]
+}
+
+operation! {
+    /// Returns how much of a content the caller has uploaded in parts. They are removed after a day
+    GetUpload { channel: ChannelName, digest: Digest = "The SHA-256 of the whole content" } = GET "/channels/{channel}/uploads/{digest}", "files", Some("api/upload-state"), [[Propose]] => UploadProgress
 }
 
 operation! {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::{IntoParams, openapi::path::ParameterIn};
 
 use crate::{
-    Nothing, PageQuery, Problem,
+    Nothing, PageQuery, Problem, RawBody,
     operation::{Detail, JSON, Operation, PREFIX, Returns, TypeSchema, type_schema},
 };
 
@@ -81,7 +81,9 @@ impl Document {
         }
         if std::any::TypeId::of::<O::Body>() != std::any::TypeId::of::<Nothing>() {
             let schema = self.place(type_schema::<O::Body>());
-            operation["requestBody"] = json!({ "content": { JSON: { "schema": schema } }, "required": true });
+            let is_raw = std::any::TypeId::of::<O::Body>() == std::any::TypeId::of::<RawBody>();
+            let media = if is_raw { RawBody::MEDIA_TYPE } else { JSON };
+            operation["requestBody"] = json!({ "content": { media: { "schema": schema } }, "required": true });
         }
         let path = format!("{PREFIX}{}", spec.path.replace("{*", "{"));
         let item = self.paths.entry(path).or_insert_with(|| json!({}));

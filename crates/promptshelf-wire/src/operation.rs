@@ -1,15 +1,15 @@
 //! The declaration of an operation: everything about it that a handler, a client and the OpenAPI document share.
 
-use std::any::Any;
+use std::{any::Any, borrow::Cow};
 
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use promptshelf_store::ChannelName;
 use serde::{Deserialize, Serialize};
 use utoipa::{
-    IntoParams, ToSchema,
+    IntoParams, PartialSchema, ToSchema,
     openapi::{
-        Ref, RefOr, Schema,
+        KnownFormat, ObjectBuilder, Ref, RefOr, Schema, SchemaFormat, Type,
         path::{Parameter, ParameterIn},
     },
 };
@@ -186,6 +186,27 @@ pub(crate) fn type_schema<T: ToSchema>() -> TypeSchema {
 }
 
 pub(crate) const JSON: &str = "application/json";
+
+/// The body of a request that is bytes and no JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct RawBody;
+
+impl RawBody {
+    /// The media type of these bodies.
+    pub const MEDIA_TYPE: &str = "application/octet-stream";
+}
+
+impl PartialSchema for RawBody {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary))).into()
+    }
+}
+
+impl ToSchema for RawBody {
+    fn name() -> Cow<'static, str> {
+        "binary".into()
+    }
+}
 
 pub(crate) const fn header(name: &'static str, description: &'static str) -> Detail {
     Detail::Header { name, description, is_required: false }

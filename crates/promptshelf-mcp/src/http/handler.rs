@@ -124,7 +124,7 @@ impl Endpoint {
             _ => return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed; expected POST")),
         }
         let mut body = pin!(body);
-        self.admit_body(head, body.as_mut()).await?;
+        self.admit_body(head, body.as_mut(), header::JSON).await?;
         if !header::accepts_response(&head.headers) {
             let message = "Not acceptable; responses are application/json or text/event-stream";
             return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
@@ -152,7 +152,12 @@ impl Endpoint {
         }
     }
 
-    pub(super) async fn admit_body<B: Body>(&self, head: &Parts, body: Pin<&mut B>) -> Result<(), Fault> {
+    pub(super) async fn admit_body<B: Body>(
+        &self,
+        head: &Parts,
+        body: Pin<&mut B>,
+        media_type: &str,
+    ) -> Result<(), Fault> {
         if body.size_hint().lower() > self.max_body_bytes as u64 {
             return Err(self.too_large(head, body).await);
         }
@@ -160,11 +165,9 @@ impl Endpoint {
             let message = "Unsupported content coding; send the body without Content-Encoding";
             return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
-        if !header::has_json_body(&head.headers) {
-            return Err(refusal(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "Unsupported content type; expected application/json",
-            ));
+        if !header::has_body_of(&head.headers, media_type) {
+            let message = format!("Unsupported content type; expected {media_type}");
+            return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
         Ok(())
     }

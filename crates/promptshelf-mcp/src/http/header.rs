@@ -128,10 +128,12 @@ fn decoded(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(STANDARD.decode(encoded).ok()?).ok().map(Cow::Owned)
 }
 
-pub(super) fn has_json_body(headers: &HeaderMap) -> bool {
+pub(super) const JSON: &str = "application/json";
+
+pub(super) fn has_body_of(headers: &HeaderMap, media_type: &str) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
     let essence = value.split(';').next().unwrap_or_default();
-    essence.trim().eq_ignore_ascii_case("application/json")
+    essence.trim().eq_ignore_ascii_case(media_type)
 }
 
 /// Returns whether the body has a content coding such as gzip. None is decoded: it would let a small body become a large
@@ -143,7 +145,7 @@ pub(super) fn has_content_coding(headers: &HeaderMap) -> bool {
 }
 
 pub(super) fn accepts_response(headers: &HeaderMap) -> bool {
-    let ranges = ["application/json", EVENT_STREAM, "*/*", "application/*", "text/*"];
+    let ranges = [JSON, EVENT_STREAM, "*/*", "application/*", "text/*"];
     !headers.contains_key(header::ACCEPT)
         || accepted(headers).any(|range| ranges.iter().any(|known| range.eq_ignore_ascii_case(known)))
 }

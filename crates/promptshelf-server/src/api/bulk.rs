@@ -2,8 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use promptshelf_store::{Digest, FileEntry};
-use promptshelf_wire::{FileContent, FileContents, FileWithContent, FilesBody, UploadBody, Uploaded, op};
+use axum::http::StatusCode;
+use promptshelf_store::{Digest, FileEntry, StoreError};
+use promptshelf_wire::{
+    FileContent, FileContents, FileWithContent, FilesBody, PartQuery, UploadBody, UploadProgress, Uploaded, op,
+};
 
 use super::{
     call::{Answer, Call},
@@ -70,6 +73,44 @@ pub(super) async fn upload(call: Call<op::Upload>) -> Answer {
     let digests = call.store().await?.add_contents(contents, &call.actor().name).await?;
     let answer = Uploaded { digests };
     call.answer(&answer)
+}
+
+/// The largest part of a content: proxies often accept no more than 1 MiB.
+const PART_BYTES: usize = 768 << 10;
+
+pub(super) async fn upload_part(call: Call<op::UploadPart>) -> Answer {
+    let (channel, digest) = (&call.path.channel, call.path.digest);
+    let PartQuery { offset, size } = call.query;
+    let bytes = call.bytes().await?;
+    let roles = target_roles(&call, channel).await?;
+    call.require_role(&roles.propose, "propose")?;
+    call.note_number("offset", offset);
+    call.note_number("bytes", bytes.len() as u64);
+    if bytes.len() > PART_BYTES {
+        let detail = format!("The part has {} bytes: at most {PART_BYTES} are accepted", bytes.len());
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The part is too large", detail));
+    }
+    // The last part needs all of them.
+    let is_last = offset.saturating_add(bytes.len() as u64) >= size;
+    let _memory = if is_last { call.state.api.referred.take(size).await } else { None };
+    let caller = call.actor().name;
+    let received = call.store().await?.add_part(&caller, digest, size, offset, &bytes).await;
+    let received = received.map_err(|error| match error {
+        StoreError::Changed { .. } => Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "digest-mismatch",
+            "The content does not fit its digest",
+            "The parts together do not have this SHA-256, and are removed: the file has changed meanwhile, or a part was \
+             damaged; start again",
+        ),
+        error => error.into(),
+    })?;
+    call.answer(&UploadProgress { received, is_complete: received == size })
+}
+
+pub(super) async fn get_upload(call: Call<op::GetUpload>) -> Answer {
+    let (received, is_complete) = call.store().await?.uploaded(&call.actor().name, call.path.digest).await?;
+    call.answer(&UploadProgress { received, is_complete })
 }
 
 #[cfg(test)]

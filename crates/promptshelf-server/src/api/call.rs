@@ -24,7 +24,7 @@ use promptshelf_service::{
     pool::{self, Amount},
 };
 use promptshelf_store::{Actor, ChannelName, Digest, PolicyRoles, Reason, StoreError};
-use promptshelf_wire::{Document, Nothing, Operation, PREFIX, Scope};
+use promptshelf_wire::{Document, Nothing, Operation, PREFIX, RawBody, Scope};
 use serde::{Serialize, de::DeserializeOwned};
 use tracing::Instrument as _;
 
@@ -207,7 +207,9 @@ impl<O: Operation, S: Part> Call<O, S> {
     async fn read(&self) -> Result<(Parts, Bytes), Problem> {
         let request = self.body.lock().take().ok_or_else(Problem::internal)?;
         let (head, body) = request.into_parts();
-        let bytes = self.state.site().endpoint.read_json(&head, body).await;
+        let is_raw = std::any::TypeId::of::<O::Body>() == std::any::TypeId::of::<RawBody>();
+        let media_type = if is_raw { RawBody::MEDIA_TYPE } else { "application/json" };
+        let bytes = self.state.site().endpoint.read_body(&head, body, media_type).await;
         Ok((head, bytes.map_err(|denial| Problem::denied(&denial))?))
     }
 
@@ -226,6 +228,11 @@ impl<O: Operation, S: Part> Call<O, S> {
         let method = O::SPEC.method;
         let parts = [method.as_str().as_bytes(), path.as_bytes(), header("if-match"), header("if-none-match"), &body];
         Ok(Digest::of(&parts.join(&0)))
+    }
+
+    /// Reads a body that is no JSON.
+    pub(super) async fn bytes(&self) -> Result<Bytes, Problem> {
+        Ok(self.read().await?.1)
     }
 
     pub(super) async fn body(&self) -> Result<O::Body, Problem>

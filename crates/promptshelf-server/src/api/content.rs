@@ -33,6 +33,15 @@ impl Default for Referred {
     }
 }
 
+impl Referred {
+    /// Waits for the memory for some bytes.
+    pub(super) async fn take(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(REFERRED_KIB).min(REFERRED_KIB);
+        // The semaphore is never closed.
+        Arc::clone(&self.0).acquire_many_owned(kib).await.ok()
+    }
+}
+
 pub(super) struct Changes {
     pub(super) changes: Vec<Change>,
     pub(super) memory: Option<OwnedSemaphorePermit>,
@@ -72,9 +81,7 @@ pub(super) async fn changes(
             return Err(Problem::invalid(message));
         }
         // Checks read each file by itself, so that the memory is that of all of them.
-        let kib = u32::try_from(of_all.div_ceil(1 << 10)).unwrap_or(REFERRED_KIB);
-        // The semaphore is never closed.
-        memory = Arc::clone(&referred.0).acquire_many_owned(kib.min(REFERRED_KIB)).await.ok();
+        memory = referred.take(of_all).await;
         uploaded = store.blobs(&digests).await?.into_iter().collect::<BTreeMap<Digest, Arc<[u8]>>>();
     }
     let change = |ChangeBody { path, before, content }: ChangeBody| {

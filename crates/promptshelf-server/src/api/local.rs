@@ -8,10 +8,9 @@ use std::{fmt, sync::Arc};
 use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
-    http::{Request, StatusCode},
+    http::Request,
     response::{IntoResponse, Response},
 };
-use promptshelf_mcp::{HttpOptions, http::Denial};
 use promptshelf_service::{Caller, Identity, Recorder, Rejection, Service};
 use promptshelf_source::{Files, MemoryTree};
 use promptshelf_store::{Store, StoreError};
@@ -27,7 +26,7 @@ use super::{
 };
 use crate::{OpenError, channels::StoreHandle, http::Options, library::Library, usage::UsageLog};
 
-/// The operator of a store, and the bounds of the operations.
+/// The operator of a store.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Operator {
@@ -35,8 +34,6 @@ pub struct Operator {
     pub name: String,
     /// The audit; none by default.
     pub audit: Option<Arc<dyn Recorder>>,
-    /// The largest upload of contents in bytes, as of a server: a file that one road refuses, the other one refuses too.
-    pub max_body_bytes: usize,
     /// The least number of callers that reports of usage show; all by default.
     pub min_callers: u64,
 }
@@ -45,8 +42,7 @@ impl Operator {
     /// Creates an operator with the bounds of a server.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Operator {
-        let max_body_bytes = HttpOptions::default().max_body_bytes;
-        Operator { name: name.into(), audit: None, max_body_bytes, min_callers: 0 }
+        Operator { name: name.into(), audit: None, min_callers: 0 }
     }
 }
 
@@ -63,7 +59,6 @@ pub struct LocalApi {
     service: Service,
     library: Library,
     caller: Caller,
-    max_body_bytes: usize,
 }
 
 /// The answer to a call.
@@ -93,7 +88,7 @@ impl LocalApi {
     ///
     /// None that an empty library can have.
     pub fn new(store: Store, api: impl FnOnce(StoreHandle) -> Api, operator: Operator) -> Result<LocalApi, OpenError> {
-        let Operator { name, audit, max_body_bytes, min_callers } = operator;
+        let Operator { name, audit, min_callers } = operator;
         let builder = Library::builder().source(Files::tree(MemoryTree::default()));
         let library = match audit {
             Some(audit) => builder.audit(audit),
@@ -123,17 +118,11 @@ impl LocalApi {
             .fallback(unknown);
         let identity = Identity { key: format!("operator {name}"), name, ..Identity::default() };
         let caller = Caller::authenticated(Arc::new(identity));
-        Ok(LocalApi { router, service, library, caller, max_body_bytes })
+        Ok(LocalApi { router, service, library, caller })
     }
 
     /// Calls an operation. The answer waits for its record, if the audit refuses what it cannot record.
     pub async fn call(&self, request: Request<Vec<u8>>) -> LocalAnswer {
-        if request.body().len() > self.max_body_bytes && request.uri().path().ends_with("/uploads") {
-            let message = format!("Message too large; the limit is {} bytes", self.max_body_bytes);
-            return self
-                .answer(Problem::denied(&Denial::new(StatusCode::PAYLOAD_TOO_LARGE, message)).into_response())
-                .await;
-        }
         let mut request = request.map(Body::from);
         request.extensions_mut().insert(self.library.server().numbered(&self.caller));
         let confirmation = self.service.confirmation();

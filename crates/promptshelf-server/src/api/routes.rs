@@ -90,6 +90,8 @@ pub(super) fn described(document: Document) -> Operations<ApiState> {
         .on(files::get_diff)
         .on(bulk::read_contents)
         .on(bulk::upload)
+        .on(bulk::upload_part)
+        .on(bulk::get_upload)
         .on(proposals::list_all_proposals)
         .on(browse::browse)
         .on(proposals::list_proposals)

@@ -93,6 +93,7 @@ fn shape(operation: &str) -> Option<Shape> {
         }),
         ("POST", "/channels/{channel}/contents") => Body(|| json!({ "paths": vec!["hello.md"; 5_000] })),
         ("POST", "/channels/{channel}/uploads") => Body(|| json!({ "contents": vec![json!({ "text": "x" }); 7_000] })),
+        ("PUT", "/channels/{channel}/uploads/{digest}") => Body(|| json!("x".repeat(SIZE))),
         ("POST", "/channels/{channel}/evaluations") => {
             Body(|| json!({ "evaluation": "e", "scores": {}, "cases": vec![json!({}); 20_000] }))
         }

@@ -60,20 +60,120 @@ pub(crate) async fn known(
     Ok(known)
 }
 
-/// Returns the bytes that a caller has stored in the last day, and that no revision has.
+/// Returns the bytes that a caller has stored in the last day, and that no revision has. Contents that have begun to arrive
+/// count with their whole size.
 pub(crate) async fn unpublished(transaction: &mut Transaction, caller: &str) -> Result<u64, StoreError> {
     let now = transaction.now();
-    let sql = format!(
+    let complete = format!(
         "SELECT CAST(COALESCE(SUM(u.size), 0) AS BIGINT) FROM ps_upload u WHERE u.caller = $1 AND u.at > {now} - $2 \
          AND NOT EXISTS (SELECT 1 FROM ps_entry e WHERE e.digest = u.digest)"
     );
-    let row = transaction.row(sql, vec![caller.into(), DAY.into()]).await?;
-    row.map_or(Ok(0), |row| row.number(0))
+    let begun = format!(
+        "SELECT CAST(COALESCE(SUM(whole), 0) AS BIGINT) FROM ps_upload_part WHERE caller = $1 AND start = 0 \
+         AND at > {now} - $2"
+    );
+    let mut bytes = 0;
+    for sql in [complete, begun] {
+        let row = transaction.row(sql, vec![caller.into(), DAY.into()]).await?;
+        bytes += row.map_or(Ok(0), |row| row.number(0))?;
+    }
+    Ok(bytes)
+}
+
+/// A content that has begun to arrive in parts.
+pub(crate) struct Started {
+    pub(crate) received: u64,
+    pub(crate) whole: u64,
+    /// The time of the first part.
+    pub(crate) at: i64,
+}
+
+/// Returns the size of a content that a caller has uploaded.
+pub(crate) async fn size(
+    transaction: &mut Transaction,
+    caller: &str,
+    digest: Digest,
+) -> Result<Option<u64>, StoreError> {
+    let sql = "SELECT size FROM ps_upload WHERE caller = $1 AND digest = $2";
+    let row = transaction.row(sql, vec![caller.into(), digest.into()]).await?;
+    row.map(|row| row.number(0)).transpose()
+}
+
+pub(crate) async fn started(
+    transaction: &mut Transaction,
+    caller: &str,
+    digest: Digest,
+) -> Result<Option<Started>, StoreError> {
+    let sql = "SELECT CAST(SUM(size) AS BIGINT) AS received, MIN(whole) AS whole, MIN(at) AS at FROM ps_upload_part \
+               WHERE caller = $1 AND digest = $2 HAVING COUNT(*) > 0";
+    let row = transaction.row(sql, vec![caller.into(), digest.into()]).await?;
+    row.map(|row| Ok(Started { received: row.number("received")?, whole: row.number("whole")?, at: row.int("at")? }))
+        .transpose()
+}
+
+/// Stores a part. `at` is the time of the first one, which is now without it.
+pub(crate) async fn add_part(
+    transaction: &mut Transaction,
+    caller: &str,
+    digest: Digest,
+    (start, whole): (u64, u64),
+    bytes: &[u8],
+    at: Option<i64>,
+) -> Result<(), StoreError> {
+    let now = transaction.now();
+    let sql = format!(
+        "INSERT INTO ps_upload_part (caller, digest, start, size, whole, at, bytes) \
+         VALUES ($1, $2, $3, $4, $5, COALESCE($6, {now}), $7) ON CONFLICT (caller, digest, start) DO NOTHING"
+    );
+    let values = vec![
+        caller.into(),
+        digest.into(),
+        start.into(),
+        (bytes.len() as u64).into(),
+        whole.into(),
+        Value::Int(at),
+        (&Arc::<[u8]>::from(bytes)).into(),
+    ];
+    transaction.run(sql, values).await
+}
+
+/// Returns the stored parts of a content, joined.
+pub(crate) async fn parts(
+    transaction: &mut Transaction,
+    caller: &str,
+    digest: Digest,
+    size: u64,
+) -> Result<Vec<u8>, StoreError> {
+    let sql = "SELECT start FROM ps_upload_part WHERE caller = $1 AND digest = $2 ORDER BY start";
+    let starts = transaction.rows(sql, vec![caller.into(), digest.into()]).await?;
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    for start in starts {
+        let sql = "SELECT bytes FROM ps_upload_part WHERE caller = $1 AND digest = $2 AND start = $3";
+        let row = transaction.row(sql, vec![caller.into(), digest.into(), start.int(0)?.into()]).await?;
+        content.extend(row.map_or(Ok(Vec::new()), |row| row.bytes("bytes"))?);
+    }
+    Ok(content)
+}
+
+pub(crate) async fn remove_parts(
+    transaction: &mut Transaction,
+    caller: &str,
+    digest: Digest,
+) -> Result<(), StoreError> {
+    let sql = "DELETE FROM ps_upload_part WHERE caller = $1 AND digest = $2";
+    transaction.run(sql, vec![caller.into(), digest.into()]).await
+}
+
+pub(crate) async fn remove_older_parts(transaction: &mut Transaction, seconds: u64) -> Result<(), StoreError> {
+    let sql = format!("DELETE FROM ps_upload_part WHERE at <= {} - $1", transaction.now());
+    transaction.run(sql, vec![seconds.saturating_mul(1_000_000).into()]).await
 }
 
 pub(crate) async fn has_older(transaction: &mut Transaction, seconds: u64) -> Result<bool, StoreError> {
     let now = transaction.now();
-    let sql = format!("SELECT 1 FROM ps_upload WHERE at <= {now} - $1 LIMIT 1");
+    let sql = format!(
+        "SELECT 1 FROM ps_upload WHERE at <= {now} - $1 UNION ALL SELECT 1 FROM ps_upload_part WHERE at <= {now} - $1 LIMIT 1"
+    );
     Ok(transaction.row(sql, vec![seconds.saturating_mul(1_000_000).into()]).await?.is_some())
 }
 

@@ -143,3 +143,11 @@ async fn old_uploads_that_nothing_refers_to_are_removed() {
     contract::uploading::old_uploads_that_nothing_refers_to_are_removed(place.store.clone()).await;
     contract::uploading::old_uploads_that_nothing_refers_to_are_removed(on_postgres().await).await;
 }
+
+// req: S-521
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_resume_are_verified_counted_and_removed() {
+    let place = sqlite::store().await;
+    contract::uploading::parts_resume_are_verified_counted_and_removed(place.store.clone()).await;
+    contract::uploading::parts_resume_are_verified_counted_and_removed(on_postgres().await).await;
+}

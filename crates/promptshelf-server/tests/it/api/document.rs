@@ -26,7 +26,7 @@ pub(super) async fn operations(server: &Server) -> Vec<Operation> {
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {
         let filled = path.replace("{channel}", "production").replace("{path}", "hello.md");
-        let filled = filled.replace("{number}", "1").replace("{id}", "1").replace("{name}", "greet");
+        let filled = filled.replace("{digest}", &digest("A text")).replace("{number}", "1").replace("{id}", "1").replace("{name}", "greet");
         for (method, operation) in item.as_object().expect("operations") {
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
             let needed = parameters.iter().filter(|one| one["in"] == "query" && one["required"] == true);
@@ -165,6 +165,7 @@ async fn every_operation_answers_as_the_document_says() {
     let served = server.get("reader", "/channels/production/revisions/1/prompts").await.json();
     let text = |text: &str| proposal(1, &[("hello.md", Some(HELLO), Some(text))]);
     let tag = async |path: &str| server.get("admin", path).await.etag();
+    let part = format!("/channels/production/uploads/{}?offset=0&size=8", digest("\"A text\""));
     let calls: Vec<(&str, &str, &str, Option<Value>)> = vec![
         ("list_prompts", "GET", "/prompts", None),
         ("get_prompt", "GET", "/prompts/greet", None),
@@ -183,6 +184,8 @@ async fn every_operation_answers_as_the_document_says() {
         ("list_all_proposals", "GET", "/proposals", None),
         ("read_contents", "POST", "/channels/production/contents", Some(json!({ "paths": ["hello.md"] }))),
         ("upload", "POST", "/channels/production/uploads", Some(json!({ "contents": [{ "text": "A text" }] }))),
+        ("upload_part", "PUT", part.as_str(), Some(json!("A text"))),
+        ("get_upload", "GET", part.split('?').next().expect("a path"), None),
         ("list_proposals", "GET", "/channels/production/proposals", None),
         ("get_proposal", "GET", "/proposals/2", None),
         ("get_contents", "GET", "/proposals/2/contents", None),
@@ -303,17 +306,18 @@ async fn every_operation_answers_as_the_document_says() {
         };
         let match_tag = match method {
             // A revocation has no condition.
-            "PUT" | "DELETE" if id != "revoke_token" => Some(tag(path).await),
+            "PUT" | "DELETE" if !matches!(id, "revoke_token" | "upload_part") => Some(tag(path).await),
             _ => None,
         };
         let mut headers = vec![];
+        let media = if id == "upload_part" { "application/octet-stream" } else { "application/json" };
         if body.is_some() {
-            headers.push(("Content-Type", "application/json"));
+            headers.push(("Content-Type", media));
         }
         headers.extend(match_tag.iter().map(|tag| ("If-Match", tag.as_str())));
         let sent = body.as_ref().map(Value::to_string).unwrap_or_default();
         if let Some(body) = &body {
-            valid(&document, &operation["requestBody"]["content"]["application/json"]["schema"], body, id);
+            valid(&document, &operation["requestBody"]["content"][media]["schema"], body, id);
         }
         let method: Method = method.parse().expect("a method");
         let answer = server.send(&method, &super::at(path), caller, &headers, sent.as_bytes()).await;

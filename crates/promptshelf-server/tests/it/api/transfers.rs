@@ -1,5 +1,7 @@
 //! Many contents in one request, and what commands need beyond single files: dry runs, emergencies, new channels.
 
+use axum::http::Method;
+use promptshelf_store::Digest;
 use serde_json::{Value, json};
 
 use super::{BYE, HELLO, Server, digest, policy_of, proposal, refused};
@@ -37,6 +39,42 @@ async fn uploaded_contents_are_proposed_by_digest() {
         let answer = server.post("reader", "/channels/production/contents", &json!({ "paths": paths })).await;
         assert_eq!(answer.problem(), expected);
     }
+}
+
+// req: S-521
+#[tokio::test]
+async fn large_content_is_uploaded_in_parts_of_raw_bytes() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let content: Vec<u8> = (0..1_500_000_u32).flat_map(u32::to_le_bytes).take(1_000_000).collect();
+    let digest = Digest::of(&content).to_string();
+    let path = format!("/channels/production/uploads/{digest}");
+    let put = async |caller: &str, offset: usize, part: &[u8]| {
+        let path = super::at(&format!("{path}?offset={offset}&size={}", content.len()));
+        server.send(&Method::PUT, &path, caller, &[("Content-Type", "application/octet-stream")], part).await
+    };
+    let too_large = put("paul", 0, &content[..(768 << 10) + 1]).await;
+    assert_eq!(too_large.problem(), refused(413, "too-large"));
+    let first = put("paul", 0, &content[..768 << 10]).await.expect(200).json();
+    assert_eq!(first, json!({ "received": 768 << 10, "isComplete": false }));
+    assert_eq!(server.get("paul", &path).await.expect(200).json(), first);
+    assert_eq!(put("paul", 5, &content[5..]).await.problem(), refused(409, "state"));
+    // Nobody continues, sees or completes the upload of another caller.
+    assert_eq!(server.get("ada", &path).await.expect(200).json()["received"], 0);
+    assert_eq!(put("ada", 768 << 10, &content[768 << 10..]).await.problem(), refused(409, "state"));
+    assert_eq!(put("reader", 0, b"x").await.problem(), refused(403, "insufficient-scope"));
+    let last = put("paul", 768 << 10, &content[768 << 10..]).await.expect(200).json();
+    assert_eq!(last, json!({ "received": content.len(), "isComplete": true }));
+    let mut body = proposal(1, &[("bytes.bin", None, Some(""))]);
+    body["changes"][0]["content"] = json!({ "digest": digest });
+    server.post("paul", PROPOSALS, &body).await.expect(201);
+    assert!(server.get("reader", "/channels/production/files/bytes.bin").await.expect(200).body == content);
+    // Bytes that do not fit the digest are forgotten.
+    let wrong = format!("/channels/production/uploads/{}?offset=0&size=1", Digest::of(b"y"));
+    let answer =
+        server.send(&Method::PUT, &super::at(&wrong), "paul", &[("Content-Type", "application/octet-stream")], b"x");
+    assert_eq!(answer.await.problem(), refused(422, "digest-mismatch"));
+    let json = server.put("paul", &wrong, ("", ""), &json!({})).await;
+    assert_eq!(json.problem(), refused(415, "unsupported-media-type"));
 }
 
 #[tokio::test]

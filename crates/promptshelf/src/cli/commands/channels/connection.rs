@@ -12,7 +12,7 @@ use promptshelf_server::{
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Recorder};
 use promptshelf_store::{Store, StoreError};
-use promptshelf_wire::{Operation, Page, Problem};
+use promptshelf_wire::{Operation, Page, Problem, RawBody};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -128,13 +128,12 @@ impl LocalCaller {
     /// Connects to a store that `open` opens. The operator's audit and bounds hold.
     pub(super) async fn open(&self, open: impl AsyncFnOnce() -> Result<Store, Failure>) -> Result<LocalStore, Failure> {
         let location = ServerFileLocation::find(self.config.as_deref(), &environment::variable);
-        let LocalSettings { audit, max_body_bytes, evaluations, rollout } =
+        let LocalSettings { audit, evaluations, rollout } =
             LocalSettings::read(&location, &environment::variable)?;
         let audit = audit.map(open_audit).transpose()?;
         let store = open().await?;
         let mut operator = Operator::new(self.name.clone().or_else(user).unwrap_or_else(|| "operator".to_owned()));
         operator.audit = audit.clone().map(|audit| audit as Arc<dyn Recorder>);
-        operator.max_body_bytes = max_body_bytes;
         operator.min_callers = self.min_callers;
         let checker = checker_with(self.config.as_deref());
         let api = |handle| evaluations.into_iter().fold(Api::new(handle, checker).rollout(rollout), Api::evaluations);
@@ -280,6 +279,11 @@ impl Connection {
         self.parse(&self.call(operation, &(), None, condition).await?)
     }
 
+    /// Gets an answer that is no JSON.
+    pub(super) async fn bytes<O: Operation<Query: Serialize>>(&self, operation: &O, query: &O::Query) -> Answer<Vec<u8>> {
+        Ok(self.call(operation, query, None, None).await?.body)
+    }
+
     /// Calls an operation without a body, and discards the answer.
     pub(super) async fn run<O: Operation>(&self, operation: &O) -> Answer<()> {
         self.call(operation, &(), None, None).await.map(drop)
@@ -304,7 +308,22 @@ impl Connection {
         {
             headers.push((HeaderName::from_static(KEY), key));
         }
-        let request = ApiRequest { method, path, query, headers, body };
+        self.exchange(ApiRequest { method, path, query, headers, body }).await
+    }
+
+    /// Sends bytes, which may be sent again if the answer is lost.
+    pub(super) async fn send_bytes<O>(&self, operation: &O, query: &O::Query, body: Vec<u8>) -> Answer<O::Answer>
+    where
+        O: Operation<Query: Serialize, Body = RawBody, Answer: DeserializeOwned>,
+    {
+        let query = pairs(&serde_json::to_value(query).unwrap_or_default());
+        let path = operation.path().trim_start_matches('/').to_owned();
+        let headers = vec![(header::CONTENT_TYPE, HeaderValue::from_static(RawBody::MEDIA_TYPE))];
+        let request = ApiRequest { method: O::SPEC.method, path, query, headers, body: Some(body) };
+        self.parse(&self.exchange(request).await?)
+    }
+
+    async fn exchange(&self, request: ApiRequest) -> Answer<Reply> {
         let reply = match self {
             Connection::Server(client) => self.sent(client, &request).await?,
             Connection::Store(local) => called(&local.api, request).await,
@@ -321,12 +340,13 @@ impl Connection {
             ClientError::Unreachable { reason, .. } if is_large => self.perhaps_too_large(&reason),
             error => of_client(error, client.server()),
         };
-        let is_keyed = request.headers.iter().any(|(name, _)| name == KEY);
+        let is_repeatable =
+            request.headers.iter().any(|(name, _)| name == KEY || name == header::CONTENT_TYPE);
         let (mut retries, mut lost) = (0, 0);
         loop {
             let response = match client.send(request).await {
-                Ok(response) if is_keyed && lost < MAX_LOST && matches!(response.status, 502 | 504) => Err(None),
-                Err(error) if is_keyed && lost < MAX_LOST && is_lost(&error) => Err(Some(error)),
+                Ok(response) if is_repeatable && lost < MAX_LOST && matches!(response.status, 502 | 504) => Err(None),
+                Err(error) if is_repeatable && lost < MAX_LOST && is_lost(&error) => Err(Some(error)),
                 answered => Ok(answered.map_err(failure)?),
             };
             let Ok(response) = response else {
@@ -431,7 +451,7 @@ async fn called(api: &LocalApi, request: ApiRequest) -> Reply {
     // Names in paths are encoded.
     *local.uri_mut() = format!("/{}?{query}", request.path).parse().unwrap_or_default();
     local.headers_mut().extend(request.headers);
-    if !local.body().is_empty() {
+    if !local.body().is_empty() && !local.headers().contains_key(header::CONTENT_TYPE) {
         local.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     let answer = api.call(local).await;

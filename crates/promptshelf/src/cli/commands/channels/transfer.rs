@@ -8,14 +8,17 @@ use std::{
 
 use http::header;
 use promptshelf_source::{MemoryFile, MemoryTree};
-use promptshelf_store::{Change, ChannelName, Digest, FileEntry, Head, Published, StoreError};
+use promptshelf_store::{
+    Change, ChannelName, Digest, FileEntry, Head, MAX_FILE_BYTES, MAX_PROPOSAL_BYTES, Published, StoreError,
+};
 use promptshelf_wire::{
-    ChangeBody, ContentsQuery, FileContent, FilesBody, NewContent, ProposalBody, TreeQuery, UploadBody, op,
+    ChangeBody, ContentsQuery, FileContent, FileQuery, FilesBody, NewContent, PartQuery, ProposalBody, TreeQuery,
+    UploadBody, op,
 };
 
 use super::{
     FileProgress,
-    connection::{Answer, Connection, PAGE},
+    connection::{Answer, CallError, Connection, PAGE},
 };
 
 pub(super) type ChangedContent = (String, Option<Bytes>, Option<Bytes>);
@@ -29,8 +32,14 @@ const MAX_PATHS: usize = 1_000;
 
 const MAX_PATH_BYTES: usize = 256 << 10;
 
-/// The bytes of contents in one request, unless one file is larger. Proxies often accept no more than 1 MiB.
+/// The bytes of contents in one request; a larger file is uploaded in parts. Proxies often accept no more than 1 MiB.
 const UPLOAD_BYTES: usize = 512 << 10;
+
+/// The size from which on a file is read by itself, as bytes.
+const LARGE_FILE: u64 = 4 << 20;
+
+/// How often parts of an upload that another command makes at the same time are followed.
+const MAX_RESUMED: usize = 100;
 
 fn corrupt(what: impl Into<String>) -> StoreError {
     StoreError::Corrupt { what: what.into() }
@@ -100,13 +109,19 @@ impl Connection {
     ) -> Answer<Vec<(Digest, Bytes)>> {
         let mut contents = Vec::with_capacity(files.len());
         let mut rest = files;
-        while !rest.is_empty() {
+        while let Some(first) = rest.first() {
+            if first.size > LARGE_FILE {
+                contents.push((first.digest, self.file(channel, revision, first).await?));
+                rest = &rest[1..];
+                continue;
+            }
             let mut size = 0;
             let fits = |file: &&&FileEntry| {
                 size += file.path.len();
                 size <= MAX_PATH_BYTES
             };
-            let number = rest.iter().take(MAX_PATHS).take_while(fits).count().max(1);
+            let small = rest.iter().take_while(|file| file.size <= LARGE_FILE);
+            let number = small.take(MAX_PATHS).take_while(fits).count().max(1);
             let paths = rest[..number].iter().map(|file| file.path.clone()).collect();
             let body = FilesBody { revision: Some(revision), paths };
             let page = self.send(&op::ReadContents { channel: channel.clone() }, &body).await?;
@@ -124,6 +139,16 @@ impl Connection {
             rest = &rest[received..];
         }
         Ok(contents)
+    }
+
+    /// Reads a file as it is, which is shorter than as JSON.
+    async fn file(&self, channel: &ChannelName, revision: u64, file: &FileEntry) -> Answer<Bytes> {
+        let operation = op::GetFile { channel: channel.clone(), path: file.path.clone() };
+        let content = self.bytes(&operation, &FileQuery { revision: Some(revision) }).await?;
+        if Digest::of(&content) != file.digest {
+            return Err(corrupt(format!("{} in the answer", file.path)).into());
+        }
+        Ok(content.into())
     }
 
     pub(super) async fn tree(&self, channel: &ChannelName, revision: Option<u64>) -> Answer<(Head, MemoryTree)> {
@@ -149,13 +174,13 @@ impl Connection {
                 Some((id, tag))
             }
         };
-        let size = changes.iter().filter_map(|change| change.after.as_ref()).map(|bytes| bytes.len()).sum::<usize>();
+        let size = fitting(&changes)?;
         let is_uploaded = size > UPLOAD_BYTES;
         if is_uploaded {
             self.upload(&channel, &changes).await?;
         }
         let content = |bytes: &Bytes| {
-            if is_uploaded { NewContent::Digest(Digest::of(bytes)) } else { FileContent::small(bytes).into() }
+            if is_uploaded { NewContent::Digest(Digest::of(bytes)) } else { FileContent::of(bytes).into() }
         };
         let change = |Change { path, before, after }: Change| {
             let content = after.as_ref().map(content);
@@ -177,9 +202,14 @@ impl Connection {
     async fn upload(&self, channel: &ChannelName, changes: &[Change]) -> Answer<()> {
         let new = changes.iter().filter_map(|change| change.after.as_ref());
         let contents: BTreeMap<Digest, &Bytes> = new.map(|bytes| (Digest::of(bytes), bytes)).collect();
-        let contents: Vec<(Digest, &Bytes)> = contents.into_iter().collect();
-        let mut progress = FileProgress::new(contents.len());
-        let mut rest = contents.as_slice();
+        let (large, small): (Vec<_>, Vec<_>) =
+            contents.into_iter().partition(|(_, content)| content.len() > UPLOAD_BYTES);
+        let mut progress = FileProgress::new(large.len() + small.len());
+        for (digest, content) in large {
+            self.upload_in_parts(channel, digest, content).await?;
+            progress.advance(1);
+        }
+        let mut rest = small.as_slice();
         while !rest.is_empty() {
             let mut size = 0;
             let fits = |(_, content): &&(Digest, &Bytes)| {
@@ -189,7 +219,7 @@ impl Connection {
             let number = rest.iter().take_while(fits).count().max(1);
             let (batch, later) = rest.split_at(number);
             rest = later;
-            let contents = batch.iter().map(|(_, content)| FileContent::small(content)).collect();
+            let contents = batch.iter().map(|(_, content)| FileContent::of(content)).collect();
             let uploaded = self.send(&op::Upload { channel: channel.clone() }, &UploadBody { contents }).await?;
             if !uploaded.digests.iter().eq(batch.iter().map(|(digest, _)| digest)) {
                 return Err(corrupt("an uploaded content").into());
@@ -198,4 +228,47 @@ impl Connection {
         }
         Ok(())
     }
+
+    /// Uploads a large content, from where an earlier attempt has ended.
+    async fn upload_in_parts(&self, channel: &ChannelName, digest: Digest, content: &Bytes) -> Answer<()> {
+        let (channel, size) = (channel.clone(), content.len() as u64);
+        let state = op::GetUpload { channel: channel.clone(), digest };
+        let mut progress = self.get(&state).await?;
+        for resumed in 0.. {
+            if progress.is_complete {
+                return Ok(());
+            }
+            let offset = progress.received;
+            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+            let end = content.len().min(start + UPLOAD_BYTES);
+            let operation = op::UploadPart { channel: channel.clone(), digest };
+            progress = match self.send_bytes(&operation, &PartQuery { offset, size }, content[start..end].to_vec()).await {
+                // The same file is uploaded by another command.
+                Err(CallError::Store(StoreError::State { .. })) if resumed < MAX_RESUMED => self.get(&state).await?,
+                sent => sent?,
+            };
+            if !progress.is_complete && progress.received <= offset {
+                return Err(corrupt("the state of an upload").into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the size of all new contents. Names a file that no server accepts, before anything is sent.
+fn fitting(changes: &[Change]) -> Answer<usize> {
+    let mut all = 0;
+    for Change { path, after, .. } in changes {
+        let size = after.as_ref().map_or(0, |bytes| bytes.len());
+        if size > MAX_FILE_BYTES {
+            let reason = format!("`{path}` has {size} bytes: at most {MAX_FILE_BYTES} are accepted");
+            return Err(StoreError::InvalidInput { reason }.into());
+        }
+        all += size;
+    }
+    if all > MAX_PROPOSAL_BYTES {
+        let reason = format!("the changes have {all} bytes: at most {MAX_PROPOSAL_BYTES} are accepted in one proposal");
+        return Err(StoreError::InvalidInput { reason }.into());
+    }
+    Ok(all)
 }
