@@ -457,6 +457,7 @@ pub fn to_json(statuses: &[SourceStatus]) -> Value {
             "behindSince": status.behind_since.map(|since| since.to_string()),
             "problem": status.problem,
             "leftOut": status.left_out,
+            "warning": status.warning,
         })
     };
     json!({ "sources": statuses.iter().map(source).collect::<Vec<_>>() })

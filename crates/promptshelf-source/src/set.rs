@@ -286,6 +286,8 @@ pub struct Health {
     pub behind_since: Option<Timestamp>,
     /// What the place has and the source does not, each with the reason.
     pub left_out: Vec<String>,
+    /// What an operator should change although the newest state is served, such as a loop between servers.
+    pub warning: Option<String>,
 }
 
 /// A source and its state at one moment.
@@ -310,6 +312,8 @@ pub struct SourceStatus {
     pub problem: Option<String>,
     /// What is not served of the newest state, each with the reason: the first ones, and the number of the others.
     pub left_out: Vec<String>,
+    /// What an operator should change although the newest state is served, such as a loop between servers.
+    pub warning: Option<String>,
 }
 
 /// The most entries of [`SourceStatus::left_out`].

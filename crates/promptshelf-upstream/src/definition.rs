@@ -8,7 +8,7 @@ const VIA: &str = "dev.promptshelf/via";
 
 const SENSITIVE: &str = "promptshelf/sensitive";
 
-const MAX_HOPS: usize = 4;
+pub(crate) const MAX_HOPS: usize = 4;
 
 const MAX_ID_BYTES: usize = 64;
 
@@ -75,14 +75,25 @@ fn is_sensitive(prompt: &PromptInfo, argument: &str) -> bool {
     listed.and_then(|listed| listed.as_array()).is_some_and(|names| names.iter().any(|name| name == argument))
 }
 
-/// Returns the ids of the servers that have passed on a prompt; `None` if it must not be passed on again, because it
-/// comes from this server or from too far away.
-pub(crate) fn route(prompt: &PromptInfo, own: &str) -> Option<Vec<String>> {
+/// The reason why a prompt must not be passed on again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoRoute {
+    /// It comes from this server.
+    Loop,
+    /// Too many servers have passed it on.
+    TooFar,
+}
+
+/// Returns the ids of the servers that have passed on a prompt.
+pub(crate) fn route(prompt: &PromptInfo, own: &str) -> Result<Vec<String>, NoRoute> {
     let via = prompt.raw.get("_meta").and_then(|meta| meta.get(VIA));
     let ids = via.and_then(|via| via.as_array()).map_or(&[][..], Vec::as_slice);
     let ids: Vec<String> = ids.iter().filter_map(|id| id.as_str()).map(str::to_owned).collect();
-    let is_known = ids.iter().any(|id| id == own);
-    (!is_known && ids.len() < MAX_HOPS && ids.iter().all(|id| id.len() <= MAX_ID_BYTES)).then_some(ids)
+    if ids.iter().any(|id| id == own) {
+        return Err(NoRoute::Loop);
+    }
+    let is_near = ids.len() < MAX_HOPS && ids.iter().all(|id| id.len() <= MAX_ID_BYTES);
+    if is_near { Ok(ids) } else { Err(NoRoute::TooFar) }
 }
 
 pub(crate) fn visible(text: &str) -> String {

@@ -22,7 +22,7 @@ use crate::{
     approval::{Approvals, DefinitionMap},
     connection::{Connection, Received},
     credentials::UpstreamCredentials,
-    definition::{Definition, route, visible},
+    definition::{Definition, MAX_HOPS, NoRoute, route, visible},
     resources::ForeignResources,
     state_file::{read, write},
 };
@@ -123,6 +123,8 @@ struct State {
     list_problem: Option<String>,
     /// The entries of the newest list that cannot be passed on, each with the reason.
     left_out: Vec<String>,
+    /// That there is a loop between servers.
+    warning: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,10 +167,20 @@ impl Upstream {
     /// before stay.
     fn mirror(&self, received: PromptListing, problem: Option<String>) -> Result<bool, String> {
         let mut left_out: Vec<String> = received.left_out.iter().map(|reason| visible(reason)).collect();
-        let mut listed = BTreeMap::new();
+        let (mut listed, mut looped) = (BTreeMap::new(), Vec::new());
         for prompt in &received.prompts {
-            let Some(via) = route(prompt, &self.0.server_id) else { continue };
             let shown = visible(&prompt.name.chars().take(MAX_SHOWN_NAME).collect::<String>());
+            let via = match route(prompt, &self.0.server_id) {
+                Ok(via) => via,
+                Err(NoRoute::Loop) => {
+                    looped.push(shown);
+                    continue;
+                }
+                Err(NoRoute::TooFar) => {
+                    left_out.push(format!("the prompt `{shown}`: more than {MAX_HOPS} servers have passed it on"));
+                    continue;
+                }
+            };
             match fault(prompt) {
                 Some(reason) => left_out.push(format!("the prompt `{shown}`: {reason}")),
                 None if listed.contains_key(&prompt.name) => {
@@ -176,6 +188,22 @@ impl Upstream {
                 }
                 None => _ = listed.insert(prompt.name.clone(), Listed { definition: Definition::of(prompt), via }),
             }
+        }
+        let warning = looped.first().map(|first| {
+            let count = looped.len();
+            format!(
+                "there is a loop between servers: {count} prompts in its list, such as `{first}`, come from this server and are left \
+                 out; remove this server from the sources of one of the servers between them"
+            )
+        });
+        let is_new_loop = self.with(|state| {
+            let had_loop = std::mem::replace(&mut state.warning, warning.clone()).is_some();
+            warning.is_some() != had_loop
+        });
+        match warning.filter(|_| is_new_loop) {
+            Some(warning) => tracing::warn!(source = self.0.connection.name(), "{warning}"),
+            None if is_new_loop => tracing::info!(source = self.0.connection.name(), "the loop between servers is gone"),
+            None => {}
         }
         let is_partial = problem.is_some();
         let is_new_fault = self.with(|state| {
@@ -435,9 +463,10 @@ impl OpenSource for Upstream {
     }
 
     fn health(&self) -> Health {
-        let (problem, left_out) = self.with(|state| (state.problem.clone(), state.left_out.clone()));
+        let (problem, left_out, warning) =
+            self.with(|state| (state.problem.clone(), state.left_out.clone(), state.warning.clone()));
         let (problem, since) = problem.unzip();
-        Health { problem, left_out, behind_since: since.and_then(Timestamp::of_system), ..Health::default() }
+        Health { problem, left_out, warning, behind_since: since.and_then(Timestamp::of_system), ..Health::default() }
     }
 
     fn refresh(&self) {

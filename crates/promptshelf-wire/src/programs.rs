@@ -168,6 +168,9 @@ pub struct SourceInfo {
     pub problem: Option<String>,
     /// What is not served of its newest state, each with the reason.
     pub left_out: Vec<String>,
+    /// What an operator should change although its newest state is served, such as a loop between servers.
+    #[serde(default)]
+    pub warning: Option<String>,
 }
 
 /// The parameters of the report.

@@ -96,7 +96,10 @@ impl App {
     #[must_use]
     pub fn readiness(&self) -> (StatusCode, String) {
         let needed = Needed::of(&self.0.current.load().options);
-        readiness(self.0.site.library.server(), &self.0.site.monitors(), needed.missing(), needed.is_full())
+        let (status, mut body) =
+            readiness(self.0.site.library.server(), &self.0.site.monitors(), needed.missing(), needed.is_full());
+        needed.warnings().for_each(|(source, warning)| body.push_str(&format!("source {source}: {warning}\n")));
+        (status, body)
     }
 
     /// Returns the open connections, and the refusals by [`Options::limits`].

@@ -28,7 +28,7 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     // Details can name internal hosts: they are for the log and the operator's listener.
     let missing =
         move || needed.missing().map(|_| "the keys of the sign-in are missing; the log has the reason".to_owned());
-    let disk = Needed::of(options);
+    let state = Needed::of(options);
     let authentication = Authentication::new(library.service(), options);
     let mcp = |endpoint| site::message_service(&authentication, site.access(options), endpoint);
     let endpoints = Router::new().route_service("/mcp", mcp(endpoint.clone()));
@@ -52,7 +52,7 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let routes = Router::new()
         .merge(documents)
         .route("/healthz", get(healthy))
-        .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors, missing(), disk.is_full()))))
+        .route("/readyz", get(move || std::future::ready(public_readiness(&server, &monitors, missing(), &state))))
         .fallback(not_found)
         .merge(endpoints)
         .merge(authentication.around(protected));
@@ -127,6 +127,8 @@ pub(super) struct Needed {
     sign_in: Option<super::auth::SignIn>,
     #[cfg(feature = "channels")]
     store: Option<crate::channels::StoreHandle>,
+    #[cfg(feature = "channels")]
+    sources: Option<promptshelf_source::SourceSet>,
 }
 
 impl Needed {
@@ -137,6 +139,8 @@ impl Needed {
             sign_in: options.sign_in.clone(),
             #[cfg(feature = "channels")]
             store: options.api.as_ref().map(|api| api.store.clone()),
+            #[cfg(feature = "channels")]
+            sources: options.sources.clone(),
         }
     }
 
@@ -147,6 +151,15 @@ impl Needed {
         false
     }
 
+    /// Returns the sources whose state an operator should change, each with the reason.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = (String, String)> {
+        #[cfg(feature = "channels")]
+        let found = self.sources.as_ref().map(promptshelf_source::SourceSet::statuses).unwrap_or_default();
+        #[cfg(not(feature = "channels"))]
+        let found: Vec<promptshelf_source::SourceStatus> = Vec::new();
+        found.into_iter().filter_map(|source| Some((source.name, source.warning?)))
+    }
+
     /// Returns why the sign-in cannot verify tokens.
     pub(super) fn missing(&self) -> Option<String> {
         #[cfg(feature = "sign-in")]
@@ -154,6 +167,20 @@ impl Needed {
         #[cfg(not(feature = "sign-in"))]
         None
     }
+}
+
+/// Returns the readiness for everyone: names of sources, and details, are for the log and the operator's listener.
+fn public_readiness(
+    server: &Server,
+    replicas: &[ReplicaMonitor],
+    missing: Option<String>,
+    state: &Needed,
+) -> (StatusCode, String) {
+    let (status, mut body) = readiness(server, replicas, missing, state.is_full());
+    if state.warnings().next().is_some() {
+        body.push_str("a source needs a change by the operator; the log has the reason\n");
+    }
+    (status, body)
 }
 
 /// Returns whether `server` accepts requests, as a response to a readiness probe: 200 from its first

@@ -416,6 +416,7 @@ impl Member {
             behind_since,
             problem,
             left_out: shortened(health.left_out.into_iter().chain(state.left_out.iter().cloned()).collect()),
+            warning: health.warning,
         }
     }
 }

@@ -28,6 +28,7 @@ fn info(status: SourceStatus) -> SourceInfo {
         behind_since: status.behind_since.map(|since| since.to_string()),
         problem: status.problem,
         left_out: status.left_out,
+        warning: status.warning,
         name: status.name,
     }
 }

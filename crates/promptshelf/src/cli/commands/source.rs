@@ -157,6 +157,10 @@ fn print_states(states: &Value, is_json: bool) -> Result<(), Failure> {
                 let problem = output.line(problem).into_owned();
                 writeln!(output.out, "    {problem}")?;
             }
+            if let Some(warning) = source["warning"].as_str() {
+                let warning = output.line(&format!("warning: {warning}")).into_owned();
+                writeln!(output.out, "    {warning}")?;
+            }
             for left_out in source["leftOut"].as_array().unwrap_or(&empty).iter().filter_map(Value::as_str) {
                 let line = output.line(&format!("left out: {left_out}")).into_owned();
                 writeln!(output.out, "    {line}")?;

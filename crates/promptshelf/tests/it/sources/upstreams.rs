@@ -187,8 +187,31 @@ fn prompts_that_come_back_are_left_out() {
     let listed = eventually(|| prompts(&server), |prompts| prompts.len() == 2);
     let ids = listed[0]["_meta"]["dev.promptshelf/via"].clone();
     assert_eq!(ids.as_array().map(Vec::len), Some(1), "{listed:?}");
+    let ready = || {
+        let url = format!("http://{}/readyz", server.authority());
+        ureq::get(url).call().expect("an answer").body_mut().read_to_string().expect("text")
+    };
+    let far = place.state("up")["leftOut"].to_string();
+    assert!(far.contains("`far`") && far.contains("4 servers"), "{far}");
+    assert_eq!((ready().as_str(), &place.state("up")["warning"]), ("ready\n", &Value::Null));
     *via.lock().expect("no panic") = ids;
     eventually(|| names(&server), |names| *names == ["up-own"]);
+    // The loop is named, and its source is current all the same.
+    let state = eventually(|| place.state("up"), |state| state["warning"].is_string());
+    let warning = state["warning"].as_str().expect("text");
+    assert!(warning.contains("loop between servers") && warning.contains("`back`"), "{warning}");
+    assert_eq!((&state["state"], &state["problem"]), (&json!("current"), &Value::Null), "{state}");
+    assert!(place.run(&["source", "list"]).contains("warning: there is a loop"));
+    assert_eq!(ready(), "ready\na source needs a change by the operator; the log has the reason\n");
+    *via.lock().expect("no panic") = Value::Null;
+    eventually(|| place.state("up"), |state| state["warning"].is_null());
+    let mut log = String::new();
+    let logged = || {
+        log.extend(server.log.try_iter());
+        log.clone()
+    };
+    let log = eventually(logged, |log| log.contains("the loop between servers is gone"));
+    assert!(log.contains("there is a loop between servers: 1 prompts in its list, such as `back`"), "{log}");
 }
 
 // req: S-156
