@@ -12,7 +12,7 @@ use promptshelf_source::MemoryTree;
 use promptshelf_store::{Change, ChannelName, Digest, Epoch, Head};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::replace::{Replacement, WorkingCopy, named};
+pub(crate) use self::replace::{BothChanged, Replacement, WorkingCopy, named};
 
 /// The name of the marker. Hidden files are never served or published.
 pub(crate) const MARKER: &str = ".promptshelf-base";

@@ -137,6 +137,10 @@ pub(crate) struct PullArguments {
     #[arg(long)]
     pub(crate) client_files: bool,
 
+    /// Keep local changes, and merge them with those of the channel. Changes of the same lines are marked, for you to decide
+    #[arg(long)]
+    pub(crate) merge: bool,
+
     /// Print the changes without writing them
     #[arg(long)]
     pub(crate) dry_run: bool,

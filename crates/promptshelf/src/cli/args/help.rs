@@ -419,13 +419,15 @@ Examples:
 
 pub(in crate::args) const PULL_EXAMPLES: &str = "\
 The folder remembers the revision in the hidden file .promptshelf-base, which is
-never served or published. A folder with local changes is not changed.
+never served or published. A folder with local changes is not changed, unless
+--merge is given.
 
 Examples:
   promptshelf pull sqlite:team.db prompts
   promptshelf pull sqlite:team.db#staging@12 prompts-12
   promptshelf pull postgres://prompts@db.example.com/prompts prompts
-  promptshelf pull https://prompts.example.com#staging prompts";
+  promptshelf pull https://prompts.example.com#staging prompts
+  promptshelf pull https://prompts.example.com prompts --merge";
 
 pub(in crate::args) const HISTORY_EXAMPLES: &str = "\
 Examples:

@@ -8,6 +8,7 @@ use std::{
     fs::{self, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use cap_std::{
@@ -45,6 +46,18 @@ struct Journal {
     /// The name in the staging folder of each new file, by path.
     staged: BTreeMap<String, String>,
     removed: Vec<String>,
+    /// The digests of merged files, which are those of neither side.
+    #[serde(default)]
+    merged: Listing,
+}
+
+/// A file that was changed both here and in the channel.
+pub(crate) struct BothChanged {
+    pub(crate) path: String,
+    /// The content that both started from.
+    pub(crate) base: Option<Digest>,
+    /// The content here; `None` if the file was deleted.
+    pub(crate) ours: Option<Arc<[u8]>>,
 }
 
 impl WorkingCopy {
@@ -91,7 +104,9 @@ impl WorkingCopy {
         written.map_err(|error| self.failure(MARKER, &error))
     }
 
-    pub(crate) fn replacement(&self, target: Base) -> Result<Replacement<'_>, Failure> {
+    /// Prepares the files of a channel. Local changes are an error, unless `is_merge`: then they stay, and files that have
+    /// changed in both places are left to the caller.
+    pub(crate) fn replacement(&self, target: Base, is_merge: bool) -> Result<Replacement<'_>, Failure> {
         for path in target.files.keys() {
             check_tree_path(path).map_err(|reason| refused_path(path, &reason.to_string()))?;
         }
@@ -108,22 +123,33 @@ impl WorkingCopy {
         let empty = Listing::new();
         let is_lost = |path: &&str| present.get(*path) != target.files.get(*path);
         let local: Vec<&str> = changed_paths(known.unwrap_or(&empty), &present).into_iter().filter(is_lost).collect();
-        if !local.is_empty() {
+        if !local.is_empty() && !is_merge {
             let message = format!("the folder {} has local changes:", self.path.display());
             return Err(Failure::new(Exit::Conflict, message + &named(&local))
-                .help("publish them first, or pull into another folder"));
+                .help("merge them with `--merge`, publish them first, or pull into another folder"));
         }
+        let known = known.unwrap_or(&empty);
+        let is_both = |path: &&&str| target.files.get(**path) != known.get(**path);
+        let both = local.iter().filter(is_both).map(|path| BothChanged {
+            path: (*path).to_owned(),
+            base: known.get(*path).copied(),
+            ours: tree.get(path).map(|file| file.bytes().into()),
+        });
+        let both = both.collect();
+        let is_local = |path: &String| local.binary_search(&path.as_str()).is_ok();
         let written: Vec<String> = target
             .files
             .iter()
-            .filter(|(path, digest)| present.get(*path) != Some(digest))
+            .filter(|(path, digest)| present.get(*path) != Some(digest) && !is_local(path))
             .map(|(path, _)| path.clone())
             .collect();
-        let removed: Vec<String> = present.keys().filter(|path| !target.files.contains_key(*path)).cloned().collect();
+        let is_removed = |path: &&String| !target.files.contains_key(*path) && !is_local(path);
+        let removed: Vec<String> = present.keys().filter(is_removed).cloned().collect();
         for path in &written {
             self.reject_obstacles(path, &removed)?;
         }
-        Ok(Replacement { copy: self, base: target, written, removed, staged: BTreeMap::new(), lock: None })
+        let (staged, merged) = (BTreeMap::new(), Listing::new());
+        Ok(Replacement { copy: self, base: target, written, removed, both, staged, merged, lock: None })
     }
 
     /// Whether there is an entry that does not begin with a dot.
@@ -201,7 +227,8 @@ impl WorkingCopy {
             if !self.dir.exists(&staged) {
                 continue;
             }
-            self.put(&staged, path, journal.base.files.get(path)).map_err(|error| self.failure(path, &error))?;
+            let digest = journal.merged.get(path).or_else(|| journal.base.files.get(path));
+            self.put(&staged, path, digest).map_err(|error| self.failure(path, &error))?;
         }
         self.set_base(&journal.base)?;
         self.dir.remove_dir_all(STAGING).map_err(|error| self.failure(STAGING, &error))
@@ -251,7 +278,11 @@ pub(crate) struct Replacement<'c> {
     pub(crate) written: Vec<String>,
     /// The paths of the files that are removed, sorted.
     pub(crate) removed: Vec<String>,
+    /// The files that were changed both here and in the channel, by path. They stay as they are here, unless another
+    /// content is staged.
+    pub(crate) both: Vec<BothChanged>,
     staged: BTreeMap<String, String>,
+    merged: Listing,
     lock: Option<fs::File>,
 }
 
@@ -276,6 +307,12 @@ impl Replacement<'_> {
         Ok(())
     }
 
+    /// Stages a content that is neither that of the folder nor that of the channel.
+    pub(crate) fn stage_merged(&mut self, path: &str, bytes: &[u8]) -> Result<(), Failure> {
+        self.merged.insert(path.to_owned(), Digest::of(bytes));
+        self.stage(path, bytes)
+    }
+
     fn remove_leftovers(&self) -> Result<(), Failure> {
         let dir = &self.copy.dir;
         let entries = dir.read_dir(STAGING).map_err(|error| self.copy.failure(STAGING, &error))?;
@@ -287,7 +324,7 @@ impl Replacement<'_> {
     }
 
     pub(crate) fn apply(mut self) -> Result<(), Failure> {
-        if self.written.is_empty() && self.removed.is_empty() {
+        if self.written.is_empty() && self.removed.is_empty() && self.staged.is_empty() {
             return self.copy.set_base(&self.base);
         }
         if self.lock.is_none() {
@@ -298,6 +335,7 @@ impl Replacement<'_> {
             base: self.base.clone(),
             staged: std::mem::take(&mut self.staged),
             removed: self.removed.clone(),
+            merged: std::mem::take(&mut self.merged),
         };
         // Serializing texts and maps with text keys cannot fail.
         let text = serde_json::to_string(&journal).unwrap_or_default();

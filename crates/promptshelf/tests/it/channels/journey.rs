@@ -120,6 +120,61 @@ fn authors_of_different_files_do_not_conflict() {
     assert!(team.read("bob/bye.md").contains("Eve was here"));
 }
 
+/// Both sides are kept: changes of different lines are joined, those of the same lines are marked, and nothing that is marked is
+/// published.
+// req: S-522
+#[test]
+fn pull_merges_local_changes() {
+    let text = |first: &str, last: &str| format!("---\ndescription: Long\n---\n{first}\n\nThe middle.\n\n{last}\n");
+    let team = Team::with(&[("hello.md", HELLO), ("long.md", &text("First.", "Last.")), ("gone.md", BYE)]);
+    team.ok(&["pull", "sqlite:team.db", "mine"]);
+    let published = [("long.md", text("First.", "Theirs.")), ("hello.md", format!("{HELLO}Theirs.\n"))];
+    published.iter().for_each(|(path, text)| team.write("prompts", &[(path, text)]));
+    team.folder.remove("prompts/gone.md");
+    team.ok(&["publish", "prompts", "-m", "Theirs"]);
+    team.write("mine", &[("long.md", &text("Mine.", "Last.")), ("new.md", BYE)]);
+    // Without the option nothing is changed.
+    assert!(team.fails("14", &["pull", "sqlite:team.db", "mine"]).contains("--merge"));
+    assert_eq!(team.read("mine/long.md"), text("Mine.", "Last."));
+    let merged = team.json(&["pull", "sqlite:team.db", "mine", "--merge"]);
+    assert_eq!((&merged["merged"], &merged["conflicts"]), (&json!(["long.md"]), &json!([])), "{merged}");
+    assert_eq!(team.read("mine/long.md"), text("Mine.", "Theirs."));
+    assert_eq!(team.read("mine/hello.md"), format!("{HELLO}Theirs.\n"));
+    assert!(team.path("mine/new.md").exists() && !team.path("mine/gone.md").exists());
+    assert_eq!(team.json(&["publish", "mine", "-m", "Both"])["revision"], 3);
+    // The same line, a removal on each side, and an added file.
+    team.ok(&["pull", "sqlite:team.db", "theirs"]);
+    let theirs = [("long.md", text("Theirs.", "Last.")), ("added.md", HELLO.replace("Say", "Shout"))];
+    theirs.iter().for_each(|(path, text)| team.write("theirs", &[(path, text)]));
+    team.folder.remove("theirs/new.md");
+    team.ok(&["publish", "theirs", "-m", "Theirs again"]);
+    team.write("mine", &[("long.md", &text("Ours.", "Last.")), ("added.md", HELLO), ("new.md", &format!("{BYE}More.\n"))]);
+    team.folder.remove("mine/hello.md");
+    let dry = team.run(&["pull", "sqlite:team.db", "mine", "--merge", "--dry-run"]);
+    assert_eq!((dry.code.as_str(), team.read("mine/long.md")), ("14", text("Ours.", "Last.")), "{dry:?}");
+    let conflict = team.run(&["pull", "sqlite:team.db", "mine", "--merge"]);
+    assert_eq!(conflict.code, "14", "{conflict:?}");
+    for file in ["added.md", "long.md", "new.md"] {
+        assert!(conflict.stderr.contains(file), "{file}: {conflict:?}");
+    }
+    let marked = team.read("mine/long.md");
+    let ours = "<<<<<<< this folder\nOurs.\n=======\nTheirs.\n>>>>>>> production, revision 4\n";
+    assert!(marked.contains(ours) && marked.ends_with("The middle.\n\nLast.\n"), "{marked}");
+    assert!(team.path("mine/new.md").exists() && !team.path("mine/hello.md").exists());
+    let refused = team.fails("14", &["publish", "mine", "-m", "Marked"]);
+    assert!(refused.contains("added.md") && refused.contains("long.md") && refused.contains("<<<<<<<"), "{refused}");
+    team.write("mine", &[("long.md", &text("Both.", "Last.")), ("added.md", HELLO)]);
+    assert_eq!(team.json(&["publish", "mine", "-m", "Decided"])["revision"], 5);
+    // A file that is no text is never mixed, and nothing is written.
+    for (folder, byte) in [("mine", 0xfe_u8), ("theirs", 0xff)] {
+        fs::write(team.path(&format!("{folder}/a.bin")), [byte, 0]).expect("written");
+    }
+    team.ok(&["pull", "sqlite:team.db", "theirs", "--merge"]);
+    team.ok(&["publish", "theirs", "-m", "Bytes"]);
+    let binary = team.fails("14", &["pull", "sqlite:team.db", "mine", "--merge"]);
+    assert!(binary.contains("a.bin") && fs::read(team.path("mine/a.bin")).expect("read") == [0xfe, 0], "{binary}");
+}
+
 // req: S-95
 #[test]
 fn two_edits_of_one_file_conflict() {

@@ -284,15 +284,12 @@ impl Place {
         command_with(words, &self.shown)
     }
 
-    pub(super) fn pull(&self, channel: &ChannelName) -> String {
-        match &self.target {
-            Target::Store(address) => {
-                format!("`promptshelf pull {} FOLDER`", store_word(&address.store, channel))
-            }
-            Target::Server(server) => {
-                format!("`promptshelf pull {} FOLDER`", shell_word(&format!("{server}#{channel}")))
-            }
-        }
+    pub(super) fn pull(&self, channel: &ChannelName, folder: &str) -> String {
+        let place = match &self.target {
+            Target::Store(address) => store_word(&address.store, channel).to_string(),
+            Target::Server(server) => shell_word(&format!("{server}#{channel}")).to_string(),
+        };
+        format!("`promptshelf pull {place} {folder}`")
     }
 
     /// Returns the name of the store or the server, without a password.

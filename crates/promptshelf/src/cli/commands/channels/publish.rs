@@ -9,6 +9,7 @@ use super::{
     connection::CallError,
     connection::Connection,
     impact::{self, CountedDifference, CountedEffects},
+    pull,
     report::{self, LeftOut},
     transfer::Publication,
 };
@@ -18,7 +19,7 @@ use crate::{
     commands::private_files,
     exit::{Exit, Failure},
     output::{count, note},
-    working_copy::{Base, Listing, WorkingCopy, changes, listing, named},
+    working_copy::{Base, Listing, MARKER, WorkingCopy, changes, listing, named},
 };
 
 pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
@@ -55,6 +56,12 @@ async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(
         return report::print_unchanged(store, place.channel(), arguments.change.json, left_out).await;
     }
     let contents = plan.changes.iter().filter_map(|change| Some((change.path.as_str(), change.after.as_deref()?)));
+    let unresolved = pull::unresolved(contents.clone());
+    if !unresolved.is_empty() {
+        let message = format!("conflicts of a merge are left in {}:", count(unresolved.len(), "file"));
+        return Err(Failure::new(Exit::Conflict, message + &named(&unresolved))
+            .help("keep what is right, and remove the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`"));
+    }
     private_files::refuse(contents, &arguments.include)?;
     let bytes = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(|bytes| bytes.len()).sum::<usize>();
     let publication = Publication {
@@ -223,10 +230,14 @@ fn failure(error: CallError, arguments: &PublishArguments, place: &Place) -> Fai
                 place.channel(),
                 named(&paths)
             );
-            Failure::new(Exit::Conflict, message).help(format!(
-                "pull the present revision into another folder, merge these files there, and publish that folder: {}",
-                place.pull(place.channel())
-            ))
+            let help = if arguments.library.folder().join(MARKER).exists() {
+                let pull = place.pull(place.channel(), &format!("{folder} --merge"));
+                format!("join the changes of the channel with yours, and publish again: {pull}")
+            } else {
+                let pull = place.pull(place.channel(), "FOLDER");
+                format!("pull the present revision into another folder, merge these files there, and publish that folder: {pull}")
+            };
+            Failure::new(Exit::Conflict, message).help(help)
         }
         error @ CallError::Store(StoreError::Policy { .. }) => Failure::from(error)
             .help(format!("`promptshelf check {folder}` shows findings, `promptshelf test {folder}` failed tests")),

@@ -1,14 +1,16 @@
 //! `promptshelf pull`: copies a channel to a folder.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::Write,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use diffy::{ConflictStyle, IncompleteHunkStyle, MergeOptions};
 use promptshelf_source::{check_tree_path, is_obeyed_by_programs};
-use promptshelf_store::{ChannelName, FileEntry};
+use promptshelf_store::{ChannelName, Digest, FileEntry};
 use serde_json::json;
 
 use super::{
@@ -22,13 +24,17 @@ use crate::{
     command_line,
     exit::{Exit, Failure},
     output::{Output, count, note},
-    working_copy::{Base, Replacement, WorkingCopy},
+    working_copy::{Base, BothChanged, Replacement, WorkingCopy, named},
 };
 
 /// The largest batch of contents that are read at once, unless one file is larger.
 const BATCH_BYTES: u64 = 16 << 20;
 
 const BATCH_FILES: usize = 1_000;
+
+/// The beginnings of the lines that mark a conflict.
+const OURS: &str = "<<<<<<< this folder";
+const THEIRS: &str = ">>>>>>> ";
 
 pub(crate) async fn run(arguments: &PullArguments) -> Result<(), Failure> {
     let mut place = Place::with_revision(&arguments.words.library)?;
@@ -58,33 +64,157 @@ async fn pull(store: &Connection, arguments: &PullArguments, place: &Place, fold
     let target = Base::new(head, channel.clone(), listing);
     let is_new = !folder.exists();
     if arguments.dry_run && is_new {
-        return print(arguments, place, folder, &target, (files.len(), 0));
+        let outcome = Outcome { written: files.len(), ..Outcome::default() };
+        return print(arguments, place, folder, &target, &outcome);
     }
     let outcome = replace(arguments, store, folder, target.clone(), &files).await;
     if outcome.is_err() && is_new {
         // Fails if the folder is not empty.
         fs::remove_dir(folder).ok();
     }
-    print(arguments, place, folder, &target, outcome?)
+    let outcome = outcome?;
+    print(arguments, place, folder, &target, &outcome)?;
+    if outcome.conflicts.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = outcome.conflicts.iter().map(String::as_str).collect();
+    let message = format!("{} changed both here and in {channel}:", count(names.len(), "file"));
+    Err(Failure::new(Exit::Conflict, message + &named(&names)).help(
+        "edit each: what stands between `<<<<<<<` and `=======` is yours, what follows up to `>>>>>>>` is that of the channel; \
+         keep what is right, remove these lines, and publish",
+    ))
 }
 
-/// Replaces the files of the folder; returns the numbers of written and removed files.
+/// What a pull did, or would do.
+#[derive(Default)]
+struct Outcome {
+    written: usize,
+    removed: usize,
+    /// The files with the changes of both sides, by path.
+    merged: Vec<String>,
+    /// The files whose changes contradict each other, by path.
+    conflicts: Vec<String>,
+}
+
+/// Replaces the files of the folder.
 async fn replace(
     arguments: &PullArguments,
     store: &Connection,
     folder: &Path,
     target: Base,
     files: &[FileEntry],
-) -> Result<(usize, usize), Failure> {
+) -> Result<Outcome, Failure> {
     let copy = if arguments.dry_run { WorkingCopy::open(folder)? } else { WorkingCopy::create(folder)? };
     let (target_channel, target_revision) = (target.channel.clone(), target.revision);
-    let mut replacement = copy.replacement(target)?;
-    let counts = (replacement.written.len(), replacement.removed.len());
+    let base = copy.base()?;
+    let mut replacement = copy.replacement(target, arguments.merge)?;
+    let (written, removed) = (replacement.written.len(), replacement.removed.len());
+    let mut outcome = Outcome { written, removed, ..Outcome::default() };
+    let both = std::mem::take(&mut replacement.both);
+    let merged = merge(store, base.as_ref(), (&target_channel, target_revision), files, both).await?;
+    for Merged { path, content, is_conflict } in &merged {
+        if *is_conflict { &mut outcome.conflicts } else { &mut outcome.merged }.push(path.clone());
+        if let Some(content) = content.as_ref().filter(|_| !arguments.dry_run) {
+            replacement.stage_merged(path, content)?;
+        }
+    }
     if !arguments.dry_run {
         download(store, &mut replacement, (&target_channel, target_revision), files).await?;
         replacement.apply()?;
     }
-    Ok(counts)
+    Ok(outcome)
+}
+
+struct Merged {
+    path: String,
+    /// The new content; `None` if the file stays as it is.
+    content: Option<Vec<u8>>,
+    is_conflict: bool,
+}
+
+/// Merges files that have changed both here and in the channel.
+async fn merge(
+    store: &Connection,
+    base: Option<&Base>,
+    (channel, revision): (&ChannelName, u64),
+    files: &[FileEntry],
+    both: Vec<BothChanged>,
+) -> Result<Vec<Merged>, Failure> {
+    if both.is_empty() {
+        return Ok(Vec::new());
+    }
+    let paths: BTreeSet<&str> = both.iter().map(|file| file.path.as_str()).collect();
+    let theirs: Vec<&FileEntry> = files.iter().filter(|file| paths.contains(file.path.as_str())).collect();
+    let contents: BTreeMap<_, _> = store.contents(channel, revision, &theirs).await?.into_iter().collect();
+    let theirs: BTreeMap<&str, _> =
+        theirs.iter().filter_map(|file| Some((file.path.as_str(), contents.get(&file.digest)?))).collect();
+    let ancestors = ancestors(store, base, &both).await;
+    let (mut merged, mut binary) = (Vec::new(), Vec::new());
+    for BothChanged { path, base, ours } in &both {
+        let theirs = theirs.get(path.as_str());
+        let (content, is_conflict) = match (ours, theirs) {
+            (Some(ours), Some(theirs)) => {
+                let ancestor = base.and_then(|digest| ancestors.get(&digest)).map_or(&[][..], |bytes| &**bytes);
+                let texts = (str::from_utf8(ancestor), str::from_utf8(ours), str::from_utf8(theirs));
+                let (Ok(ancestor), Ok(ours), Ok(theirs)) = texts else {
+                    binary.push(path.as_str());
+                    continue;
+                };
+                match merging().merge(ancestor, ours, theirs) {
+                    Ok(text) => (Some(text), false),
+                    Err(text) => (Some(labelled(&text, channel, revision)), true),
+                }
+            }
+            // The channel has changed what was deleted here: it comes back.
+            (None, Some(theirs)) => (str::from_utf8(theirs).ok().map(str::to_owned), true),
+            // What the channel has removed, and was changed here, stays.
+            (_, None) => (None, true),
+        };
+        merged.push(Merged { path: path.clone(), content: content.map(String::into_bytes), is_conflict });
+    }
+    if binary.is_empty() {
+        return Ok(merged);
+    }
+    let message = format!("no text, and changed both here and in {channel}:{}", named(&binary));
+    Err(Failure::new(Exit::Conflict, message).help("move these files out of the folder, and pull again"))
+}
+
+/// Returns the contents that both sides started from, as far as the store still has them.
+async fn ancestors(
+    store: &Connection,
+    base: Option<&Base>,
+    both: &[BothChanged],
+) -> BTreeMap<Digest, Arc<[u8]>> {
+    let Some(base) = base else { return BTreeMap::new() };
+    let Ok((head, files)) = store.files(&base.channel, Some(base.revision)).await else { return BTreeMap::new() };
+    let is_wanted = |file: &&FileEntry| both.iter().any(|it| it.path == file.path && it.base == Some(file.digest));
+    let wanted: Vec<&FileEntry> = files.iter().filter(is_wanted).collect();
+    let is_same = head.epoch == base.epoch;
+    let contents = if is_same { store.contents(&base.channel, base.revision, &wanted).await } else { Ok(Vec::new()) };
+    contents.unwrap_or_default().into_iter().collect()
+}
+
+fn merging() -> MergeOptions {
+    let mut options = MergeOptions::new();
+    options.set_conflict_style(ConflictStyle::Merge).set_incomplete_hunk_style(IncompleteHunkStyle::Git);
+    options
+}
+
+/// Names both sides in the lines that mark a conflict.
+fn labelled(text: &str, channel: &ChannelName, revision: u64) -> String {
+    let line = |line: &str| match line.trim_end() {
+        "<<<<<<< ours" => format!("{OURS}\n"),
+        ">>>>>>> theirs" => format!("{THEIRS}{channel}, revision {revision}\n"),
+        _ => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+/// Returns the files in which a conflict of a merge is left.
+pub(super) fn unresolved<'c>(contents: impl Iterator<Item = (&'c str, &'c [u8])>) -> Vec<&'c str> {
+    let has = |content: &[u8], mark: &str| content.split(|byte| *byte == b'\n').any(|line| line.starts_with(mark.as_bytes()));
+    let is_marked = |content: &[u8]| has(content, OURS) && has(content, THEIRS);
+    contents.filter(|(_, content)| is_marked(content)).map(|(path, _)| path).collect()
 }
 
 async fn download(
@@ -124,11 +254,14 @@ fn print(
     place: &Place,
     folder: &Path,
     target: &Base,
-    (written, removed): (usize, usize),
+    Outcome { written, removed, merged, conflicts }: &Outcome,
 ) -> Result<(), Failure> {
     let (channel, revision) = (&target.channel, target.revision);
     if arguments.json {
         let mut outcome = json!({ "channel": channel, "revision": revision, "written": written, "removed": removed });
+        if arguments.merge {
+            (outcome["merged"], outcome["conflicts"]) = (json!(merged), json!(conflicts));
+        }
         if arguments.dry_run {
             outcome["dryRun"] = json!(true);
         }
@@ -136,12 +269,18 @@ fn print(
     }
     let mut output = Output::stdout();
     let shown = output.line(&folder.display().to_string()).into_owned();
-    let changes = format!("{} written, {removed} removed", count(written, "file"));
-    match (arguments.dry_run, written + removed) {
+    let mut changes = format!("{} written, {removed} removed", count(*written, "file"));
+    if !merged.is_empty() {
+        changes.push_str(&format!(", {} merged", merged.len()));
+    }
+    match (arguments.dry_run, written + removed + merged.len() + conflicts.len()) {
         (true, _) => writeln!(output.out, "dry run: {shown} would be at revision {revision} of {channel}: {changes}")?,
         (false, 0) => writeln!(output.out, "no changes: {shown} is at revision {revision} of {channel}")?,
         (false, _) => {
             writeln!(output.out, "pulled: {shown} is at revision {revision} of {channel}: {changes}")?;
+            if !conflicts.is_empty() {
+                return Ok(output.out.flush()?);
+            }
             let folder = command_line::path(folder);
             let command = place.command(&format!("publish {folder} --channel {channel} -m TEXT"));
             writeln!(output.out, "next: edit the files, then {command}")?;

@@ -149,7 +149,7 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
         let command = place.command(&format!("publish FOLDER -m TEXT --proposal {number}"));
         writeln!(
             output.out,
-            "\nnext: its author pulls the channel, merges these files, and replaces the changes: {command}"
+            "\nnext: its author joins these files with those of the channel (`pull … --merge`), and replaces the changes: {command}"
         )?;
     } else if proposal.state == ProposalState::Open {
         writeln!(output.out, "\nnext: {}", place.command(&approval(&proposal)))?;
@@ -293,7 +293,7 @@ fn reviewing(error: CallError, number: u64, place: &Place) -> Failure {
     let error = error.about(format!("proposal {number}"));
     match &error {
         CallError::Store(StoreError::Conflict { .. }) => Failure::from(error).help(
-            "the author has to pull the channel, merge these files, and change the proposal: \
+            "the author has to join these files with those of the channel (`pull … --merge`), and change the proposal: \
              `publish FOLDER --proposal NUMBER`",
         ),
         CallError::Store(StoreError::State { .. } | StoreError::Unchanged { .. } | StoreError::Changed { .. }) => {
