@@ -7,7 +7,10 @@ use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, Change};
 
-type Observer = Box<dyn Fn(&Change) + Send + Sync>;
+struct Observer {
+    is_alive: Box<dyn Fn() -> bool + Send + Sync>,
+    notify: Box<dyn Fn(&Change) + Send + Sync>,
+}
 
 /// The current catalog, shared: clones refer to the same one.
 ///
@@ -68,7 +71,24 @@ impl CatalogHandle {
     /// Calls `observer` after every change, one change after the other. The observer must be quick, and must not
     /// replace the catalog.
     pub fn observe(&self, observer: impl Fn(&Change) + Send + Sync + 'static) {
-        self.0.observers.lock().push(Box::new(observer));
+        self.add(Observer { is_alive: Box::new(|| true), notify: Box::new(observer) });
+    }
+
+    /// Observes changes like [`observe`](CatalogHandle::observe) for as long as `owner` exists.
+    pub fn observe_for<T: Send + Sync + 'static>(
+        &self,
+        owner: &Arc<T>,
+        observer: impl Fn(&Change) + Send + Sync + 'static,
+    ) {
+        let owner = Arc::downgrade(owner);
+        let is_alive = move || owner.strong_count() > 0;
+        self.add(Observer { is_alive: Box::new(is_alive), notify: Box::new(observer) });
+    }
+
+    fn add(&self, observer: Observer) {
+        let mut observers = self.0.observers.lock();
+        observers.retain(|observer| (observer.is_alive)());
+        observers.push(observer);
     }
 
     fn announce(&self, change: impl FnOnce(&Catalog) -> (Option<Catalog>, Change)) -> Change {
@@ -77,9 +97,31 @@ impl CatalogHandle {
         if let Some(catalog) = catalog {
             self.0.current.store(Arc::new(catalog));
         }
-        for observer in observers.iter() {
-            observer(&change);
+        for observer in observers.iter().filter(|observer| (observer.is_alive)()) {
+            (observer.notify)(&change);
         }
         change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn observers_end_with_their_owners() {
+        let handle = CatalogHandle::new(crate::check(crate::Definitions::default(), None).catalog);
+        let seen = Arc::new(AtomicUsize::new(0));
+        for _ in 0..3 {
+            let owner = Arc::new(());
+            let count = Arc::clone(&seen);
+            handle.observe_for(&owner, move |_| _ = count.fetch_add(1, Ordering::Relaxed));
+            handle.touch();
+        }
+        handle.touch();
+        assert_eq!(seen.load(Ordering::Relaxed), 3);
+        assert_eq!(handle.0.observers.lock().len(), 1);
     }
 }

@@ -307,13 +307,8 @@ impl Service {
         });
         if let Some(served) = &served {
             let (sender, counter) = (self.changes.clone(), Arc::clone(&self.ticks));
-            let present = Arc::downgrade(served);
-            served.candidate.handle.observe(move |change| {
-                // Without it the rollout has ended.
-                if present.strong_count() > 0 {
-                    announce(&sender, &counter, change);
-                }
-            });
+            // Until the rollout ends.
+            served.candidate.handle.observe_for(served, move |change| announce(&sender, &counter, change));
         }
         let before = self.rollout.swap(served);
         if before.is_some_and(|before| before.rollout.percent() > 0) {
