@@ -102,6 +102,26 @@ fn edited_copy_is_published_again_and_again() {
 }
 
 #[test]
+fn lists_of_many_prompts_are_cut() {
+    let team = Team::new();
+    for number in 0..23 {
+        team.write("prompts", &[(&format!("p-{number:02}.md"), BYE)]);
+    }
+    let shown = |words: &[&str]| {
+        let printed = team.ok(words);
+        let listed = printed.lines().filter(|line| line.contains("added") && line.contains("p-")).count();
+        (listed, printed.matches("  and 3 more (--json lists all)").count())
+    };
+    // The files, and the prompts in them.
+    assert_eq!(shown(&["publish", "prompts", "--dry-run"]), (40, 2));
+    assert_eq!(shown(&["publish", "prompts", "-m", "Many"]), (20, 1));
+    let diff = team.json(&["publish", "prompts", "-m", "None"]);
+    assert_eq!(diff["revision"], 1);
+    let all = team.json(&["promote", "--from", "production", "--to", "staging", "-m", "All"]);
+    assert_eq!(all["prompts"].as_array().map(Vec::len), Some(23), "{all}");
+}
+
+#[test]
 fn authors_of_different_files_do_not_conflict() {
     let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
     for author in ["bob", "eve"] {

@@ -321,6 +321,58 @@ fn large_publish_is_sent_in_parts() {
     assert_eq!((served.team.revision("production"), uploaded()), (2, 10));
 }
 
+/// Passes requests on, one for each connection, and loses the answers to the first `lost` ones that propose changes.
+fn losing(server: std::net::SocketAddr, mut lost: usize) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let (sender, keys) = mpsc::channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream.try_clone().expect("a descriptor"));
+            let mut head = String::new();
+            while reader.read_line(&mut head).is_ok_and(|read| read > 2) {}
+            let value = |name: &str| {
+                let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}: ")));
+                line.and_then(|line| line.split_once(": ")).map(|(_, value)| value.to_owned())
+            };
+            let mut body = vec![0; value("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
+            reader.read_exact(&mut body).expect("a body");
+            let mut up = TcpStream::connect(server).expect("the server");
+            let (first, rest) = head.split_once("\r\n").expect("a request");
+            up.write_all(format!("{first}\r\nConnection: close\r\n{rest}").as_bytes()).expect("sent");
+            up.write_all(&body).expect("sent");
+            let mut answer = Vec::new();
+            up.read_to_end(&mut answer).expect("an answer");
+            if first.starts_with("POST ") && first.contains("/proposals") {
+                sender.send(value("idempotency-key").expect("a key")).ok();
+                if lost > 0 {
+                    lost -= 1;
+                    continue;
+                }
+            }
+            stream.write_all(&answer).ok();
+        }
+    });
+    (format!("http://{address}"), keys)
+}
+
+#[test]
+fn change_whose_answer_is_lost_is_sent_again_and_happens_once() {
+    let served = Served::new(Team::new());
+    let (_, token) = served.tokens.iter().find(|(name, _)| *name == "root").expect("a person");
+    served.team.write("prompts", &[("hello.md", HELLO)]);
+    let server = served.server.authority().parse().expect("an address");
+    let (url, keys) = losing(server, 2);
+    let published = run_at(&served.team, &url, token, &["publish", "prompts", "-m", "Once"]);
+    assert_eq!(published.code, "0", "{published:?}");
+    assert!(published.stdout.contains("revision 1 (proposal 1)"), "{published:?}");
+    let keys: Vec<String> = keys.try_iter().collect();
+    assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+    assert_eq!(served.team.revision("production"), 1);
+    let all = served.team.json(&["proposals", "--all"]);
+    assert_eq!(all["items"].as_array().map(Vec::len), Some(1), "{all}");
+}
+
 /// A server that sends the same answer to every request, and passes on the requests.
 fn answering(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

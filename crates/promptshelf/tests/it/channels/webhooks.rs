@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    io::{Read, Write},
+    io::{BufRead as _, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     process::{Command, Stdio},
     sync::Arc,
@@ -115,6 +115,44 @@ fn killed_server_loses_no_event_and_keeps_their_order() {
     assert_eq!(answers, ["True", "False"]);
     let altered = Request { body: received[2].body.replace("Third", "Fourth"), ..received[2].clone() };
     assert_eq!(is_genuine(SECRET, &altered), "False");
+}
+
+/// The proxy resolves the name, which this machine need not be able to.
+#[test]
+fn event_goes_through_the_proxy_where_the_settings_say_so() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    let proxy = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = proxy.local_addr().expect("an address");
+    let (sender, asked) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        for stream in proxy.incoming().flatten() {
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line).ok();
+            sender.send(line).ok();
+        }
+    });
+    let url = "https://events.nowhere.invalid/hook";
+    configure(&team, url, "secret = { file = \"hook.secret\" }\nproxy = true");
+    let through = |word: &str| {
+        let mut command = serve(&team, &[]);
+        command.env("HTTPS_PROXY", format!("http://{address}")).env("NO_PROXY", word);
+        Server::start(command)
+    };
+    let server = through("");
+    until("a known webhook", || (get(&server, "/webhooks")["items"][0]["label"].is_string()).then_some(()));
+    publish(&team, "Second");
+    assert_eq!(asked.recv_timeout(PATIENCE).expect("a request").trim(), "CONNECT events.nowhere.invalid:443 HTTP/1.1");
+    drop(server);
+    // Without the setting the server asks for the name itself, and no proxy.
+    configure(&team, url, "secret = { file = \"hook.secret\" }");
+    let mut server = through("");
+    let mut log = server.startup_log.clone();
+    until("a failed delivery", || {
+        log.extend(server.log.try_iter());
+        log.contains("events.nowhere.invalid").then_some(())
+    });
+    server.child.kill().expect("a running process");
+    assert_eq!(asked.try_iter().count(), 0, "{log}");
 }
 
 #[cfg(target_os = "linux")]

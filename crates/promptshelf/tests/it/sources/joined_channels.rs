@@ -142,3 +142,57 @@ fn sources_added_to_a_store_change_no_name() {
     assert_eq!(facts(&server, "api/v1/prompts/note?version=1&rendered=true")["messages"][0]["content"]["text"], "One");
     assert_eq!(facts(&server, "api/v1/sources")["items"][0]["name"], "platform");
 }
+
+/// The share is served the other channel together with the sources that it is among, under the same names.
+// req: S-430
+#[test]
+fn rollout_of_a_channel_among_sources_keeps_the_sources() {
+    let repository = Repository::new(&[("hello.md", &note("Platform"))]);
+    let store = "[[source]]\nname = \"team\"\nkind = \"store\"\nurl = \"sqlite:team.db#production\"\n";
+    let place = place(&repository, store);
+    let token = "psh_of-ada";
+    let digest: String = promptshelf::http::auth::digest_of(token).iter().map(|byte| format!("{byte:02x}")).collect();
+    let settings = std::fs::read_to_string(place.0.path().join("server.toml")).expect("the settings");
+    let sign_in = format!("[auth]\ntokens = [{{ name = \"ada\", sha256 = \"{digest}\" }}]\n");
+    place.0.write("server.toml", &format!("{settings}{sign_in}"));
+    place.0.write("prompts/note.md", &note("Next"));
+    let publish = ["publish", "prompts", "--store", "sqlite:team.db", "--channel", "next", "-m", "Next", "--as", "ada"];
+    ok(&place, &publish);
+    let server = place.serve();
+    let ask = |method: &str, params: Value| -> Value {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let mut answer = ureq::post(&server.url)
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+            .header("Authorization", format!("Bearer {token}"))
+            .send(request.to_string())
+            .expect("an answer");
+        serde_json::from_str(&answer.body_mut().read_to_string().expect("text")).expect("JSON")
+    };
+    let served = |name: &str| {
+        let answer = ask("prompts/get", json!({ "name": name }));
+        answer["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default().to_owned()
+    };
+    let both = || (served("team-note"), served("platform-hello"));
+    let of = |text: &str| (text.to_owned(), "Platform".to_owned());
+    eventually(both, |both| *both == of("One"));
+    for (words, expected) in [
+        (&["start", "production", "--to", "next", "--percent", "100"][..], "Next"),
+        (&["stop", "production"], "One"),
+        (&["set", "production", "100"], "Next"),
+    ] {
+        ok(&place, &[&["rollout"], words, &["--store", "sqlite:team.db"]].concat());
+        eventually(both, |both| *both == of(expected));
+    }
+    let listed = ask("prompts/list", json!({}))["result"]["prompts"].clone();
+    let names: Vec<&str> = listed.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["platform-hello", "team-note"]);
+    // The target is followed while callers are served it.
+    place.0.write("prompts/note.md", &note("Newer"));
+    ok(&place, &publish);
+    eventually(both, |both| *both == of("Newer"));
+    ok(&place, &["rollout", "finish", "production", "--store", "sqlite:team.db"]);
+    eventually(both, |both| *both == of("Newer"));
+    let production = ok(&place, &["history", "--store", "sqlite:team.db"]);
+    assert!(production.contains("promot"), "{production}");
+}

@@ -97,3 +97,23 @@ fn publishers_change_a_rollout_and_readers_see_it() {
         assert!(outcome != "ok" || places == (&json!("production"), &json!("next")), "{line}");
     }
 }
+
+/// Who is told that a channel does not exist may only lack a role: the operator learns it, and not at each request.
+#[test]
+fn hidden_channel_is_named_in_the_log() {
+    let served = served();
+    let ada = served.by("ada");
+    for _ in 0..2 {
+        assert!(ada.fails("7", &["history", "--channel", "next"]).contains("does not exist"));
+    }
+    let mut log = String::new();
+    until("the line", || {
+        log.extend(served.server.log.try_iter());
+        log.contains("hidden from this caller").then_some(())
+    });
+    ada.ok(&["history"]);
+    log.extend(served.server.log.try_iter());
+    let lines: Vec<&str> = log.split("INFO").filter(|line| line.contains("the channel next is hidden from this caller")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].contains("ada") && lines[0].contains("[channels.next]"), "{log}");
+}
