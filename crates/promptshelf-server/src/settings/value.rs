@@ -198,7 +198,11 @@ impl FromStr for Address {
     /// Parses `host:port`, `[::1]:port`, `:port` or `port`. The default host is the loopback interface.
     fn from_str(text: &str) -> Result<Address, InvalidValue> {
         let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        if bracketed.is_none() && host.contains(':') {
+            return Err(InvalidValue::new("an IPv6 address in brackets, with a port, such as [::1]:8080", text));
+        }
+        let host = bracketed.unwrap_or(host);
         let host = if host.is_empty() { DEFAULT_HOST } else { host };
         match port.parse() {
             Ok(port) if !host.contains('/') => Ok(Address { host: host.to_owned(), port }),
@@ -251,8 +255,8 @@ mod tests {
         assert_eq!(parse("8080").as_deref(), Ok("127.0.0.1:8080"));
         assert_eq!(parse(":0").as_deref(), Ok("127.0.0.1:0"));
         assert_eq!(parse("[::1]:9").as_deref(), Ok("[::1]:9"));
-        for invalid in ["prompts", "http://localhost:80", "localhost:99999", "localhost:", "::1"] {
-            assert!(parse(invalid).is_err() || invalid == "::1", "{invalid}");
+        for invalid in ["prompts", "http://localhost:80", "localhost:99999", "localhost:", "::1", "::1:8080", "[::1]"] {
+            assert!(parse(invalid).is_err(), "{invalid}");
         }
     }
 

@@ -39,6 +39,46 @@ fn folder_is_served_over_http_at_the_logged_address() {
     );
 }
 
+/// Page, API, commands and the metrics' listener, as on 127.0.0.1.
+#[test]
+fn server_listens_on_ipv6() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let run = |words: &[&str]| {
+        let mut command = promptshelf();
+        command.args(words).current_dir(folder.path()).env("USER", "ada");
+        let printed = shown(command, "");
+        assert!(printed.starts_with("exit code: 0"), "{words:?}: {printed}");
+        printed
+    };
+    run(&["init", "sqlite:team.db"]);
+    run(&["publish", "prompts", "--store", "sqlite:team.db", "-m", "First"]);
+    let mut command = promptshelf();
+    command.args(["serve", "sqlite:team.db", "--http", "[::1]:0", "--metrics", "[::1]:0", "--api"]);
+    let server = Server::start({
+        command.current_dir(folder.path());
+        command
+    });
+    let url = format!("http://{}", server.authority());
+    assert!(url.starts_with("http://[::1]:"), "{}", server.startup_log);
+    let (status, answer) = server.request("prompts/list", &json!({}));
+    assert_eq!((status, &answer["result"]["prompts"][0]["name"]), (200, &json!("hello")), "{answer}");
+    let ask = |path: &str, origin: &str| {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        agent.get(format!("{url}{path}")).header("Origin", origin).call().expect("an answer").status().as_u16()
+    };
+    assert_eq!((ask("/", &url), ask("/api/v1/prompts", &url), ask("/readyz", &url)), (200, 200, 200));
+    assert_eq!(ask("/api/v1/prompts", "http://[::2]:80"), 403);
+    assert!(run(&["health", &url]).contains("runs"));
+    assert!(run(&["list", &server.url]).contains("hello"));
+    fs::write(folder.path().join("prompts/hello.md"), HELLO.replace("hello", "goodbye")).expect("written");
+    assert!(run(&["publish", "prompts", "--url", &url, "-m", "Second"]).contains("revision 2"));
+    let (_, metrics) = server.startup_log.split_once("metrics are served on ").expect("logged");
+    let metrics = metrics.split_whitespace().next().expect("a URL");
+    assert!(metrics.starts_with("http://[::1]:"), "{metrics}");
+    let mut found = ureq::get(metrics).call().expect("an answer");
+    assert!(found.body_mut().read_to_string().expect("text").contains("promptshelf_build_info"));
+}
+
 /// The variable is set for the commands of channels; a server that is given a library does not use it.
 #[test]
 fn store_variable_is_reported_if_a_library_is_given() {
