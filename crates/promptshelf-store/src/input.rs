@@ -42,7 +42,9 @@ pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
         let size = change.after.as_ref().map_or(0, |bytes| bytes.len());
         if size > MAX_FILE_BYTES {
             let path = &change.path;
-            return Err(StoreError::invalid(format!("`{path}` has {size} bytes: at most {MAX_FILE_BYTES} are accepted")));
+            return Err(StoreError::invalid(format!(
+                "`{path}` has {size} bytes: at most {MAX_FILE_BYTES} are accepted"
+            )));
         }
         total += size;
     }

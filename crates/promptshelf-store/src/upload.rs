@@ -71,7 +71,9 @@ impl Store {
         let result = async {
             match upload::size(&mut transaction, caller, digest).await? {
                 Some(size) => Ok((size, true)),
-                None => Ok((upload::started(&mut transaction, caller, digest).await?.map_or(0, |it| it.received), false)),
+                None => {
+                    Ok((upload::started(&mut transaction, caller, digest).await?.map_or(0, |it| it.received), false))
+                }
             }
         }
         .await;
@@ -145,7 +147,9 @@ async fn add_part(
     let (received, whole) = started.as_ref().map_or((0, size), |started| (started.received, started.whole));
     let end = offset.saturating_add(bytes.len() as u64);
     if whole != size || end > size {
-        return Err(StoreError::invalid(format!("the content has {whole} bytes, and the part ends after {end} of {size}")));
+        return Err(StoreError::invalid(format!(
+            "the content has {whole} bytes, and the part ends after {end} of {size}"
+        )));
     }
     if end <= received {
         return Ok(Some(received));

@@ -5,9 +5,9 @@ use std::{borrow::Cow, collections::BTreeMap};
 use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use promptshelf_store::{
-    ChannelInfo, ChannelName, CheckLevel, CheckSummary, Comment, DeadLetter, Digest, Evaluation, FileChange, FileEntry,
-    Head, Policy, PolicyChange, PolicyRoles, PromptChangeKind, PromptStanding, Proposal, ProposalState, Published,
-    Reason, Revision, RevisionKind, RolloutPhase, RolloutReport, Served, Standing, TokenInfo, WebhookQueue,
+    ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy, PolicyRoles,
+    PromptChangeKind, PromptStanding, Proposal, ProposalState, Published, Reason, RevisionKind, RolloutPhase,
+    RolloutReport, Standing, TokenInfo,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{

@@ -17,7 +17,8 @@ pub use self::{
     editing::*,
     openapi::Document,
     operation::{
-        Detail, KEY_HEADER, Nothing, Operation, PREFIX, PathParameter, RawBody, Returns, Scope, Spec, VERSION, VERSION_HEADER,
+        Detail, KEY_HEADER, Nothing, Operation, PREFIX, PathParameter, RawBody, Returns, Scope, Spec, VERSION,
+        VERSION_HEADER,
     },
     problem::Problem,
     programs::*,

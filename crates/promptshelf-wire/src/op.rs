@@ -1,7 +1,16 @@
 //! Every operation of the API, declared once: its parameters, path, scopes, name in the audit, query, bodies and problems.
 
 use crate::{
-    AllProposalsQuery, AnalysisBody, AnalysisResult, BrowseQuery, Browsed, ChangedReferences, ChannelInfo, ChannelName, ChannelRenameBody, CheckBody, CheckResult, Comment, CompareBody, CompareRenderingsBody, ComparedRenderings, Comparison, Contents, ContentsQuery, CreatedToken, DeadLetter, Diff, Digest, DiffQuery, Evaluation, EvaluationsQuery, FileContents, FileQuery, FilesBody, FolderFiles, ListQuery, ListedProposal, NewComment, NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Page, Policy, PolicyAnswer, PolicyBody, PartQuery, PolicyChange, PromoteBody, PromptPage, PromptParameters, PromptStandings, PromptText, Proposal, ProposalBody, ProposalSummary, ProposalsQuery, PublishBody, Published, RawBody, RenameBody, RenamedFile, RenderBody, Revision, RevisionEvent, RevisionsQuery, RollbackBody, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutReport, RolloutStartBody, Served, SourceInfo, StandingsQuery, TokenInfo, Tree, TreeQuery, UploadBody, UploadProgress, Uploaded, UsageOverview, UsageParameters, UsageReport, WebhookQueue, WriteBody, WrittenFile,
+    AllProposalsQuery, AnalysisBody, AnalysisResult, BrowseQuery, Browsed, ChangedReferences, ChannelInfo, ChannelName,
+    ChannelRenameBody, CheckBody, CheckResult, Comment, CompareBody, CompareRenderingsBody, ComparedRenderings,
+    Comparison, Contents, ContentsQuery, CreatedToken, DeadLetter, Diff, DiffQuery, Digest, Evaluation,
+    EvaluationsQuery, FileContents, FileQuery, FilesBody, FolderFiles, ListQuery, ListedProposal, NewComment,
+    NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Page, PartQuery, Policy, PolicyAnswer, PolicyBody,
+    PolicyChange, PromoteBody, PromptPage, PromptParameters, PromptStandings, PromptText, Proposal, ProposalBody,
+    ProposalSummary, ProposalsQuery, PublishBody, Published, RawBody, RenameBody, RenamedFile, RenderBody, Revision,
+    RevisionEvent, RevisionsQuery, RollbackBody, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutReport,
+    RolloutStartBody, Served, SourceInfo, StandingsQuery, TokenInfo, Tree, TreeQuery, UploadBody, UploadProgress,
+    Uploaded, UsageOverview, UsageParameters, UsageReport, WebhookQueue, WriteBody, WrittenFile,
     operation::{content, empty, header, once, operation, page, problem, required_header, returns},
 };
 

@@ -148,11 +148,8 @@ where
     let Path(path) = Path::<O>::from_request_parts(&mut head, &())
         .await
         .map_err(|rejection| Problem::invalid(format!("The path is invalid: {}", rejection.body_text())))?;
-    let (paging, others) = if O::SPEC.is_page() {
-        Paging::read(&head.uri, path.path())?
-    } else {
-        (Paging::default(), head.uri.clone())
-    };
+    let (paging, others) =
+        if O::SPEC.is_page() { Paging::read(&head.uri, path.path())? } else { (Paging::default(), head.uri.clone()) };
     let Query(query) = Query::try_from_uri(&others)
         .map_err(|rejection| Problem::invalid(format!("The query is invalid: {}", rejection.body_text())))?;
     let caller = head.extensions.get().cloned().unwrap_or_else(Caller::anonymous);

@@ -8,7 +8,8 @@ use promptshelf_store::{
     Actor, ChannelName, NewReview, PolicyRoles, Proposal, ProposalQuery, Publish, Published, RevisionKind, StoreError,
 };
 use promptshelf_wire::{
-    AllProposalsQuery, ChangedContent, Contents, FileContent, Page, ProposalBody, ProposalSummary, PublishBody, Scope, op,
+    AllProposalsQuery, ChangedContent, Contents, FileContent, Page, ProposalBody, ProposalSummary, PublishBody, Scope,
+    op,
 };
 
 use super::{

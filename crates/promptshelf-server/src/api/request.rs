@@ -108,12 +108,7 @@ impl Paging {
 
     /// Makes a page of rows that a store returned after [`after`](Paging::after), one more than the page has if there is
     /// another one.
-    pub(super) fn of_rows<T, K: Display>(
-        &self,
-        mut rows: Vec<T>,
-        limit: usize,
-        key: impl Fn(&T) -> K,
-    ) -> Page<T> {
+    pub(super) fn of_rows<T, K: Display>(&self, mut rows: Vec<T>, limit: usize, key: impl Fn(&T) -> K) -> Page<T> {
         let has_more = rows.len() > limit;
         rows.truncate(limit);
         let next = rows.last().filter(|_| has_more).map(|last| self.next(key(last)));

@@ -9,9 +9,7 @@ use jiff::SignedDuration;
 use promptshelf_store::{
     Actor, ChannelName, PolicyRoles, Promotion, RolloutEdit, RolloutPhase, RolloutReport, Store, StoreError,
 };
-use promptshelf_wire::{
-    Page, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, op,
-};
+use promptshelf_wire::{Page, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, op};
 
 use super::{
     call::{Answer, Call, Context},

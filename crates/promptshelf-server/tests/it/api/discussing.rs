@@ -20,7 +20,7 @@ async fn comments_of_changes_that_were_replaced_are_refused() {
     let forged = json!({ "digest": proposed["digest"], "text": "x", "author": "root" });
     assert_eq!(server.post("rita", &path, &forged).await.problem(), refused(400, "invalid-request"));
     let listed = server.get("reader", &path).await.expect(200).json();
-    assert_eq!(listed, json!({ "comments": [made, answered] }));
+    assert_eq!(listed, json!({ "items": [made, answered], "next": null }));
 
     let body = proposal(1, &[("hello.md", Some(HELLO), Some("Other.\n"))]);
     server.put("ada", &format!("/proposals/{id}"), ("If-Match", &tag), &body).await.expect(200);

@@ -26,7 +26,11 @@ pub(super) async fn operations(server: &Server) -> Vec<Operation> {
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {
         let filled = path.replace("{channel}", "production").replace("{path}", "hello.md");
-        let filled = filled.replace("{digest}", &digest("A text")).replace("{number}", "1").replace("{id}", "1").replace("{name}", "greet");
+        let filled = filled
+            .replace("{digest}", &digest("A text"))
+            .replace("{number}", "1")
+            .replace("{id}", "1")
+            .replace("{name}", "greet");
         for (method, operation) in item.as_object().expect("operations") {
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
             let needed = parameters.iter().filter(|one| one["in"] == "query" && one["required"] == true);
@@ -91,7 +95,8 @@ async fn document_is_valid() {
             expected.sort_unstable();
             assert_eq!(names, expected, "{path}");
             for response in operation["responses"].as_object().expect("responses").values() {
-                assert!(response["description"].is_string(), "{path}");
+                let shared = response["$ref"].as_str().and_then(|place| document.pointer(place.strip_prefix('#')?));
+                assert!(shared.unwrap_or(response)["description"].is_string(), "{path}");
             }
         }
     }
@@ -120,7 +125,7 @@ async fn lists_have_one_form_of_pages() {
         let is_list = schema["properties"]["items"]["type"] == "array";
         let id = operation["operationId"].as_str().expect("an id");
         assert_eq!(references(&operation), [is_list, is_list], "{id}");
-        assert_eq!(is_list, schema["properties"]["next"].is_object(), "{id}");
+        assert!(!is_list || schema["properties"]["next"].is_object(), "{id}");
         assert!(is_list || !id.starts_with("list_") && !id.ends_with("_history"), "{id} is a list without pages");
         if !is_list || path.starts_with("/api/v1/folder") || path.contains("/sources") {
             continue;

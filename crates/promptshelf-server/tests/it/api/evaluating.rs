@@ -55,7 +55,7 @@ async fn only_the_scope_for_evaluations_opens_the_gate() {
     let mut partial = result(&compared, 1.0);
     partial["scores"] = json!({ "other": 1 });
     assert_eq!(server.post("ci", path, &partial).await.problem(), refused(400, "invalid-request"));
-    assert_eq!(server.get("reader", path).await.expect(200).json(), json!({ "evaluations": [], "next": null }));
+    assert_eq!(server.get("reader", path).await.expect(200).json(), json!({ "items": [], "next": null }));
 
     let stored = server.post("ci", path, &result(&compared, 0.9)).await.expect(201).json();
     assert_eq!(
@@ -79,6 +79,10 @@ async fn only_the_scope_for_evaluations_opens_the_gate() {
     publish().await.expect(200);
     let page = server.get("reader", &format!("{path}?limit=2")).await.expect(200).json();
     assert_eq!(page["items"].as_array().map(Vec::len), Some(2));
-    let rest = server.get("reader", &format!("{path}?cursor={}", page["next"].as_str().expect("a cursor"))).await.expect(200).json();
+    let rest = server
+        .get("reader", &format!("{path}?cursor={}", page["next"].as_str().expect("a cursor")))
+        .await
+        .expect(200)
+        .json();
     assert_eq!((rest["items"].as_array().map(Vec::len), &rest["next"]), (Some(1), &Value::Null));
 }

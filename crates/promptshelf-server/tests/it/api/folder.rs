@@ -179,7 +179,7 @@ async fn document_describes_the_operations_of_the_folder() {
     let edited = Edited::start(false).await;
     let document = edited.server.get("", "/openapi.json").await.expect(200).json();
     for (path, method, answer) in [
-        ("files", "get", json!({ "files": [{ "path": "hello.md", "bytes": 6 }], "mayWrite": true })),
+        ("files", "get", json!({ "items": [{ "path": "hello.md", "bytes": 6 }], "next": null, "mayWrite": true })),
         ("files/{path}", "put", json!({ "digest": digest(HELLO) })),
         ("rename", "post", json!({ "changed": ["a.md"], "left": [] })),
         ("analysis", "post", edited.analyze("hello.md", HELLO, json!({ "arguments": {} })).await),

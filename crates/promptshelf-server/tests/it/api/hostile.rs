@@ -133,7 +133,7 @@ async fn foreign_pages_cannot_use_the_api() {
     assert_eq!(missing.problem(), refused(415, "unsupported-media-type"));
     let coded = server.send(&Method::PUT, &path, "", &[JSON, creation, ("Content-Encoding", "gzip")], b"x").await;
     assert_eq!(coded.problem(), refused(415, "unsupported-media-type"));
-    assert_eq!(server.get("", "/channels").await.expect(200).json(), json!({ "channels": [] }));
+    assert_eq!(server.get("", "/channels").await.expect(200).json(), json!({ "items": [], "next": null }));
     let own = [JSON, creation, ("Origin", "http://localhost:8080")];
     server.send(&Method::PUT, &path, "", &own, body.as_bytes()).await.expect(201);
 }

@@ -100,8 +100,7 @@ async fn hidden_channel_equals_missing_channel() {
     }
     for (caller, shown) in [("paul", vec![2]), ("admin", vec![2, 1])] {
         let all = server.get(caller, "/proposals").await.expect(200).json();
-        let ids: Vec<u64> =
-            all["items"].as_array().expect("a list").iter().filter_map(|p| p["id"].as_u64()).collect();
+        let ids: Vec<u64> = all["items"].as_array().expect("a list").iter().filter_map(|p| p["id"].as_u64()).collect();
         assert_eq!(ids, shown, "{caller}");
     }
     assert_eq!(server.get("paul", "/proposals?channel=secret").await.problem(), refused(404, "not-found"));
@@ -157,10 +156,7 @@ async fn hidden_channel_equals_missing_channel() {
         assert!(server.get("admin", path).await.expect(200).text().contains("secret"), "{path}");
     }
     let listed = server.get("paul", "/channels").await.expect(200).json();
-    assert_eq!(
-        (listed["items"].as_array().map(Vec::len), &listed["items"][0]["name"]),
-        (Some(1), &json!("open"))
-    );
+    assert_eq!((listed["items"].as_array().map(Vec::len), &listed["items"][0]["name"]), (Some(1), &json!("open")));
     let listed = server.get("admin", "/channels").await.expect(200).json();
     assert_eq!(listed["items"].as_array().map(Vec::len), Some(2));
 }

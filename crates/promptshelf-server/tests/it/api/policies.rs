@@ -54,7 +54,10 @@ async fn looser_policy_waits_for_the_approvals_of_the_present_one() {
         (&history["items"][1]["message"], &history["items"][1]["byOperator"]),
         (&json!("Quicker"), &json!(false))
     );
-    let rest = server.get("reader", &format!("{POLICY}/history?cursor={}", history["next"].as_str().expect("a cursor"))).await.json();
+    let rest = server
+        .get("reader", &format!("{POLICY}/history?cursor={}", history["next"].as_str().expect("a cursor")))
+        .await
+        .json();
     assert_eq!((rest["items"].as_array().map(Vec::len), &rest["next"]), (Some(1), &Value::Null));
     let records = server.records.all();
     let record = records.iter().find(|record| record["method"] == "api/set-policy" && record["message"] == "Quicker");

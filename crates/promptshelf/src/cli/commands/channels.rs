@@ -939,9 +939,7 @@ impl Side {
             Side::Revision(revision) => (place.channel().clone(), Some(revision)),
             Side::Pinned(channel, revision) => (channel, Some(revision)),
             Side::Name(name) => match name.parse::<ChannelName>() {
-                Ok(channel)
-                    if store.all(&op::ListChannels {}).await?.iter().any(|known| known.name == channel) =>
-                {
+                Ok(channel) if store.all(&op::ListChannels {}).await?.iter().any(|known| known.name == channel) => {
                     (channel, None)
                 }
                 Ok(_) | Err(_) if PathBuf::from(&name).is_dir() => return folder(PathBuf::from(name)),

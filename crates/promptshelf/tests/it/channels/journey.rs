@@ -168,7 +168,10 @@ fn pull_merges_local_changes() {
     theirs.iter().for_each(|(path, text)| team.write("theirs", &[(path, text)]));
     team.folder.remove("theirs/new.md");
     team.ok(&["publish", "theirs", "-m", "Theirs again"]);
-    team.write("mine", &[("long.md", &text("Ours.", "Last.")), ("added.md", HELLO), ("new.md", &format!("{BYE}More.\n"))]);
+    team.write(
+        "mine",
+        &[("long.md", &text("Ours.", "Last.")), ("added.md", HELLO), ("new.md", &format!("{BYE}More.\n"))],
+    );
     team.folder.remove("mine/hello.md");
     let dry = team.run(&["pull", "sqlite:team.db", "mine", "--merge", "--dry-run"]);
     assert_eq!((dry.code.as_str(), team.read("mine/long.md")), ("14", text("Ours.", "Last.")), "{dry:?}");

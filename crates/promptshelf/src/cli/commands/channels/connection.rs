@@ -128,8 +128,7 @@ impl LocalCaller {
     /// Connects to a store that `open` opens. The operator's audit and bounds hold.
     pub(super) async fn open(&self, open: impl AsyncFnOnce() -> Result<Store, Failure>) -> Result<LocalStore, Failure> {
         let location = ServerFileLocation::find(self.config.as_deref(), &environment::variable);
-        let LocalSettings { audit, evaluations, rollout } =
-            LocalSettings::read(&location, &environment::variable)?;
+        let LocalSettings { audit, evaluations, rollout } = LocalSettings::read(&location, &environment::variable)?;
         let audit = audit.map(open_audit).transpose()?;
         let store = open().await?;
         let mut operator = Operator::new(self.name.clone().or_else(user).unwrap_or_else(|| "operator".to_owned()));
@@ -280,7 +279,11 @@ impl Connection {
     }
 
     /// Gets an answer that is no JSON.
-    pub(super) async fn bytes<O: Operation<Query: Serialize>>(&self, operation: &O, query: &O::Query) -> Answer<Vec<u8>> {
+    pub(super) async fn bytes<O: Operation<Query: Serialize>>(
+        &self,
+        operation: &O,
+        query: &O::Query,
+    ) -> Answer<Vec<u8>> {
         Ok(self.call(operation, query, None, None).await?.body)
     }
 
@@ -340,8 +343,7 @@ impl Connection {
             ClientError::Unreachable { reason, .. } if is_large => self.perhaps_too_large(&reason),
             error => of_client(error, client.server()),
         };
-        let is_repeatable =
-            request.headers.iter().any(|(name, _)| name == KEY || name == header::CONTENT_TYPE);
+        let is_repeatable = request.headers.iter().any(|(name, _)| name == KEY || name == header::CONTENT_TYPE);
         let (mut retries, mut lost) = (0, 0);
         loop {
             let response = match client.send(request).await {

@@ -350,8 +350,7 @@ impl Versions {
     async fn of_channel(store: &Connection, place: &Place, config: Option<&Path>) -> Result<Versions, Failure> {
         let channel = place.channel().clone();
         let (head, tree) = place.waiting(store.tree(&channel, None)).await?;
-        let served =
-            store.all(&op::GetServed { channel: channel.clone(), number: head.revision }).await?.into_iter();
+        let served = store.all(&op::GetServed { channel: channel.clone(), number: head.revision }).await?.into_iter();
         let version = served.map(|it| Version { name: it.name, number: Some(it.version), digest: it.digest });
         let (versions, of) = (version.collect(), format!("the channel `{channel}`"));
         Ok(Versions { library: open(&tree, config)?, channel, versions, of })

@@ -21,7 +21,8 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     let channel = place.channel();
     let (query, limit) = (RevisionsQuery { prompt: prompt.map(str::to_owned), at }, usize::from(arguments.limit));
     let read = async |store: &Connection| {
-        let revisions = place.waiting(store.items(&op::ListRevisions { channel: channel.clone() }, &query, limit)).await?;
+        let revisions =
+            place.waiting(store.items(&op::ListRevisions { channel: channel.clone() }, &query, limit)).await?;
         if revisions.is_empty() && (prompt.is_some() || at.is_some()) {
             return Err(nothing(arguments, &place));
         }

@@ -2,7 +2,7 @@
 
 use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{Change, ChannelName, Digest, Head, ProposalState, Published, StoreError};
-use promptshelf_wire::RevisionsQuery;
+use promptshelf_wire::op;
 
 use super::{
     access::{self, Place},
@@ -235,7 +235,9 @@ fn failure(error: CallError, arguments: &PublishArguments, place: &Place) -> Fai
                 format!("join the changes of the channel with yours, and publish again: {pull}")
             } else {
                 let pull = place.pull(place.channel(), "FOLDER");
-                format!("pull the present revision into another folder, merge these files there, and publish that folder: {pull}")
+                format!(
+                    "pull the present revision into another folder, merge these files there, and publish that folder: {pull}"
+                )
             };
             Failure::new(Exit::Conflict, message).help(help)
         }

@@ -180,11 +180,7 @@ async fn merge(
 }
 
 /// Returns the contents that both sides started from, as far as the store still has them.
-async fn ancestors(
-    store: &Connection,
-    base: Option<&Base>,
-    both: &[BothChanged],
-) -> BTreeMap<Digest, Arc<[u8]>> {
+async fn ancestors(store: &Connection, base: Option<&Base>, both: &[BothChanged]) -> BTreeMap<Digest, Arc<[u8]>> {
     let Some(base) = base else { return BTreeMap::new() };
     let Ok((head, files)) = store.files(&base.channel, Some(base.revision)).await else { return BTreeMap::new() };
     let is_wanted = |file: &&FileEntry| both.iter().any(|it| it.path == file.path && it.base == Some(file.digest));
@@ -212,7 +208,8 @@ fn labelled(text: &str, channel: &ChannelName, revision: u64) -> String {
 
 /// Returns the files in which a conflict of a merge is left.
 pub(super) fn unresolved<'c>(contents: impl Iterator<Item = (&'c str, &'c [u8])>) -> Vec<&'c str> {
-    let has = |content: &[u8], mark: &str| content.split(|byte| *byte == b'\n').any(|line| line.starts_with(mark.as_bytes()));
+    let has =
+        |content: &[u8], mark: &str| content.split(|byte| *byte == b'\n').any(|line| line.starts_with(mark.as_bytes()));
     let is_marked = |content: &[u8]| has(content, OURS) && has(content, THEIRS);
     contents.filter(|(_, content)| is_marked(content)).map(|(path, _)| path).collect()
 }

@@ -45,17 +45,15 @@ pub(crate) async fn run(command: &RolloutCommand) -> Result<(), Failure> {
 
 async fn list(arguments: &RolloutListArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?;
-    let rollouts = place
-        .using(async |store: &Connection| Ok(place.waiting(store.all(&op::ListAllRollouts {})).await?))
-        .await?;
+    let rollouts =
+        place.using(async |store: &Connection| Ok(place.waiting(store.all(&op::ListAllRollouts {})).await?)).await?;
     print_all(&rollouts, arguments.history, arguments.json)
 }
 
 async fn show(arguments: &RolloutShowArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, None)?;
     let operation = op::ListRollouts { channel: arguments.channel.clone() };
-    let rollouts =
-        place.using(async |store: &Connection| Ok(place.waiting(store.all(&operation)).await?)).await?;
+    let rollouts = place.using(async |store: &Connection| Ok(place.waiting(store.all(&operation)).await?)).await?;
     print_all(&rollouts, true, arguments.json)
 }
 

@@ -242,7 +242,10 @@ impl Connection {
             let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
             let end = content.len().min(start + UPLOAD_BYTES);
             let operation = op::UploadPart { channel: channel.clone(), digest };
-            progress = match self.send_bytes(&operation, &PartQuery { offset, size }, content[start..end].to_vec()).await {
+            progress = match self
+                .send_bytes(&operation, &PartQuery { offset, size }, content[start..end].to_vec())
+                .await
+            {
                 // The same file is uploaded by another command.
                 Err(CallError::Store(StoreError::State { .. })) if resumed < MAX_RESUMED => self.get(&state).await?,
                 sent => sent?,

@@ -166,7 +166,12 @@ fn interrupted_move_is_completed_by_the_next_command() {
         let mut replacement = copy.replacement(base(2, &second), false).expect("prepared");
         stage(&mut replacement, &second);
         let (staged, removed) = (replacement.staged.clone(), replacement.removed.clone());
-        let journal = Journal { base: base(2, &second), staged: staged.clone(), removed: removed.clone() };
+        let journal = Journal {
+            base: base(2, &second),
+            staged: staged.clone(),
+            removed: removed.clone(),
+            merged: Listing::new(),
+        };
         copy.dir.write(JOURNAL, serde_json::to_string(&journal).expect("JSON")).expect("written");
         for path in removed.iter().take(done) {
             copy.dir.remove_file(path).expect("removed");

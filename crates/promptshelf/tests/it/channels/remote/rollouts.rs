@@ -113,7 +113,8 @@ fn hidden_channel_is_named_in_the_log() {
     });
     ada.ok(&["history"]);
     log.extend(served.server.log.try_iter());
-    let lines: Vec<&str> = log.split("INFO").filter(|line| line.contains("the channel next is hidden from this caller")).collect();
+    let lines: Vec<&str> =
+        log.split("INFO").filter(|line| line.contains("the channel next is hidden from this caller")).collect();
     assert_eq!(lines.len(), 1, "{log}");
     assert!(lines[0].contains("ada") && lines[0].contains("[channels.next]"), "{log}");
 }

@@ -37,7 +37,11 @@ export function view({ values }, until) {
   const load = async (after) => {
     const mine = ++round;
     const text = search.value.trim();
-    const query = new URLSearchParams({ limit: String(PAGE), ...(text ? { text } : {}), ...(after ? { cursor: after } : {}) });
+    const query = new URLSearchParams({
+      limit: String(PAGE),
+      ...(text ? { text } : {}),
+      ...(after ? { cursor: after } : {}),
+    });
     try {
       const page = await api(`/standings?${query}`, { signal: until });
       if (until.aborted || mine !== round) return;
