@@ -153,7 +153,7 @@ async fn api_uses_the_sign_in_of_the_endpoint() {
         other => panic!("{other:?}"),
     };
     assert_eq!(scope.as_deref(), Some("write"));
-    let expected = (200, br#"{"channels":[]}"#.to_vec());
+    let expected = (200, br#"{"items":[],"next":null}"#.to_vec());
     assert_eq!(list(Some(TestBrowser::default())).await.expect("a sign-in with more scopes"), expected);
     assert_eq!(list(None).await.expect("stored credentials"), expected);
     let scopes: Vec<String> = realm.recorded().authorized.iter().map(|request| request["scope"].clone()).collect();

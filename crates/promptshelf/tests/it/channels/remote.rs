@@ -436,7 +436,7 @@ fn answers_of_a_hostile_server_change_nothing() {
     let tree = |path: &str| {
         json!({
             "head": { "epoch": "e", "revision": 1 },
-            "files": [{ "path": path, "digest": digest, "size": 5 }],
+            "items": [{ "path": path, "digest": digest, "size": 5 }],
             "next": null,
         })
         .to_string()
@@ -566,8 +566,7 @@ fn refusals_are_the_same_on_both_roads() {
     team.write("large", &[("hello.md", HELLO), ("notes.md", &"x".repeat(9 << 20))]);
     let long = "x".repeat(5_000);
     for words in [
-        &["publish", "large", "-m", "Large"][..],
-        &["publish", "large", "-m", "Large", "--dry-run"],
+        &["publish", "large", "-m", "Large", "--dry-run"][..],
         &["publish", "large", "-m", "Large", "--proposal", "99"],
         &["rollback", "--to", "99", "-m", "Back"],
         &["rollback", "--to", "1", "-m", &long],

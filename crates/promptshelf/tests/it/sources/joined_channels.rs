@@ -191,7 +191,7 @@ fn rollout_of_a_channel_among_sources_keeps_the_sources() {
     place.0.write("prompts/note.md", &note("Newer"));
     ok(&place, &publish);
     eventually(both, |both| *both == of("Newer"));
-    ok(&place, &["rollout", "finish", "production", "--store", "sqlite:team.db"]);
+    ok(&place, &["rollout", "finish", "production", "--all", "--store", "sqlite:team.db"]);
     eventually(both, |both| *both == of("Newer"));
     let production = ok(&place, &["history", "--store", "sqlite:team.db"]);
     assert!(production.contains("promot"), "{production}");
