@@ -71,10 +71,10 @@ fn check_of_settings_with_sources_reads_the_sources_and_not_the_working_director
     folder.write("other/good.md", HELLO);
     let source =
         |name: &str, path: &str| format!("[[source]]\nname = \"{name}\"\nkind = \"folder\"\npath = \"{path}\"\n");
-    let rules = "[[access]]\nprompts = [\"good\", \"nothing\"]\nscopes = [\"read\"]\n";
+    let rules = "[[access]]\nprompts = [\"team-good\", \"nothing\"]\nscopes = [\"read\"]\n";
     folder.write("server.toml", &[&source("team", "prompts"), &source("more", "other"), rules].concat());
     let checked = with(&folder, &["check", "--config", "server.toml"], &[]);
-    assert!(checked.contains("matches `nothing`") && !checked.contains("matches `good`"), "{checked}");
+    assert!(checked.contains("matches `nothing`") && !checked.contains("matches `team-good`"), "{checked}");
     assert!(checked.contains("`promptshelf check prompts other --fix`") || !checked.contains("--fix"), "{checked}");
     let served = with(&folder, &["serve", "--stdio", "--config", "server.toml"], &[]);
     let count = |text: &str| text.matches("error[").count() + text.matches("warning[").count();

@@ -10,7 +10,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::add_samples;
 use promptshelf_core::{
-    ContentBlock, Diagnostic, Location, Media, Message, Prompt, RawArguments, ResourceBody, Role, Variables,
+    Catalog, ContentBlock, Diagnostic, Location, Media, Message, Prompt, RawArguments, ResourceBody, Role, Variables,
 };
 use promptshelf_server::Library;
 use promptshelf_service::{Caller, Rejection};
@@ -30,7 +30,7 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     let target = Target::of(arguments.words.name(), arguments.words.library.explicit_folder())?;
     let library = crate::library::open(&target.folder)?;
     let values = arguments.words.values.read(io::stdin().lock())?;
-    if let Ok(prompt) = target.find(&library) {
+    if let Some(prompt) = target.found(&library.catalog()) {
         arguments.words.values.check_names(&library, prompt.name().as_str())?;
     }
     if !arguments.watch {
@@ -84,32 +84,36 @@ impl Target {
         Ok(Target { folder, prompt: Selector::File(path) })
     }
 
-    fn find(&self, library: &Library) -> Result<Arc<Prompt>, Failure> {
-        let catalog = library.catalog();
+    fn found(&self, catalog: &Catalog) -> Option<Arc<Prompt>> {
         match &self.prompt {
-            Selector::Name(name) => catalog.find(name).cloned().ok_or_else(|| {
+            Selector::Name(name) => catalog.find(name).cloned(),
+            Selector::File(path) => catalog.prompts().iter().find(|prompt| prompt.source().path == *path).cloned(),
+        }
+    }
+
+    fn find(&self, library: &Library) -> Result<Arc<Prompt>, Failure> {
+        let found = self.found(&library.catalog());
+        match &self.prompt {
+            Selector::Name(name) => found.ok_or_else(|| {
                 let rejection = Rejection::UnknownPrompt { name: name.clone() };
                 crate::library::rejected(rejection, library, &self.folder, name)
             }),
-            Selector::File(path) => {
-                let prompt = catalog.prompts().iter().find(|prompt| prompt.source().path == *path).cloned();
-                prompt.ok_or_else(|| {
-                    let is_here = |place: &Location| place.source.path == *path;
-                    let is_included = |found: &&Diagnostic| {
-                        !is_here(&found.location) && found.related.iter().any(|(place, _)| is_here(place))
-                    };
-                    if let Some(error) = library.diagnostics().iter().filter(|it| it.is_error()).find(is_included) {
-                        let (place, mistake) = (&error.location, &error.message);
-                        return Failure::new(
-                            Exit::NotFound,
-                            format!("{path} includes a file with an error: {place}: {mistake}"),
-                        );
-                    }
-                    let folder = command_line::path(&self.folder);
-                    Failure::new(Exit::NotFound, format!("{path} does not define a valid prompt"))
-                        .help(format!("the library is taken to be {folder}; name another one before the file"))
-                })
-            }
+            Selector::File(path) => found.ok_or_else(|| {
+                let is_here = |place: &Location| place.source.path == *path;
+                let is_included = |found: &&Diagnostic| {
+                    !is_here(&found.location) && found.related.iter().any(|(place, _)| is_here(place))
+                };
+                if let Some(error) = library.diagnostics().iter().filter(|it| it.is_error()).find(is_included) {
+                    let (place, mistake) = (&error.location, &error.message);
+                    return Failure::new(
+                        Exit::NotFound,
+                        format!("{path} includes a file with an error: {place}: {mistake}"),
+                    );
+                }
+                let folder = command_line::path(&self.folder);
+                Failure::new(Exit::NotFound, format!("{path} does not define a valid prompt"))
+                    .help(format!("the library is taken to be {folder}; name another one before the file"))
+            }),
         }
     }
 
