@@ -5,12 +5,14 @@ mod access;
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     sync::Arc,
 };
 
-use promptshelf_core::{AccessSet, Argument, ArgumentType, Catalog, Deprecation, Prompt, Resource};
+use promptshelf_core::{
+    Access, AccessSet, Argument, ArgumentType, Catalog, Deprecation, Prompt, Resource, RulePart, is_interrupted,
+};
 
 /// How a difference affects callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -202,38 +204,117 @@ pub fn differences(before: &Catalog, after: &Catalog) -> Vec<Difference> {
     found
 }
 
-/// Files that more callers may read than before, all by the same change of rules.
+/// What more callers may read than before, all by the same change of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct OpenedFiles {
-    /// The paths, sorted.
-    pub paths: Vec<String>,
-    /// The change, without the paths.
-    pub text: String,
+pub struct Opened {
+    /// The names or paths, sorted.
+    pub names: Vec<String>,
+    /// The callers who may read it now.
+    pub now: String,
+    /// Those who might before.
+    pub before: String,
 }
 
-/// Returns the files that access rules close less than before: pairs of a path before, and the path of the same file now.
-/// Rules apply to files, whether a prompt attaches them or not.
-#[must_use]
-pub fn opened_files<'p>(
-    before: &Catalog,
-    after: &Catalog,
-    paths: impl IntoIterator<Item = (&'p str, &'p str)>,
-) -> Vec<OpenedFiles> {
-    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (known, path) in paths {
-        let (old, new) = (before.path_access(known).rules, after.path_access(path).rules);
-        if access::opens(&old, &new) {
-            let (old, new) = (access::described(&old), access::described(&new));
-            let text = format!("open to {new} now, before to {old}");
-            groups.entry(text).or_default().push(path.to_owned());
+#[derive(Default)]
+struct Openings(BTreeMap<(String, String), BTreeSet<String>>);
+
+impl Openings {
+    fn add(&mut self, name: &str, (before, now): (&[Arc<Access>], &[Arc<Access>])) {
+        if access::opens(before, now) {
+            let group = (access::described(now), access::described(before));
+            self.0.entry(group).or_default().insert(name.to_owned());
         }
     }
-    let group = |(text, mut paths): (String, Vec<String>)| {
-        paths.sort_unstable();
-        OpenedFiles { paths, text }
-    };
-    groups.into_iter().map(group).collect()
+
+    fn listed(self) -> Vec<Opened> {
+        let group = |((now, before), names): (_, BTreeSet<String>)| Opened {
+            names: names.into_iter().collect(),
+            now,
+            before,
+        };
+        self.0.into_iter().map(group).collect()
+    }
+}
+
+/// Returns the prompts that access rules close less than those with the same names in another catalog.
+#[must_use]
+pub fn opened_prompts<'p>(before: &Catalog, after: &Catalog, names: impl IntoIterator<Item = &'p str>) -> Vec<Opened> {
+    let mut found = Openings::default();
+    for name in names.into_iter().filter(|name| before.find(name).is_some()) {
+        found.add(name, (&of_prompt(before, name), &of_prompt(after, name)));
+    }
+    found.listed()
+}
+
+/// Returns the files that access rules close less than before. Rules apply to files, whether a prompt attaches them or not.
+#[must_use]
+pub fn opened_files<'p>(before: &Catalog, after: &Catalog, paths: impl IntoIterator<Item = &'p str>) -> Vec<Opened> {
+    let mut found = Openings::default();
+    for path in paths {
+        found.add(path, (&before.path_access(path).rules, &after.path_access(path).rules));
+    }
+    found.listed()
+}
+
+/// Returns the files that are closed less than others were: those of each group now, and its paths before. Any file of a group
+/// may have the text of any other one.
+#[must_use]
+pub fn opened_moves<'p>(
+    before: &Catalog,
+    after: &Catalog,
+    groups: impl IntoIterator<Item = (Vec<&'p str>, Vec<&'p str>)>,
+) -> Vec<Opened> {
+    let mut found = Openings::default();
+    if !before.restricts_contents() {
+        return Vec::new();
+    }
+    for (known, now) in groups {
+        let mut old = by_rules(before, &known);
+        old.retain(|(rules, _)| !rules.is_empty());
+        if old.is_empty() {
+            continue;
+        }
+        for (new, paths) in by_rules(after, &now) {
+            for (old, _) in &old {
+                if is_interrupted() {
+                    return found.listed();
+                }
+                if access::opens(old, &new) {
+                    paths.iter().for_each(|path| found.add(path, (old, &new)));
+                }
+            }
+        }
+    }
+    found.listed()
+}
+
+fn by_rules<'p>(catalog: &Catalog, paths: &[&'p str]) -> Vec<(AccessSet, Vec<&'p str>)> {
+    let mut groups: Vec<(AccessSet, Vec<&'p str>)> = Vec::new();
+    for path in paths {
+        let rules = catalog.path_access(path).rules;
+        match groups.iter_mut().find(|(known, _)| *known == rules) {
+            Some((_, paths)) => paths.push(path),
+            None => groups.push((rules, vec![path])),
+        }
+    }
+    groups
+}
+
+/// Returns the patterns of rules that close less than before, or are gone: whatever fits them later is open to more callers.
+/// `is_told` says for which of them a prompt, resource or file is told of already.
+pub fn opened_rules(before: &Catalog, after: &Catalog, is_told: impl Fn(&RulePart<'_>) -> bool) -> Vec<Opened> {
+    let mut found = Openings::default();
+    let new: Vec<RulePart<'_>> = after.rule_parts().collect();
+    for old in before.rule_parts() {
+        let now: AccessSet =
+            new.iter().filter(|part| part.is_same(&old)).map(|part| Arc::clone(part.access())).collect();
+        let before = [Arc::clone(old.access())];
+        if access::opens(&before, &now) && !is_told(&old) {
+            found.add(&format!("{} {}", old.key(), old.text()), (&before, &now));
+        }
+    }
+    found.listed()
 }
 
 /// A text that more callers receive than before, in a prompt.

@@ -32,7 +32,8 @@ mod starter;
 pub mod testing;
 
 pub use comparison::{
-    AffectedCalls, Difference, Impact, OpenedFiles, OpenedText, Subject, differences, opened_files, opened_texts,
+    AffectedCalls, Difference, Impact, Opened, OpenedText, Subject, differences, opened_files, opened_moves,
+    opened_prompts, opened_rules, opened_texts,
 };
 pub use exchange::{
     ActiveKind, ActivePart, ExportFormat, Exported, ImportFormat, Imported, ImportedFile, Loss, active_parts,

@@ -27,6 +27,7 @@ use crate::{
 };
 
 pub(crate) use access::{AccessInput, AccessTable};
+pub use rule::RulePart;
 pub(crate) use references::{glob_of, references};
 pub(crate) use review::review;
 
@@ -284,6 +285,11 @@ impl Catalog {
     #[must_use]
     pub fn access_rules(&self) -> &[AccessRule] {
         self.access.declared_rules()
+    }
+
+    /// Returns the patterns of these rules.
+    pub fn rule_parts(&self) -> impl Iterator<Item = RulePart<'_>> {
+        self.access.parts()
     }
 
     /// Returns each combination of rules that applies to an item of a list.

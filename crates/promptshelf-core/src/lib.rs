@@ -52,7 +52,7 @@ mod value;
 mod workflow;
 
 pub use argument::{Argument, Problem, RawArgumentValue, RawArguments, bind};
-pub use catalog::{Catalog, CatalogPart, CatalogProvenance, Change, Content, ContentAccess, Page};
+pub use catalog::{Catalog, CatalogPart, CatalogProvenance, Change, Content, ContentAccess, Page, RulePart};
 pub use check::{Checked, check, is_variable_name, join};
 pub use content::{
     Annotations, Blob, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, ResourceBody,

@@ -406,11 +406,14 @@ pub(crate) struct Template {
 
 struct Compiled {
     engine: Environment<'static>,
-    /// The number of tokens in tags; `None` if some of them may run, or walk a value, any number of times.
+    /// As [`Charged::steps`], of all texts.
     steps: Option<usize>,
     /// The most steps of the engine, so that those that repeat a text of the template cannot write too much.
     fuel: u64,
 }
+
+/// The bytes of a value that a template has itself.
+const SHORT: usize = 32;
 
 /// The work of a rendering on a thread that answers requests: tokens times bytes of values, a few milliseconds.
 const QUICK: usize = 16 << 20;
@@ -453,7 +456,7 @@ impl Template {
     /// proportionate.
     pub(crate) fn is_quick(&self, value_bytes: usize) -> bool {
         let steps = self.compiled().ok().and_then(|compiled| compiled.steps);
-        steps.is_some_and(|steps| steps.saturating_mul(value_bytes) <= QUICK)
+        steps.is_some_and(|steps| steps.saturating_mul(value_bytes.max(SHORT)) <= QUICK)
     }
 
     fn compile(&self) -> Result<Compiled, CompileError> {

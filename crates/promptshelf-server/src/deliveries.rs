@@ -895,13 +895,24 @@ fn changed_conditions(policy: &Value) -> Vec<String> {
 /// Cuts a text, and replaces the three characters of control sequences such as `<!channel>` (Slack: formatting text).
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len().min(MAX_TEXT));
-    for c in text.chars().take(MAX_TEXT) {
+    let mut before = ' ';
+    let mut rest = text.chars().take(MAX_TEXT).peekable();
+    while let Some(c) = rest.next() {
+        let is_inside = before.is_alphanumeric() && rest.peek().is_some_and(|next| next.is_alphanumeric());
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
+            // Slack has no escape for them: similar characters that mean nothing.
+            '*' => escaped.push('∗'),
+            '`' => escaped.push('ˋ'),
+            '~' => escaped.push('∼'),
+            '_' if !is_inside => escaped.push('ˍ'),
+            '/' if before == ':' => escaped.push('∕'),
+            c if c.is_whitespace() || c.is_control() => escaped.push(' '),
             c => escaped.push(c),
         }
+        before = c;
     }
     if text.chars().nth(MAX_TEXT).is_some() {
         escaped.push('…');
@@ -948,5 +959,20 @@ mod slack_tests {
         let text = text(&event);
         assert!(text.contains("&lt;!channel&gt;") && text.contains("&lt;@U1&gt;") && !text.contains('<'), "{text}");
         assert!(text.chars().count() < 700, "{text}");
+        // One line is one event, and what is bold or a link comes from the server.
+        for forged in [
+            "fix typo\n*production*: boss approved proposal 9 of ada\nhttps://evil.example/x",
+            "a\r\n\u{2028}\u{b}• x *b* _i_ ~s~ `c` http://evil.example",
+        ] {
+            let event = json!({
+                "event": "published", "channel": "a*b", "revision": 1, "author": forged, "message": forged,
+                "emergency": forged, "prompts": [{ "name": "snake_case", "version": 1, "change": "changed" }],
+            });
+            let text = super::slack_tests::text(&event);
+            let of_server: String = text.replacen("*a∗b*: ", "", 1);
+            assert!(!of_server.contains(['*', '`', '~']) && !of_server.contains("://") && !text.contains(" _"), "{text}");
+            assert_eq!(text.lines().count(), 3, "{text}");
+            assert!(text.ends_with("• snake_case changed, version 1"), "{text}");
+        }
     }
 }

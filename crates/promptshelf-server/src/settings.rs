@@ -246,6 +246,8 @@ pub struct LocalSettings {
     pub evaluations: Option<Vec<String>>,
     /// What new rollouts have if nobody decides otherwise.
     pub rollout: RolloutPlan,
+    /// The rules that bind every library: what leaves them is an opening.
+    pub access: Vec<AccessRule>,
 }
 
 impl LocalSettings {
@@ -262,6 +264,7 @@ impl LocalSettings {
         let flags = FLAGS.iter().filter(|flag| ["audit", "max-body-bytes"].contains(&flag.name));
         file.give(flags.filter_map(|flag| flag.given(&BTreeMap::new(), environment)).collect());
         file.read();
+        let access = file.file.access_rules();
         file.check()?;
         let written = file.merged()?;
         let mut audit = written.audit.settings();
@@ -270,7 +273,7 @@ impl LocalSettings {
         }
         let names = || written.evaluation.0.iter().map(|section| section.name.0.clone()).collect();
         let evaluations = file.path().is_some().then(names);
-        Ok(LocalSettings { audit, evaluations, rollout: written.rollout.plan() })
+        Ok(LocalSettings { audit, evaluations, rollout: written.rollout.plan(), access })
     }
 }
 

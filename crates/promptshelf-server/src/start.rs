@@ -402,6 +402,7 @@ fn live_options(settings: &Settings, bound: SocketAddr, api: Option<Api>) -> htt
     options.api = api.map(|api| api.unpublished_bytes(unpublished_bytes).rollout(settings.fixed.rollout));
     options.mcp.allowed_hosts = hosts(&settings.live, bound);
     options.source_access = settings.fixed.library.source_access().map(Arc::new);
+    options.reserved_names = settings.live.access.iter().flat_map(|rule| rule.access.users.clone()).collect();
     options
 }
 

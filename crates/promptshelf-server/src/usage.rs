@@ -524,6 +524,8 @@ pub(crate) fn overview_of(
     let (mut clients, mut prompts, mut sources) = (Sums::default(), Sums::default(), Sums::default());
     let (mut versions, mut outcomes) = (Sums::default(), Sums::default());
     let mut clients_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    // Each channel counts its own versions.
+    let channels: BTreeSet<&str> = days.values().flat_map(BTreeMap::keys).map(|key| key.channel.as_str()).collect();
     for (start, figures) in days {
         let mut day = Sum::default();
         for (key, figures) in figures.iter().filter(|(key, _)| key.method != COMPLETION) {
@@ -537,7 +539,11 @@ pub(crate) fn overview_of(
             }
             outcomes.add(&key.outcome, key, figures);
             if selected.is_some() && key.version > 0 {
-                versions.add(&key.version.to_string(), key, figures);
+                let version = match channels.len() {
+                    0 | 1 => key.version.to_string(),
+                    _ => format!("{} {}", key.channel, key.version),
+                };
+                versions.add(&version, key, figures);
             }
             clients_of.entry(&key.prompt).or_default().insert(client);
         }

@@ -14,3 +14,14 @@ CREATE TABLE ps_upload_part (
     PRIMARY KEY (caller, digest, start)
 );
 CREATE INDEX ps_upload_part_at ON ps_upload_part (at);
+
+-- The versions that a channel has given to texts of prompts: they tell nothing about other channels.
+CREATE TABLE ps_channel_version (
+    channel BIGINT NOT NULL,
+    prompt TEXT NOT NULL,
+    -- The number of the text in ps_prompt_version, which has those of all channels; 0 for one that retention has removed.
+    number BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    PRIMARY KEY (channel, prompt, number),
+    UNIQUE (channel, prompt, version)
+);

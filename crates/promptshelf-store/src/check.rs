@@ -16,36 +16,41 @@ pub trait Checker: Send + Sync + 'static {
     fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport;
 
     /// Checks a tree like [`check`](Checker::check), and returns what it breaks and opens for the callers of the one that
-    /// it replaces, the openings first.
-    fn check_replacement(&self, before: &MemoryTree, after: &MemoryTree, run_tests: bool)
-    -> (CheckReport, Vec<Effect>);
+    /// it replaces, and what it opens that is closed where it comes from. The openings come first.
+    fn check_replacement(&self, trees: &Trees, run_tests: bool) -> (CheckReport, Vec<Effect>);
 
-    /// Checks a tree, which replaces another one, in another thread. A server bounds the checks of its callers here, and
-    /// stops a check whose future is dropped.
-    fn start(
-        self: Arc<Self>,
-        before: Option<MemoryTree>,
-        after: MemoryTree,
-        run_tests: bool,
-    ) -> Checking<(CheckReport, Vec<Effect>)> {
+    /// Checks a tree in another thread. A server bounds the checks of its callers here, and stops a check whose future is
+    /// dropped.
+    fn start(self: Arc<Self>, trees: Trees, run_tests: bool) -> Checking<(CheckReport, Vec<Effect>)> {
         Box::pin(async move {
-            let work = move || check_now(&*self, before.as_ref(), &after, run_tests);
+            let work = move || check_now(&*self, &trees, run_tests);
             let done = tokio::task::spawn_blocking(work).await;
             done.map_err(|error| StoreError::state(format!("the check of the files has failed: {error}")))
         })
     }
 }
 
+/// The tree of a check, and those that it is compared with.
+#[derive(Clone, Debug, Default)]
+pub struct Trees {
+    /// The tree that is replaced; `None` if nobody calls it.
+    pub before: Option<MemoryTree>,
+    /// The tree.
+    pub after: MemoryTree,
+    /// The tree that the changed files are copied from.
+    pub source: Option<MemoryTree>,
+}
+
 /// Checks a tree in this thread.
 pub fn check_now(
     checker: &(impl Checker + ?Sized),
-    before: Option<&MemoryTree>,
-    after: &MemoryTree,
+    trees: &Trees,
     run_tests: bool,
 ) -> (CheckReport, Vec<Effect>) {
-    match before {
-        Some(before) => checker.check_replacement(before, after, run_tests),
-        None => (checker.check(after, run_tests), Vec::new()),
+    if trees.before.is_some() || trees.source.is_some() {
+        checker.check_replacement(trees, run_tests)
+    } else {
+        (checker.check(&trees.after, run_tests), Vec::new())
     }
 }
 

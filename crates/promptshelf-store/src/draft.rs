@@ -48,6 +48,7 @@ pub(crate) async fn of_proposal(
 ) -> Result<Draft, StoreError> {
     let proposal = proposal::get(transaction, id).await?;
     must_be_open(&proposal)?;
+    let source = proposal::source(transaction, id).await?;
     Ok(Draft {
         channel: proposal.channel,
         base: proposal.base,
@@ -61,7 +62,7 @@ pub(crate) async fn of_proposal(
         emergency,
         changes: proposal::changes(transaction, id).await?,
         contents: Contents::new(),
-        source: None,
+        source,
         dry_run: false,
     })
 }

@@ -109,7 +109,9 @@ impl StoreError {
         StoreError::InvalidInput { reason: reason.into() }
     }
 
-    pub(crate) fn policy(reasons: Vec<Reason>) -> StoreError {
+    /// A policy whose conditions are not met, for these reasons.
+    #[must_use]
+    pub fn policy(reasons: Vec<Reason>) -> StoreError {
         StoreError::Policy { lacks: Reason::texts(&reasons), reasons }
     }
 

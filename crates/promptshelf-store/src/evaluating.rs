@@ -17,7 +17,7 @@ use crate::{
     tables::{
         channel::{self, Channel},
         evaluation,
-        prompt::{self, Numbers, PromptDifference},
+        prompt::{self, PromptDifference},
         proposal,
     },
 };
@@ -118,7 +118,7 @@ async fn compare(transaction: &mut Transaction, id: u64) -> Result<ProposalEvalu
     let difference =
         |prompt: &EvaluatedPrompt| PromptDifference { name: prompt.name.clone(), old: None, new: Some(prompt.new) };
     let differences: Vec<PromptDifference> = changed.iter().take(MAX_PROMPTS).map(difference).collect();
-    let numbers = prompt::number(transaction, &differences, Numbers::OfChannel(key)).await?;
+    let numbers = prompt::expect(transaction, key, &differences).await?;
     let mut prompts = Vec::new();
     for (EvaluatedPrompt { name, new, live }, number) in changed.iter().zip(numbers) {
         let mut after = evaluation::of_version(transaction, name, *new).await?;

@@ -54,7 +54,7 @@ mod webhook;
 mod webhook_body;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
-pub use check::{CheckReport, CheckSummary, Checker, Checking, PromptFile, check_now};
+pub use check::{CheckReport, CheckSummary, Checker, Checking, PromptFile, Trees, check_now};
 pub use comment::{Comment, CommentLine, CommentSide, NewComment};
 #[doc(hidden)]
 pub use database::Fault;
@@ -82,7 +82,7 @@ pub use rollout_report::{RolloutChange, RolloutChangeKind, RolloutReport, Rollou
 pub use rollouts::RolloutEdit;
 pub use standing::{PromptStanding, Standing, StandingQuery, Standings};
 pub use store::Store;
-pub use tokens::{NewToken, TOKEN_CALLER, TokenInfo, TokenState};
+pub use tokens::{NewToken, TOKEN_CALLER, TokenInfo, TokenState, taken};
 pub use usage::UsageQuery;
 pub use verify::{Misfit, VerifiedChannel};
 pub use webhook::{DeadLetter, Delivery, DeliveryAttempt, Webhook, WebhookEvent, WebhookQueue};

@@ -302,8 +302,8 @@ pub struct Revision {
 pub struct PromptChange {
     /// The name of the prompt.
     pub name: String,
-    /// The version number from this revision on; of the removed version for a removed prompt. Equal digests have equal
-    /// numbers in every channel. 0 for a version that gets its number when it is published.
+    /// The version number from this revision on; of the removed version for a removed prompt. Each channel counts its
+    /// versions, and equal digests have equal numbers there. 0 for a version that gets its number when it is published.
     pub version: u64,
     /// The version number before; `None` for an added prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,19 +17,22 @@ use serde::{Deserialize, Serialize};
 use crate::{
     StoreError,
     address::{Place, StoreUrl},
-    database::{Database, Mode, NEWEST, Table, Transaction, Value, insert, json, settle, tables, version},
+    database::{Database, Mode, NEWEST, Table, Transaction, VERSIONS, Value, insert, json, settle, tables, version},
     digest::Parts,
     hints::{ALL_SOURCES, ALL_TOKENS},
     model::{Digest, Epoch},
     rollout::SERVER,
     store::Store,
-    tables::{blob, chain, channel},
+    tables::{blob, chain, channel, prompt},
     verify::{VerifiedChannel, verified},
 };
 
 /// The rows and bytes that are written at once.
 const ROWS: usize = 500;
 const BYTES: usize = 4 << 20;
+
+/// The longest value of a backup: the largest content, and lists of what a proposal of 100,000 files has.
+const MAX_VALUE: usize = 64 << 20;
 
 /// The table of a backup that lists what it has.
 const MANIFEST: &str = "backup_manifest";
@@ -216,11 +219,18 @@ fn damaged(file: &Path, error: &StoreError) -> StoreError {
 
 /// Reads the list of what a backup has.
 async fn manifest(file: &Path) -> Result<Manifest, StoreError> {
+    // Opening a pipe would wait for its other end.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        return Err(StoreError::invalid(format!("{} is not a file: expected a backup", file.display())));
+    }
     if let Err(error) = fs::File::open(file) {
         return Err(StoreError::invalid(format!("the file {} cannot be read: {error}", file.display())));
     }
     let database = Database::at_rest(file);
     let read = async {
+        let mut transaction = database.begin(Mode::Read).await?;
+        let found = must_be_plain(&mut transaction).await;
+        transaction.finish(found).await?;
         let mut transaction = database.begin(Mode::Read).await?;
         let row = transaction.row(format!("SELECT json FROM {MANIFEST}"), vec![]).await;
         let row = transaction.finish(row).await?;
@@ -233,6 +243,29 @@ async fn manifest(file: &Path) -> Result<Manifest, StoreError> {
         found if found > NEWEST => Err(StoreError::NewerSchema { found, known: NEWEST }),
         _ => Ok(manifest),
     }
+}
+
+/// Fails unless a file has tables that are stored row by row: what views and computed columns return has no bound. No value
+/// may be longer than the largest content.
+async fn must_be_plain(transaction: &mut Transaction) -> Result<(), StoreError> {
+    let other = "SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger') \
+                 OR (type = 'table' AND (rootpage = 0 OR sql LIKE 'CREATE VIRTUAL%')) \
+                 UNION ALL SELECT t.name FROM sqlite_schema t, pragma_table_xinfo(t.name) c \
+                 WHERE t.type = 'table' AND c.hidden <> 0 LIMIT 1";
+    if let Some(row) = transaction.row(other, vec![]).await? {
+        return Err(StoreError::state(format!("{} in it is not a table with stored rows", row.text(0)?)));
+    }
+    let columns = "SELECT t.name AS of, c.name FROM sqlite_schema t, pragma_table_info(t.name) c \
+                   WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite!_%' ESCAPE '!'";
+    for row in transaction.rows(columns, vec![]).await? {
+        let quoted = |name: String| format!("\"{}\"", name.replace('"', "\"\""));
+        let (table, column) = (quoted(row.text("of")?), quoted(row.text("name")?));
+        let sql = format!("SELECT 1 FROM {table} WHERE LENGTH({column}) > {MAX_VALUE} LIMIT 1");
+        if transaction.row(sql, vec![]).await?.is_some() {
+            return Err(StoreError::state(format!("a value of {table} is longer than {MAX_VALUE} bytes")));
+        }
+    }
+    Ok(())
 }
 
 async fn copy(
@@ -377,6 +410,9 @@ impl Copying<'_> {
         let (mut epoch, mut backup_of) = (channel::epoch(self.from).await?, manifest.map(|manifest| manifest.at));
         for one in channel::all(to).await? {
             chain::complete(to, &one).await?;
+        }
+        if schema < VERSIONS {
+            prompt::fill(to).await?;
         }
         match self.purpose {
             Purpose::Move => {}

@@ -113,9 +113,9 @@ impl Store {
         .await;
         let (from, to) = transaction.finish(result).await?;
         let changed: HashSet<&str> = published.prompts.iter().map(|prompt| prompt.name.as_str()).collect();
-        let differs = |name: &String, version: u64| from.get(name).is_none_or(|(number, _)| *number != version);
+        let differs = |name: &String, digest: Digest| from.get(name).is_none_or(|(_, other)| *other != digest);
         let kept =
-            to.into_iter().filter(|(name, (version, _))| !changed.contains(name.as_str()) && differs(name, *version));
+            to.into_iter().filter(|(name, (_, digest))| !changed.contains(name.as_str()) && differs(name, *digest));
         Ok(kept.map(|(name, _)| name).collect())
     }
 

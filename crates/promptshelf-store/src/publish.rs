@@ -11,16 +11,16 @@ use tokio::time::timeout;
 
 use crate::{
     StoreError, announce,
-    check::{CheckReport, Checker},
+    check::{CheckReport, Checker, Trees},
     database::{Mode, Transaction},
     draft::{self, Draft, Target},
     effect::Effect,
     evaluation::EvaluatedPrompt,
     gate, input,
-    model::{Actor, Digest, Head, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
+    model::{Actor, Digest, Head, Policy, PromptChange, Proposal, ProposalState, Publish, Published},
     policy::{self, Act, Decision},
     rollouts,
-    snapshot::Snapshot,
+    snapshot::{self, Snapshot},
     store::Store,
     tables::{
         blob::{self, Contents},
@@ -28,8 +28,8 @@ use crate::{
         channel::{self, Channel},
         entry::{self, Replacement},
         evaluation,
-        prompt::{self, Live, Numbers, PromptDifference},
-        proposal::{self, NewProposal},
+        prompt::{self, Live, PromptDifference},
+        proposal::{self, NewProposal, Source},
         revision::{self, NewRevision},
         upload,
     },
@@ -51,6 +51,8 @@ struct Basis {
     snapshot: Arc<Snapshot>,
     changes: Vec<Replacement>,
     tree: MemoryTree,
+    /// The files that a promotion copies, if the channel does not become equal to them.
+    source: Option<MemoryTree>,
 }
 
 impl Basis {
@@ -291,10 +293,12 @@ impl Store {
                 None
             }
         };
-        let numbers = if is_published { Numbers::Assigned } else { shown_numbers(draft, channel.id) };
-        let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, numbers).await?;
+        let prompts = if is_published {
+            prompt::publish(transaction, channel.id, channel.revision + 1, &checked.prompts).await?
+        } else {
+            prompt::expect(transaction, channel.id, &checked.prompts).await?
+        };
         if let Decision::Publish { approved_by, emergency } = &decision {
-            prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
             transaction.notify(channel.name.as_str()).await?;
             // Before the event: whoever advances a rollout locks its row first, too.
             rollouts::promoted(transaction, channel, &proposal).await?;
@@ -317,8 +321,7 @@ impl Store {
             let mut reasons = policy::lacks(&basis.policy, &proposal, &[]);
             let evaluated = checked.evaluated(&basis.snapshot.live);
             reasons.extend(gate::lacks(&mut transaction, &basis.policy, &proposal, &evaluated).await?);
-            let numbers = shown_numbers(draft, basis.channel);
-            Ok((proposal, prompt::number(&mut transaction, &checked.prompts, numbers).await?, reasons))
+            Ok((proposal, prompt::expect(&mut transaction, basis.channel, &checked.prompts).await?, reasons))
         }
         .await;
         let (mut proposal, prompts, reasons) = transaction.finish(result).await?;
@@ -364,14 +367,32 @@ impl Store {
             (change.path.as_str(), bytes.map(MemoryFile::new))
         }));
         input::tree(tree.iter().map(|(path, _)| path))?;
-        Ok(Basis { channel, head, policy, snapshot, changes, tree })
+        let mut basis = Basis { channel, head, policy, snapshot, changes, tree, source: None };
+        if let Some(source) = draft.source {
+            basis.source = source_tree(transaction, source, basis.tree_digest()).await?;
+        }
+        Ok(basis)
     }
 }
 
-/// Returns the numbers that an author may see before a publish: those of other channels would tell which texts these have.
-/// The author of a promotion sees its source.
-fn shown_numbers(draft: &Draft, channel: i64) -> Numbers {
-    if draft.kind == RevisionKind::Promote { Numbers::OfStore } else { Numbers::OfChannel(channel) }
+/// Returns the files that a promotion copies; `None` if those of the digest equal them.
+async fn source_tree(
+    transaction: &mut Transaction,
+    source: Source,
+    after: Digest,
+) -> Result<Option<MemoryTree>, StoreError> {
+    let channel = channel::with_id(transaction, source.channel).await?;
+    if source.revision < channel.oldest {
+        let (revision, name) = (source.revision, &channel.name);
+        return Err(StoreError::state(format!(
+            "the files of revision {revision} of the channel `{name}`, which are promoted, have been removed: promote again"
+        )));
+    }
+    let files = entry::at(transaction, channel.id, source.revision).await?;
+    if Digest::of_tree(&files.iter().map(|(path, file)| (path.as_str(), file.digest)).collect()) == after {
+        return Ok(None);
+    }
+    Ok(Some(snapshot::tree(transaction, &files).await?))
 }
 
 /// Returns the changes that make a difference. A file that has the new content already is not one of them.
@@ -436,7 +457,8 @@ async fn proposed(
 async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, StoreError> {
     // Nobody calls an empty channel.
     let before = (basis.head.revision > 0).then(|| basis.snapshot.tree.clone());
-    let (report, effects) = Arc::clone(checker).start(before, basis.tree.clone(), basis.policy.tests).await?;
+    let trees = Trees { before, after: basis.tree.clone(), source: basis.source.clone() };
+    let (report, effects) = Arc::clone(checker).start(trees, basis.policy.tests).await?;
     Ok(checked(basis, report, effects))
 }
 
@@ -447,7 +469,8 @@ fn checked(basis: &Basis, report: CheckReport, effects: Vec<Effect>) -> Checked 
 }
 
 pub(crate) async fn run_check(tree: &MemoryTree, checker: &Arc<dyn Checker>) -> Result<CheckReport, StoreError> {
-    Ok(Arc::clone(checker).start(None, tree.clone(), false).await?.0)
+    let trees = Trees { after: tree.clone(), ..Trees::default() };
+    Ok(Arc::clone(checker).start(trees, false).await?.0)
 }
 
 fn act(draft: &Draft) -> Act<'_> {

@@ -204,8 +204,9 @@ async fn must_be_free(
     let all = rollout::all(transaction).await?;
     let other = all.into_iter().find(|one| one.channel == *channel && !one.phase.is_over() && Some(&one.target) != but);
     match other {
-        Some(RolloutState { target, percent, .. }) => Err(StoreError::state(format!(
-            "{target} is being rolled out to callers of {channel} already ({percent} %): set its share, or stop or finish it"
+        // Not which one: the caller may not see it.
+        Some(_) => Err(StoreError::state(format!(
+            "the channel `{channel}` has a rollout that is not over: set its share, or stop or finish it"
         ))),
         None => Ok(()),
     }

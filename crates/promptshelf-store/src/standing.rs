@@ -8,7 +8,7 @@ use crate::{
     StoreError,
     address::ChannelName,
     database::{Mode, Transaction},
-    model::ChannelInfo,
+    model::{ChannelInfo, Digest, Served},
     store::Store,
     tables::{channel, prompt},
 };
@@ -55,8 +55,10 @@ pub struct PromptStanding {
 pub struct Standing {
     /// The channel.
     pub channel: ChannelName,
-    /// The version number. Equal numbers of one prompt are equal in every channel.
+    /// The version number, which counts the versions of this channel.
     pub version: u64,
+    /// The digest of the prompt's file and all that it brings in. Equal ones are equal texts in every channel.
+    pub digest: Digest,
     /// The revision that it came with.
     pub since: u64,
 }
@@ -93,6 +95,11 @@ impl Store {
     }
 }
 
+fn add(prompts: &mut BTreeMap<String, Vec<Standing>>, channel: &ChannelName, served: Served) {
+    let Served { name, version, digest, since, .. } = served;
+    prompts.entry(name).or_default().push(Standing { channel: channel.clone(), version, digest, since });
+}
+
 async fn standings_of(
     transaction: &mut Transaction,
     names: &[String],
@@ -100,8 +107,8 @@ async fn standings_of(
 ) -> Result<Vec<PromptStanding>, StoreError> {
     let mut prompts: BTreeMap<String, Vec<Standing>> = BTreeMap::new();
     for found in channel::all(transaction).await?.into_iter().filter(|found| is_shown(&found.name)) {
-        for (name, version, since) in prompt::standing(transaction, found.id, names).await? {
-            prompts.entry(name).or_default().push(Standing { channel: found.name.clone(), version, since });
+        for served in prompt::standing(transaction, found.id, names).await? {
+            add(&mut prompts, &found.name, served);
         }
     }
     Ok(prompts.into_iter().map(|(name, channels)| PromptStanding { name, channels }).collect())
@@ -123,8 +130,8 @@ async fn standings(
         // Each channel contributes all names of the page: those after them cannot be on it.
         let page =
             prompt::page(transaction, found.id, query.text.as_deref(), query.after.as_deref(), limit + 1).await?;
-        for (name, version, since) in page {
-            prompts.entry(name).or_default().push(Standing { channel: found.name.clone(), version, since });
+        for served in page {
+            add(&mut prompts, &found.name, served);
         }
         channels.push(found.info(&epoch));
     }

@@ -82,16 +82,30 @@ pub struct TokenState {
 }
 
 impl Store {
-    /// Creates a token with the SHA-256 `digest`.
+    /// Creates a token with the SHA-256 `digest`. Its name is that of a caller in rules and records: only `by_operator` can it
+    /// be one that a token of another creator has or had.
     ///
     /// # Errors
     ///
-    /// [`StoreError::InvalidInput`] for names that are not accepted or too many tokens, and errors of the database.
-    pub async fn create_token(&self, new: &NewToken, digest: Digest, actor: &Actor) -> Result<TokenInfo, StoreError> {
+    /// [`StoreError::InvalidInput`] for names that are not accepted or too many tokens, [`StoreError::State`] for the name of
+    /// another one's token, and errors of the database.
+    pub async fn create_token(
+        &self,
+        new: &NewToken,
+        digest: Digest,
+        actor: &Actor,
+        by_operator: bool,
+    ) -> Result<TokenInfo, StoreError> {
         check(new)?;
         input::actor(actor)?;
         let mut transaction = self.database().begin(Mode::Write).await?;
-        let result = create(&mut transaction, new, digest, actor).await;
+        let result = async {
+            if !by_operator {
+                must_be_free(&mut transaction, &new.name, actor).await?;
+            }
+            create(&mut transaction, new, digest, actor).await
+        }
+        .await;
         transaction.finish(result).await
     }
 
@@ -221,6 +235,22 @@ async fn create(
     let row = transaction.row(sql, values).await?.ok_or_else(|| StoreError::not_found("the new token"))?;
     transaction.notify(ALL_TOKENS).await?;
     token(&row)
+}
+
+/// Fails for a name that a token of another creator has, or had before it was revoked.
+async fn must_be_free(transaction: &mut Transaction, name: &str, actor: &Actor) -> Result<(), StoreError> {
+    for row in transaction.rows("SELECT DISTINCT name, creator FROM ps_token", vec![]).await? {
+        if input::same_name(&row.text("name")?, name) && !input::same_name(&row.text("creator")?, &actor.name) {
+            return Err(StoreError::state(taken(name)));
+        }
+    }
+    Ok(())
+}
+
+/// The reason against a name that stands for someone else already.
+#[must_use]
+pub fn taken(name: &str) -> String {
+    format!("The name `{name}` stands for another caller already, in a token or in rules: choose another name")
 }
 
 async fn revoke(transaction: &mut Transaction, id: u64, actor: &Actor) -> Result<TokenInfo, StoreError> {

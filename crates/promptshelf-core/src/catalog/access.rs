@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     Content, Names,
-    rule::{CheckedRule, Uri},
+    rule::{CheckedRule, RulePart, Uri},
 };
 use crate::{
     cursor::ListKind,
@@ -211,6 +211,10 @@ impl AccessTable {
 
     pub(super) fn declared_rules(&self) -> &[AccessRule] {
         &self.declared
+    }
+
+    pub(super) fn parts(&self) -> impl Iterator<Item = RulePart<'_>> {
+        self.rules.iter().zip(&self.declared).flat_map(|(rule, written)| RulePart::all(rule, written))
     }
 
     pub(super) fn sets(&self) -> &[AccessSet] {

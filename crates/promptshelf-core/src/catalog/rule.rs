@@ -10,6 +10,7 @@ use crate::{
     definition::{Access, AccessRule, Links},
     diagnostic::{Code, Diagnostic},
     glob::Glob,
+    prompt::Prompt,
 };
 
 #[derive(Debug)]
@@ -30,6 +31,88 @@ pub(super) struct CheckedRule {
     has_wildcards: bool,
     /// Whether the rule applies to everything, because there is too much to compare.
     pub(super) is_closed: bool,
+}
+
+/// A pattern of an access rule. It closes what fits it, now and later.
+#[derive(Clone, Copy, Debug)]
+pub struct RulePart<'c> {
+    rule: &'c CheckedRule,
+    written: &'c AccessRule,
+    key: &'static str,
+    index: usize,
+}
+
+impl<'c> RulePart<'c> {
+    pub(super) fn all(rule: &'c CheckedRule, written: &'c AccessRule) -> impl Iterator<Item = RulePart<'c>> {
+        let parts = [
+            ("prompts", rule.prompts.len()),
+            ("folders", rule.folders.len()),
+            ("tags", rule.tags.len()),
+            ("resources", rule.resources.len()),
+        ];
+        let part = move |(key, count)| (0..count).map(move |index| RulePart { rule, written, key, index });
+        parts.into_iter().flat_map(part)
+    }
+
+    /// The key of the rule that has the pattern, such as `folders`.
+    #[must_use]
+    pub fn key(&self) -> &'static str {
+        self.key
+    }
+
+    /// The pattern.
+    #[must_use]
+    pub fn text(&self) -> &'c str {
+        let texts = match self.key {
+            "prompts" => &self.written.prompts,
+            "folders" => &self.written.folders,
+            "tags" => &self.written.tags,
+            _ => &self.written.resources,
+        };
+        &texts[self.index]
+    }
+
+    /// The requirements of the rule.
+    #[must_use]
+    pub fn access(&self) -> &'c Arc<Access> {
+        &self.rule.access
+    }
+
+    /// Whether a part of another rule has the same pattern.
+    #[must_use]
+    pub fn is_same(&self, other: &RulePart<'_>) -> bool {
+        let text = |part: &RulePart<'_>| match part.key {
+            "folders" => part.text().trim_matches('/').to_lowercase(),
+            "resources" => part.text().to_lowercase(),
+            _ => part.text().to_owned(),
+        };
+        self.key == other.key && self.rule.prefix == other.rule.prefix && text(self) == text(other)
+    }
+
+    /// Whether a prompt fits.
+    #[must_use]
+    pub fn fits_prompt(&self, prompt: &Prompt) -> bool {
+        match self.key {
+            "prompts" => {
+                let fits = |name: &str| self.rule.prompts[self.index].fits(&format!("{}{name}", self.rule.prefix));
+                fits(prompt.name().as_str()) || prompt.aliases().any(|alias| fits(alias.as_ref()))
+            }
+            "tags" => prompt.tags().contains(&self.rule.tags[self.index]),
+            _ => self.fits_path(&prompt.source().path),
+        }
+    }
+
+    /// Whether a file fits.
+    #[must_use]
+    pub fn fits_path(&self, path: &str) -> bool {
+        self.key == "folders" && self.rule.folders[self.index].contains(path)
+    }
+
+    /// Whether a resource fits.
+    #[must_use]
+    pub fn fits_uri(&self, uri: &str) -> bool {
+        self.key == "resources" && self.rule.resources[self.index].fits(uri)
+    }
 }
 
 /// A URI as rules compare it.

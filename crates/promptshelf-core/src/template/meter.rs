@@ -124,7 +124,8 @@ pub(super) fn left(state: &mut State<'_, '_>) -> u64 {
 
 /// Counts a value with everything inside, `times` over.
 pub(super) fn spend_deep(state: &mut State<'_, '_>, value: &Value, times: u64) -> Result<(), Error> {
-    let most = left(state);
+    // Walking more than can be paid for is work, too.
+    let most = left(state) / times.max(1);
     let size = deep_size(value, most)?;
     spend(state, size.saturating_mul(times))
 }
@@ -179,14 +180,16 @@ pub(super) fn comparison(one: &Value, other: &Value, most: u64) -> Result<u64, E
         let are_objects = one.as_object().is_some() && other.as_object().is_some();
         return Ok(if are_objects { COMPARED } else { 0 });
     }
-    // The larger value is never walked much further than the smaller one.
-    let mut bound = 4 * ITEM;
+    // The larger value is never walked much further than the smaller one. Lists can share their parts, so that a few
+    // tags make values of any size: each walk counts, and none goes beyond what can be paid for.
+    let (mut work, mut bound) = (COMPARED, 4 * ITEM);
     loop {
-        let smaller = deep_size(other, bound)?;
-        let smaller = smaller.min(deep_size(one, smaller)?);
-        if smaller <= bound || bound > most {
-            return Ok(smaller.saturating_mul(2).saturating_add(COMPARED));
+        let of_other = deep_size(other, bound)?;
+        let smaller = of_other.min(deep_size(one, of_other)?);
+        work = work.saturating_add(of_other).saturating_add(smaller);
+        if smaller <= bound || work > most {
+            return Ok(work.saturating_add(smaller));
         }
-        bound *= 8;
+        bound = (8 * bound).min(most);
     }
 }

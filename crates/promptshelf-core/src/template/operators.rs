@@ -30,6 +30,9 @@ const SMALL_BYTES: usize = 256;
 /// The largest index of an item that is read without counting the items before it.
 const SMALL_INDEX: u64 = 64;
 
+/// No template that doubles a value more often is quick.
+const MAX_DOUBLINGS: usize = 30;
+
 const NUMERIC: &[&str] = &["count", "length"];
 
 const WALKING: &[&str] = &["dict", "namespace", "changed"];
@@ -40,7 +43,8 @@ const HEAVY: &str = "for macro call block import from extends range map select s
 
 pub(super) struct Charged<'t> {
     pub(super) text: Cow<'t, str>,
-    /// The number of tokens in tags; `None` if some of them may run, or walk a value, any number of times.
+    /// The number of tokens in tags, twice as many for each tag that can double a value; `None` if some of them may run, or
+    /// walk a value, any number of times.
     pub(super) steps: Option<usize>,
     /// The longest text that a loop, a macro or a block can write with one step.
     pub(super) repeated: usize,
@@ -83,6 +87,8 @@ pub(super) fn charged(text: &str) -> Charged<'_> {
             _ => charged.steps = charged.steps.map(|steps| steps + 1),
         }
     }
+    let doublings = scanner.doublings();
+    charged.steps = charged.steps.map(|steps| steps.saturating_mul(1 << doublings.min(MAX_DOUBLINGS)));
     charged.text = scanner.edited();
     charged
 }
@@ -209,6 +215,23 @@ impl<'t> Scanner<'t> {
         let keeps_values = tokens.iter().any(|(token, _)| matches!(token, Token::Ident("namespace")));
         let (edits, loops, captures) = (Vec::new(), Vec::new(), Vec::new());
         Scanner { text, tokens, at: 0, edits, loops, captures, is_nesting: false, keeps_values }
+    }
+
+    /// Returns the number of tags that can name a value with another one in it twice.
+    fn doublings(&self) -> usize {
+        let tags = self.tokens.split(|(token, _)| matches!(token, Token::BlockStart));
+        let makes_value = |tag: &&[(Token<'_>, Span)]| {
+            let [(Token::Ident("set" | "with"), _), rest @ ..] = tag else { return false };
+            let is_filter = |at: usize| at > 1 && matches!(rest[at - 2].0, Token::Pipe);
+            let is_block = !rest.iter().any(|(token, _)| matches!(token, Token::Assign));
+            is_block
+                || rest.iter().enumerate().any(|(at, (token, _))| match token {
+                    Token::BracketOpen | Token::BraceOpen | Token::Tilde | Token::Plus => true,
+                    Token::ParenOpen => !is_filter(at),
+                    _ => false,
+                })
+        };
+        tags.filter(makes_value).count()
     }
 
     fn edited(mut self) -> Cow<'t, str> {
@@ -1163,9 +1186,12 @@ pub(super) fn is_in(state: &mut State<'_, '_>, value: &Value, container: &Value)
     let most = left(state);
     let (mut work, mut is_found) = (0_u64, false);
     for item in container.try_iter()? {
-        work = work.saturating_add(ITEM).saturating_add(comparison(value, &item, most)?);
+        work = work.saturating_add(ITEM).saturating_add(comparison(value, &item, most.saturating_sub(work))?);
+        if work > most {
+            break;
+        }
         is_found = item == *value;
-        if is_found || work > most {
+        if is_found {
             break;
         }
     }
@@ -1354,6 +1380,13 @@ mod tests {
         assert_eq!(found("long text {{ a }} b"), (Some(3), 0, 10, false));
         assert_eq!(found("{% for x in y %}ab{% include 'c' %}{% endfor %}abcd"), (None, 2, 4, true));
         assert_eq!(found("{% if x %}{{ a * b }}{% endif %}"), (None, 0, 0, false));
+        let steps = |text: &str| charged(text).steps.unwrap_or(usize::MAX);
+        for doubled in ["[a, a]", "(a, a)", "{1: a, 2: a}", "a + a", "a ~ a", "dict(x=a, y=a)"] {
+            let text = format!("{{% set a = {doubled} %}}").repeat(25);
+            assert!(steps(&text) > 1 << 25, "{doubled}");
+        }
+        assert!(steps(&"{% set a %}{{ a }}{{ a }}{% endset %}".repeat(25)) > 1 << 25);
+        assert!(steps(&"{% set b = a|default('x') %}{% set c = b.d %}".repeat(25)) < 1_000);
     }
 
     /// Chains as long as `depth` allows them.

@@ -301,6 +301,50 @@ fn growing_values_never_exhaust_stack_or_memory() {
     }
 }
 
+/// Lists that share their parts are as large as the parts are often named: 40 short tags make a million items.
+// req: S-504
+#[test]
+fn comparing_values_with_shared_parts_costs_as_much_as_its_steps() {
+    let values = large_values();
+    let steps = cost("n + 1", STEPS, &values).0;
+    let doubled = |name: &str, first: &str, next: &str| {
+        let next = next.replace('x', name);
+        format!("{{% set {name} = {first} %}}{}", format!("{{% set {name} = {next} %}}").repeat(26))
+    };
+    let mut slow = Vec::new();
+    for (first, next) in [("[1]", "[x, x]"), ("(1,)", "(x, x)"), ("{'k': 1}", "{'k': x, 'l': x}"), ("[1]", "[x] + [x]")] {
+        let compared = [
+            "a == b",
+            "a is in [b]",
+            "a in [b]",
+            "[1, a]|select('in', [1, b])",
+            "[a, b, a, b]|sort",
+            "[a, b]|unique",
+            "[{'k': a}, {'k': b}]|groupby('k')",
+            "[a, b]|max",
+        ];
+        // All are compared by one function.
+        for compared in if next == "[x, x]" { &compared[..] } else { &compared[..1] } {
+            let body = format!("{}{}{{{{ ({compared}) is none }}}}", doubled("a", first, next), doubled("b", first, next));
+            let definitions = Definitions {
+                policy: Policy { budget: Budget { fuel: STEPS, ..Budget::default() }, ..Policy::default() },
+                ..Definitions::from_iter([PromptDefinition::template("it", body).description("D")])
+            };
+            let checked = check(definitions, None);
+            let prompt = checked.catalog.find("it").unwrap_or_else(|| panic!("{compared}: {:?}", checked.diagnostics));
+            assert!(!prompt.is_quick(&Bindings::default()), "{next}: {compared}");
+            let before = thread_time();
+            let result = prompt.render(checked.catalog.render_context(), &Bindings::default()).map(drop);
+            let factor = (thread_time() - before).as_secs_f64() / steps.as_secs_f64();
+            println!("{factor:6.2} {next}: {compared}: {result:?}");
+            if factor > MAX_FACTOR {
+                slow.push(format!("{next}: {compared}: {factor:.1} times"));
+            }
+        }
+    }
+    assert!(slow.is_empty(), "{slow:#?}");
+}
+
 /// The rule about texts that steps repeat, and those about operators, leave room for long values.
 #[test]
 fn loop_over_twenty_thousand_lines_renders() {

@@ -2,7 +2,7 @@
 //! query are read, scopes, limits and the channel are checked, and its record in the audit begins.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
@@ -17,13 +17,13 @@ use axum::{
     routing::{MethodFilter, on},
 };
 use parking_lot::Mutex;
-use promptshelf_core::{Access, Interrupt};
+use promptshelf_core::{Access, Interrupt, identity};
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{
     Caller, Service,
     pool::{self, Amount},
 };
-use promptshelf_store::{Actor, ChannelName, Digest, PolicyRoles, Reason, StoreError};
+use promptshelf_store::{Actor, ChannelName, Digest, PolicyRoles, Reason, StoreError, TOKEN_CALLER};
 use promptshelf_wire::{Document, Nothing, Operation, PREFIX, RawBody, Scope};
 use serde::{Serialize, de::DeserializeOwned};
 use tracing::Instrument as _;
@@ -58,6 +58,8 @@ pub(crate) struct Site {
     pub(crate) trust: Trust,
     pub(crate) channel_access: Arc<HashMap<String, Arc<Access>>>,
     pub(crate) source_access: Option<Arc<Access>>,
+    /// The identities of callers in the operator's rules and tokens.
+    pub(crate) reserved: Arc<HashSet<String>>,
     /// When it was last logged that a channel is hidden.
     pub(crate) hidden_logged: Arc<Mutex<Option<Instant>>>,
 }
@@ -67,6 +69,11 @@ impl Site {
     pub(super) fn shows(&self, caller: &Caller, channel: &str) -> bool {
         let access = self.channel_access.get(channel).or(self.source_access.as_ref());
         access.is_none_or(|access| caller.meets(access))
+    }
+
+    /// Whether the operator means someone by the name of a token, or by that of its caller.
+    pub(super) fn is_reserved(&self, token: &str) -> bool {
+        [token.to_owned(), format!("{TOKEN_CALLER}{token}")].iter().any(|name| self.reserved.contains(&identity(name)))
     }
 
     /// Logs that a channel is hidden from a caller, who is told that it does not exist; once a minute.

@@ -31,6 +31,10 @@ pub(super) async fn add_evaluation(call: Call<op::AddEvaluation>) -> Answer {
     call.note("evaluation", &new.evaluation);
     if let Some(id) = new.proposal {
         call.note_number("proposal", id);
+        // One of another channel is answered like one that does not exist.
+        if call.proposal(id).await?.channel != *channel {
+            return Err(StoreError::NotFound { what: format!("proposal {id}") }.into());
+        }
     }
     let store = call.store().await?;
     let added = store.add_evaluation(channel, &new, &call.actor(), call.checker()).await;

@@ -87,13 +87,15 @@ fn changed_files(left: Vec<FileEntry>, right: Vec<FileEntry>) -> Vec<FileChange>
 }
 
 fn changed_prompts(left: Vec<Served>, right: Vec<Served>) -> Vec<PromptDiff> {
-    let mut sides: BTreeMap<String, PromptDiff> = BTreeMap::new();
-    let empty = |name: &str| PromptDiff { name: name.to_owned(), from: None, to: None };
-    for prompt in left {
-        sides.entry(prompt.name.clone()).or_insert_with(|| empty(&prompt.name)).from = Some(prompt.version);
+    let mut sides: BTreeMap<String, [Option<Served>; 2]> = BTreeMap::new();
+    for (at, served) in [left, right].into_iter().enumerate() {
+        for prompt in served {
+            let name = prompt.name.clone();
+            sides.entry(name).or_default()[at] = Some(prompt);
+        }
     }
-    for prompt in right {
-        sides.entry(prompt.name.clone()).or_insert_with(|| empty(&prompt.name)).to = Some(prompt.version);
-    }
-    sides.into_values().filter(|prompt| prompt.from != prompt.to).collect()
+    let digest = |side: &Option<Served>| side.as_ref().map(|prompt| prompt.digest);
+    let changed = sides.into_iter().filter(|(_, [from, to])| digest(from) != digest(to));
+    let version = |side: Option<Served>| side.map(|prompt| prompt.version);
+    changed.map(|(name, [from, to])| PromptDiff { name, from: version(from), to: version(to) }).collect()
 }

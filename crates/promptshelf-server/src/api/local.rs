@@ -107,6 +107,7 @@ impl LocalApi {
             trust: Trust::Operator,
             channel_access: Arc::default(),
             source_access: None,
+            reserved: Arc::default(),
             hidden_logged: Arc::default(),
         };
         let served = ProgramState::new(&library, vec![(None, library.clone())], &options, site.clone());

@@ -18,6 +18,7 @@ use super::{
     content::{Changes, changes},
     etag::{self, represent},
     problem::Problem,
+    rollouts,
 };
 
 /// The bytes after which a page of contents ends.
@@ -65,7 +66,7 @@ pub(super) async fn create_proposal(call: Call<op::CreateProposal>) -> Answer {
     let roles = target_roles(&call, channel).await?;
     let status = if body.dry_run { StatusCode::OK } else { StatusCode::CREATED };
     let published = publish(&call, channel.clone(), body, None, &roles).await?;
-    respond(&call, status, published)
+    respond(&call, status, published).await
 }
 
 pub(super) async fn get_proposal(call: Call<op::GetProposal>) -> Answer {
@@ -104,7 +105,7 @@ pub(super) async fn replace_proposal(call: Call<op::ReplaceProposal>) -> Answer 
     let roles = existing(&call, &present.channel).await?.policy.roles;
     let channel = present.channel.clone();
     let published = publish(&call, channel, body, Some(&present), &roles).await?;
-    respond(&call, StatusCode::OK, published)
+    respond(&call, StatusCode::OK, published).await
 }
 
 pub(super) async fn withdraw_proposal(call: Call<op::WithdrawProposal>) -> Answer {
@@ -129,7 +130,7 @@ pub(super) async fn review_proposal(call: Call<op::ReviewProposal>) -> Answer {
         call.note("confirmed", &body.confirmed.join(", "));
     }
     let reviewed = call.store().await?.review(id, &body, &actor, checker).await.map_err(stale)?;
-    respond(&call, StatusCode::OK, reviewed)
+    respond(&call, StatusCode::OK, reviewed).await
 }
 
 pub(super) async fn publish_proposal(call: Call<op::PublishProposal>) -> Answer {
@@ -145,7 +146,7 @@ pub(super) async fn publish_proposal(call: Call<op::PublishProposal>) -> Answer 
     let (store, checker) = (call.store().await?, call.checker());
     let published = store.publish_proposal(id, Some(body.digest), body.emergency, &actor, checker).await;
     let published = published.map_err(stale)?;
-    respond(&call, StatusCode::OK, published)
+    respond(&call, StatusCode::OK, published).await
 }
 
 fn stale(error: StoreError) -> Problem {
@@ -214,7 +215,8 @@ async fn publish(
     Ok(store.publish(publish, &actor, checker).await?)
 }
 
-pub(super) fn respond(call: &Context, status: StatusCode, published: Published) -> Result<Response, Problem> {
+pub(super) async fn respond(call: &Context, status: StatusCode, published: Published) -> Result<Response, Problem> {
+    rollouts::stop_opened(call, &published).await?;
     let proposal = &published.proposal;
     call.note("channel", proposal.channel.as_str());
     call.note_number("proposal", proposal.id);

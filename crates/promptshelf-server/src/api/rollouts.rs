@@ -3,11 +3,12 @@
 //! Reading needs `library:read`. A change needs the scope and the roles of publishing to the channel whose callers are
 //! divided, and both channels must be shown to the caller.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::SignedDuration;
 use promptshelf_store::{
-    Actor, ChannelName, PolicyRoles, Promotion, RolloutEdit, RolloutPhase, RolloutReport, Store, StoreError,
+    Actor, ChannelName, EffectImpact, PolicyRoles, Promotion, Proposal, Published, Reason, RolloutEdit, RolloutPhase,
+    RolloutReport, Store, StoreError, Trees,
 };
 use promptshelf_wire::{Page, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, op};
 
@@ -17,6 +18,9 @@ use super::{
     problem::Problem,
     request::{MAX_LIMIT, Paging},
 };
+
+/// The most openings that a refusal or a reason names.
+const NAMED: usize = 12;
 
 const MAX_STEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -39,7 +43,7 @@ fn page(paging: &Paging, mut rollouts: Vec<RolloutReport>) -> Result<Page<Rollou
 pub(super) async fn start_rollout(call: Call<op::StartRollout>) -> Answer {
     let channel = &call.path.channel;
     let RolloutStartBody { to, percent, steps, stop, message } = call.body().await?;
-    let (store, actor, _) = publisher(&call, channel).await?;
+    let (store, actor, roles) = publisher(&call, channel).await?;
     call.require_channel(&to)?;
     call.note("to", to.as_str());
     let mut plan = call.rollout_defaults();
@@ -51,6 +55,7 @@ pub(super) async fn start_rollout(call: Call<op::StartRollout>) -> Answer {
         (plan.errors, plan.declined, plan.latency) = (errors, declined, latency);
     }
     call.note_number("percent", u64::from(plan.percent));
+    must_open_nothing(&call, &roles, channel, &to).await?;
     let report = store.start_rollout(channel, &to, &plan, &reason(message, "started by hand"), &actor).await?;
     call.created(&report)
 }
@@ -64,8 +69,11 @@ pub(super) async fn change_rollout(call: Call<op::ChangeRollout>) -> Answer {
     if let Some(state) = state {
         call.note("state", state.as_str());
     }
-    let (store, actor, _) = publisher(&call, channel).await?;
+    let (store, actor, roles) = publisher(&call, channel).await?;
     let found = divided(&call, channel, to).await?;
+    if found.phase.is_over() && percent.is_some() {
+        must_open_nothing(&call, &roles, channel, &found.target).await?;
+    }
     let usual = match state {
         Some(RolloutPhase::Stopped) => "stopped by hand",
         Some(RolloutPhase::Paused) => "paused by hand",
@@ -108,6 +116,67 @@ pub(super) async fn finish_rollout(call: Call<op::FinishRollout>) -> Answer {
     };
     let rollout = divided(&call, channel, Some(target)).await?;
     call.answer(&RolloutFinish { rollout, promotion })
+}
+
+/// Returns the names of what callers of a channel may read in the target of a rollout, and not in the channel. Each side is
+/// the newest revision, or the one that is given.
+async fn openings(
+    call: &Context,
+    (channel, revision): (&ChannelName, Option<u64>),
+    (target, of_target): (&ChannelName, Option<u64>),
+) -> Result<BTreeSet<String>, Problem> {
+    let store = call.store().await?;
+    let (_, before) = store.tree(channel, revision).await?;
+    let (_, after) = store.tree(target, of_target).await?;
+    let trees = Trees { before: Some(before), after, source: None };
+    let (_, effects) = call.checker().start(trees, false).await?;
+    let openings = effects.into_iter().filter(|effect| effect.impact == EffectImpact::Opening);
+    Ok(openings.map(|effect| effect.name).collect())
+}
+
+/// Refuses a rollout whose target opens something: a policy with approvals would ask for a confirmation of the same change as a
+/// promotion. Without approvals, who may administer the channel decides.
+async fn must_open_nothing(
+    call: &Context,
+    roles: &PolicyRoles,
+    channel: &ChannelName,
+    target: &ChannelName,
+) -> Result<(), Problem> {
+    let policy = existing(call, channel).await?.policy;
+    let asks = policy.approvals > 0 || policy.four_eyes;
+    if call.actor_under(roles).may_administer && !asks {
+        return Ok(());
+    }
+    let opening = |name: String| {
+        let text = format!("`{name}` opens something in {target}: promote it, so that the opening is confirmed by name");
+        Reason::new("rollout-opening", text).with("name", name).with("target", target)
+    };
+    let reasons: Vec<Reason> =
+        openings(call, (channel, None), (target, None)).await?.into_iter().take(NAMED).map(opening).collect();
+    if reasons.is_empty() { Ok(()) } else { Err(StoreError::policy(reasons).into()) }
+}
+
+/// Stops the rollouts of a channel, and those to it, whose callers may read more since its newest revision than before.
+pub(super) async fn stop_opened(call: &Context, published: &Published) -> Result<(), Problem> {
+    let Proposal { channel, revision: Some(revision), .. } = &published.proposal else { return Ok(()) };
+    let store = call.store().await?;
+    let mut running = store.rollout_states().await?;
+    running.retain(|one| !one.phase.is_over() && [&one.channel, &one.target].contains(&channel));
+    for one in running {
+        let at = |revision| {
+            let of = |name: &ChannelName| (name == channel).then_some(revision);
+            openings(call, (&one.channel, of(&one.channel)), (&one.target, of(&one.target)))
+        };
+        let now = at(*revision).await?;
+        let known = if now.is_empty() { BTreeSet::new() } else { at(revision - 1).await.unwrap_or_default() };
+        let new: Vec<&str> = now.difference(&known).take(NAMED).map(String::as_str).collect();
+        if !new.is_empty() {
+            let reason = format!("revision {revision} of {channel} opens more than {} does: {}", one.channel, new.join(", "));
+            let edit = RolloutEdit { phase: Some(RolloutPhase::Stopped), reason, ..RolloutEdit::default() };
+            store.change_rollout(&one.channel, Some(&one.target), &edit, &call.actor()).await?;
+        }
+    }
+    Ok(())
 }
 
 fn reason(message: Option<String>, usual: &str) -> String {

@@ -1,10 +1,11 @@
 //! Tokens of the store, with which callers sign in to every server that uses it.
 //!
 //! A caller can give a token only what the caller's own one has, and neither reviews nor administration: an administrator
-//! could otherwise approve own changes under another name. Such tokens come from who has the store itself.
+//! could otherwise approve own changes under another name. Such tokens come from who has the store itself. So do tokens
+//! with the name of someone else, which rules of access and records would take for that person.
 
 use axum::{Json, http::StatusCode, response::IntoResponse as _};
-use promptshelf_store::{Digest, NewToken};
+use promptshelf_store::{Digest, NewToken, StoreError, taken};
 use promptshelf_wire::{CreatedToken, Scope, op};
 
 use super::{
@@ -23,9 +24,18 @@ pub(super) async fn create_token(call: Call<op::CreateToken>) -> Answer {
     let new: NewToken = call.body().await?;
     call.note("token", &new.name);
     grantable(&call, &new)?;
+    let by_operator = call.trust() == Trust::Operator;
+    let refused = || Problem::not_permitted("not-grantable", taken(&new.name));
+    if !by_operator && call.state.site.is_reserved(&new.name) {
+        return Err(refused());
+    }
     let token = random_token().map_err(|_| Problem::internal())?;
     let digest = Digest::of(token.as_bytes());
-    let info = call.store().await?.create_token(&new, digest, &call.actor()).await?;
+    let info = call.store().await?.create_token(&new, digest, &call.actor(), by_operator).await;
+    let info = info.map_err(|error| match error {
+        StoreError::State { .. } => refused(),
+        error => error.into(),
+    })?;
     call.note_number("tokenId", info.id);
     // Without a tag, which would be a digest of the token.
     Ok((StatusCode::CREATED, Json(CreatedToken { token, info })).into_response())

@@ -23,7 +23,7 @@ pub(super) async fn rollback(call: Call<op::Rollback>) -> Answer {
     let store = call.store().await?;
     let prompt = body.prompt.as_deref();
     let published = store.rollback(channel, body.to, prompt, &body.message, body.dry_run, &actor, checker).await?;
-    respond(&call, status(body.dry_run), published)
+    respond(&call, status(body.dry_run), published).await
 }
 
 pub(super) async fn promote(call: Call<op::Promote>) -> Answer {
@@ -39,7 +39,7 @@ pub(super) async fn promote(call: Call<op::Promote>) -> Answer {
     let PromoteBody { from, prompts, all, message, dry_run } = body;
     let promotion = Promotion { from, to: channel.clone(), prompts, all, message, dry_run };
     let published = store.promote(&promotion, &actor, checker).await?;
-    respond(&call, status(dry_run), published)
+    respond(&call, status(dry_run), published).await
 }
 
 /// Checks `If-Match` against the channel.

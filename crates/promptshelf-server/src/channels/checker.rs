@@ -12,7 +12,7 @@ use promptshelf_service::{
     pool::{self, Amount},
 };
 use promptshelf_source::{Files, Fixed, MemoryTree, Source as _, SourceError};
-use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, StoreError, check_now};
+use promptshelf_store::{CheckReport, CheckSummary, Checker, Checking, Effect, StoreError, Trees, check_now};
 
 use super::{effects::effects, prompt_files::prompt_files};
 use crate::test_target::ServiceTarget;
@@ -117,12 +117,8 @@ impl Checker for LibraryChecker {
         }
     }
 
-    fn check_replacement(
-        &self,
-        before: &MemoryTree,
-        after: &MemoryTree,
-        run_tests: bool,
-    ) -> (CheckReport, Vec<Effect>) {
+    fn check_replacement(&self, trees: &Trees, run_tests: bool) -> (CheckReport, Vec<Effect>) {
+        let Trees { before, after, source } = trees;
         let opened = match self.open(after, &[]) {
             Ok(opened) => opened,
             // A tree that cannot be read is never served.
@@ -131,8 +127,12 @@ impl Checker for LibraryChecker {
         let rules = self.rules.read().map(|read| read.into_definitions().access).unwrap_or_default();
         let bound = (!rules.is_empty()).then(|| self.open(after, &rules).ok()).flatten();
         let new = &bound.as_ref().unwrap_or(&opened).checked.catalog;
-        let old = self.open(before, &rules).ok();
-        let effects = old.map(|old| effects((before, &old.checked.catalog), (after, new))).unwrap_or_default();
+        let other = |tree: &Option<MemoryTree>| {
+            let tree = tree.as_ref()?;
+            Some((tree.clone(), self.open(tree, &rules).ok()?.checked.catalog))
+        };
+        let (before, source) = (other(before), other(source));
+        let effects = effects(before.as_ref(), source.as_ref(), (after, new));
         (opened.report(after, run_tests), effects)
     }
 }
@@ -148,24 +148,14 @@ impl Checker for CallerChecker {
         self.checker.check(tree, run_tests)
     }
 
-    fn check_replacement(
-        &self,
-        before: &MemoryTree,
-        after: &MemoryTree,
-        run_tests: bool,
-    ) -> (CheckReport, Vec<Effect>) {
-        self.checker.check_replacement(before, after, run_tests)
+    fn check_replacement(&self, trees: &Trees, run_tests: bool) -> (CheckReport, Vec<Effect>) {
+        self.checker.check_replacement(trees, run_tests)
     }
 
-    fn start(
-        self: Arc<Self>,
-        before: Option<MemoryTree>,
-        after: MemoryTree,
-        run_tests: bool,
-    ) -> Checking<(CheckReport, Vec<Effect>)> {
+    fn start(self: Arc<Self>, trees: Trees, run_tests: bool) -> Checking<(CheckReport, Vec<Effect>)> {
         Box::pin(async move {
             let checker = Arc::clone(&self.checker);
-            let work = move |_: &Interrupt| check_now(&*checker, before.as_ref(), &after, run_tests);
+            let work = move |_: &Interrupt| check_now(&*checker, &trees, run_tests);
             let done = pool::run(&self.caller, Amount::Large, work).await;
             done.map_err(|error| StoreError::State { reason: format!("the check of the files has failed: {error}") })
         })

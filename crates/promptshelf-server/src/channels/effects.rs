@@ -1,9 +1,12 @@
 //! What a tree breaks and opens for the callers of the one that it replaces.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use promptshelf_author::{AffectedCalls, Difference, Impact, Subject, differences, opened_files, opened_texts};
-use promptshelf_core::Catalog;
+use promptshelf_author::{
+    AffectedCalls, Difference, Impact, Opened, Subject, differences, opened_files, opened_moves, opened_prompts,
+    opened_rules, opened_texts,
+};
+use promptshelf_core::{Catalog, RulePart};
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{BrokenCalls, Effect, EffectImpact};
 
@@ -14,22 +17,21 @@ const MAX_NAMED: usize = 12;
 
 const CHANGED: [&str; 2] = ["access-changed", "diagnostics-changed"];
 
-pub(super) fn effects((before, old): (&MemoryTree, &Catalog), (after, new): (&MemoryTree, &Catalog)) -> Vec<Effect> {
-    let (opening, breaking): (Vec<_>, Vec<_>) = differences(old, new)
-        .into_iter()
-        .filter(|found| found.impact != Impact::Notice)
-        .partition(|found| found.impact == Impact::Opening || CHANGED.contains(&found.code));
-    let mut effects = opened(opening);
-    let files = opened_files(old, new, same_files((before, old), (after, new))).into_iter();
-    effects.extend(files.map(|found| {
-        let text = format!("{} {}: more callers may read than before", shown(&found.paths), found.text);
-        opening_of("file-opened", &found.paths, text)
-    }));
-    effects.extend(opened_texts(old, new).into_iter().map(|found| {
-        let subject = format!("{}:{}", found.prompt, found.content);
-        opening_of("content-opened", &[subject], format!("`{}`: {}", found.prompt, found.text))
-    }));
-    effects.extend(breaking.iter().map(broken));
+type Side = (MemoryTree, Catalog);
+
+/// `before` is the tree that is replaced, `source` the one that the changed files are copied from.
+pub(super) fn effects(
+    before: Option<&Side>,
+    source: Option<&Side>,
+    (after, new): (&MemoryTree, &Catalog),
+) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if let Some((source, of_source)) = source {
+        effects = copied((before.map(|(before, _)| before), source, after), of_source, new);
+    }
+    if let Some((before, old)) = before {
+        effects.extend(replaced((before, old), (after, new)));
+    }
     let mut names = HashSet::new();
     for effect in &mut effects {
         let plain = effect.name.clone();
@@ -42,22 +44,105 @@ pub(super) fn effects((before, old): (&MemoryTree, &Catalog), (after, new): (&Me
     bounded(effects)
 }
 
-/// Returns the paths of each file before and now: under its name, or for a file that is gone the new one with its content.
-/// Files of prompts that stay where they are are left out: the prompts themselves are compared.
-fn same_files<'t>(
-    (before, old): (&'t MemoryTree, &Catalog),
-    (after, new): (&'t MemoryTree, &Catalog),
-) -> Vec<(&'t str, &'t str)> {
+/// Returns what is closed in the tree that it is copied from, and open to more callers afterwards.
+fn copied(
+    (before, source, after): (Option<&MemoryTree>, &MemoryTree, &MemoryTree),
+    old: &Catalog,
+    new: &Catalog,
+) -> Vec<Effect> {
+    let is_changed = |path: &str, file: &MemoryFile| {
+        before.and_then(|before| before.get(path)).is_none_or(|known| known.bytes() != file.bytes())
+    };
+    let changed: HashSet<&str> = after
+        .iter()
+        .filter(|(path, file)| source.get(path).is_some() && is_changed(path, file))
+        .map(|(path, _)| path)
+        .collect();
+    let prompts = new.prompts().iter().filter(|prompt| changed.contains(prompt.source().path.as_str()));
+    let (names, files): (Vec<&str>, Vec<&str>) =
+        prompts.map(|prompt| (prompt.name().as_str(), prompt.source().path.as_str())).unzip();
+    let files: HashSet<&str> = files.into_iter().filter(|path| source.get(path).is_some()).collect();
+    let rest = changed.into_iter().filter(|path| !files.contains(path));
+    let found = opened_prompts(old, new, names).into_iter().chain(opened_files(old, new, rest));
+    let opening = |found: Opened| {
+        let Opened { names, before, now, .. } = found;
+        let text = format!("{}: open to {now} here, and to {before} where it comes from", shown(&names));
+        opening_of("source-opened", &names, text)
+    };
+    found.map(opening).collect()
+}
+
+fn replaced((before, old): (&MemoryTree, &Catalog), (after, new): (&MemoryTree, &Catalog)) -> Vec<Effect> {
+    let (opening, breaking): (Vec<_>, Vec<_>) = differences(old, new)
+        .into_iter()
+        .filter(|found| found.impact != Impact::Notice)
+        .partition(|found| found.impact == Impact::Opening || CHANGED.contains(&found.code));
     let prompts: HashSet<&str> =
         old.prompts().iter().chain(new.prompts().iter()).map(|prompt| prompt.source().path.as_str()).collect();
-    let is_new = |path: &str| before.get(path).is_none();
-    let moved: HashMap<&[u8], &str> =
-        after.iter().filter(|(path, _)| is_new(path)).map(|(path, file)| (file.bytes(), path)).collect();
-    let same = |(path, file): (&'t str, &'t MemoryFile)| match after.get(path) {
-        Some(_) => Some((path, path)),
-        None => moved.get(file.bytes()).map(|now| (path, *now)),
+    // The prompts themselves are compared.
+    let staying = before.iter().map(|(path, _)| path).filter(|path| after.get(path).is_some() && !prompts.contains(path));
+    let mut files = opened_files(old, new, staying);
+    let (same, similar) = moves(before, after);
+    files.extend(opened_moves(old, new, same));
+    let is_told = |part: &RulePart<'_>| {
+        let of_difference = opening.iter().any(|found| match found.subject {
+            Subject::Prompt => old.find(&found.name).is_some_and(|prompt| part.fits_prompt(prompt)),
+            Subject::Resource => part.fits_uri(&found.name),
+            _ => false,
+        });
+        of_difference || files.iter().flat_map(|found| &found.names).any(|path| part.fits_path(path))
     };
-    before.iter().filter_map(same).filter(|(known, now)| known != now || !prompts.contains(now)).collect()
+    let rules = opened_rules(old, new, is_told);
+    let mut effects = opened(opening);
+    effects.extend(files.into_iter().map(|found| {
+        let Opened { names, before, now, .. } = found;
+        let text =
+            format!("{} open to {now} now, before to {before}: more callers may read than before", shown(&names));
+        opening_of("file-opened", &names, text)
+    }));
+    effects.extend(opened_moves(old, new, similar).into_iter().map(|found| {
+        let Opened { names, before, now, .. } = found;
+        let text = format!(
+            "{}: new and open to {now}, while a file is gone that was open to {before}: make sure that it is not its text",
+            shown(&names)
+        );
+        opening_of("move-opened", &names, text)
+    }));
+    effects.extend(rules.into_iter().map(|found| {
+        let Opened { names, before, now, .. } = found;
+        let text = format!("the rule for {}: what fits it later is open to {now}, before to {before}", shown(&names));
+        opening_of("rule-opened", &names, text)
+    }));
+    effects.extend(opened_texts(old, new).into_iter().map(|found| {
+        let subject = format!("{}:{}", found.prompt, found.content);
+        opening_of("content-opened", &[subject], format!("`{}`: {}", found.prompt, found.text))
+    }));
+    effects.extend(breaking.iter().map(broken));
+    effects
+}
+
+/// Paths of files before, and paths of others that may have their text now.
+type Moves<'t> = Vec<(Vec<&'t str>, Vec<&'t str>)>;
+
+/// Returns the files whose content is new at other paths, and those that are gone with all new ones: a changed word, a new
+/// name or another folder hides none.
+fn moves<'t>(before: &'t MemoryTree, after: &'t MemoryTree) -> (Moves<'t>, Moves<'t>) {
+    let mut contents: BTreeMap<&[u8], (Vec<&str>, Vec<&str>)> = BTreeMap::new();
+    let is_new = |(path, file): &(&str, &MemoryFile)| before.get(path).is_none_or(|old| old.bytes() != file.bytes());
+    let says_something = |(_, file): &(&str, &MemoryFile)| !file.bytes().trim_ascii().is_empty();
+    for (path, file) in after.iter().filter(is_new).filter(says_something) {
+        contents.entry(file.bytes()).or_default().1.push(path);
+    }
+    let mut gone = Vec::new();
+    for (path, file) in before.iter() {
+        match contents.get_mut(file.bytes()) {
+            Some((known, _)) => known.push(path),
+            None if after.get(path).is_none() => gone.push(path),
+            None => {}
+        }
+    }
+    let new = after.iter().map(|(path, _)| path).filter(|path| before.get(path).is_none()).collect();
+    (contents.into_values().collect(), vec![(gone, new)])
 }
 
 /// Joins equal openings of several prompts and resources: one rule often has many of them.

@@ -8,7 +8,7 @@ use std::{
 
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{
-    Actor, Change, CheckReport, Checker, DeadLetter, Digest, Effect, Publish, RevisionKind, StoreUrl, WebhookEvent,
+    Actor, Change, CheckReport, Checker, DeadLetter, Digest, Effect, Publish, RevisionKind, StoreUrl, Trees, WebhookEvent,
 };
 use promptshelf_testkit::receiver::{Answer, Receiver, Request};
 use serde_json::Value;
@@ -25,7 +25,7 @@ impl Checker for NoCheck {
         CheckReport::default()
     }
 
-    fn check_replacement(&self, _: &MemoryTree, _: &MemoryTree, _: bool) -> (CheckReport, Vec<Effect>) {
+    fn check_replacement(&self, _: &Trees, _: bool) -> (CheckReport, Vec<Effect>) {
         Default::default()
     }
 }

@@ -54,6 +54,8 @@ pub struct Options {
     /// The requirements of all other channels of the store, for the API: those of the source that the default channel is.
     /// None by default.
     pub source_access: Option<Arc<Access>>,
+    /// Further names of callers that no token of the API may have: those in the operator's access rules. None by default.
+    pub reserved_names: Vec<String>,
     /// Delivery profiles by name: the default library is also served at `/profiles/NAME/mcp`, and each channel at
     /// `/channels/CHANNEL/profiles/NAME/mcp`, with results that the profile changes. None by default.
     pub profiles: BTreeMap<String, Profile>,
@@ -96,6 +98,7 @@ impl Default for Options {
             sources: None,
             channel_access: HashMap::new(),
             source_access: None,
+            reserved_names: Vec::new(),
             profiles: BTreeMap::new(),
             discovery: Discovery::default(),
             proxies: Proxies::default(),

@@ -307,6 +307,27 @@ fn hostile_shapes() -> Vec<Vec<Value>> {
                 700,
             ),
         ),
+        // Templates and files, each with each.
+        [
+            each(700, &|n| (format!("d/{n}.txt"), "x".to_owned())),
+            text(
+                "promptshelf.toml",
+                "[[access]]\nfolders = [\"d\"]\nroles = [\"x\"]\n".to_owned()
+                    + &lines(
+                        |n| format!("[[resources]]\nuri-template = \"x{n}://{{+path}}\"\nfile = \"d/{{+path}}\"\n"),
+                        700,
+                    ),
+            ),
+        ]
+        .concat(),
+        // Lists that share their parts.
+        body(
+            ["a", "b"].map(|name| format!("{{% set {name} = [1] %}}") + &format!("{{% set {name} = [{name}, {name}] %}}").repeat(28)).concat()
+                + "{{ a == b }}{{ a in [b] }}{{ [a, b]|sort|length }}{{ [a, b]|unique|length }}{{ [a, b]|min is none }}",
+        ),
+        body("{% set a = a ~ a %}".repeat(40) + "{{ a }}"),
+        // Copies and moves of each file to each other one.
+        each(700, &|n| (format!("open{n}.md"), "---\ndescription: x\naccess: { roles: [x] }\n---\nsame".to_owned())),
         // Folders and skills.
         each(900, &|n| (format!("s{n}/SKILL.md"), "---\nname: x\ndescription: x\n---\nx".to_owned())),
         each(900, &|n| (format!("s/{n}.md"), "See [x](SKILL.md) and [y](../s/0.md).".to_owned())),

@@ -6,7 +6,7 @@ use promptshelf_author::review;
 use promptshelf_core::{Access, AccessRule, Definitions, Origin, Severity, SourceText, check};
 use promptshelf_server::channels::LibraryChecker;
 use promptshelf_source::{Files, Fixed, MemoryFile, MemoryTree, Source as _};
-use promptshelf_store::{CheckReport, Checker as _, EffectImpact, PromptFile};
+use promptshelf_store::{CheckReport, Checker as _, EffectImpact, PromptFile, Trees};
 
 const MANIFEST: &str = r#"
 [[resources]]
@@ -212,7 +212,8 @@ fn leaving_a_rule_of_the_operator_is_an_opening() {
     let before = tree("secret-plan.md", "private/pay.md", "private/data.txt");
     let checker = LibraryChecker::new().rules(operator);
     let openings = |after: &MemoryTree| {
-        let (report, effects) = checker.check_replacement(&before, after, false);
+        let trees = Trees { before: Some(before.clone()), after: after.clone(), source: None };
+        let (report, effects) = checker.check_replacement(&trees, false);
         assert_eq!(report, LibraryChecker::new().check(after, false), "findings tell nothing of the operator's rules");
         effects.iter().filter(|effect| effect.impact == EffectImpact::Opening).count()
     };
@@ -221,6 +222,98 @@ fn leaving_a_rule_of_the_operator_is_an_opening() {
     assert!(openings(&tree("plan.md", "private/pay.md", "private/data.txt")) > 0);
     assert!(openings(&tree("secret-plan.md", "pay.md", "private/data.txt")) > 0);
     assert!(openings(&tree("secret-plan.md", "private/pay.md", "open/data.txt")) > 0);
+}
+
+/// The names of the openings of a tree that replaces another one, or is copied from one.
+fn openings(before: Option<&MemoryTree>, after: &MemoryTree, source: Option<&MemoryTree>) -> Vec<String> {
+    let trees = Trees { before: before.cloned(), after: after.clone(), source: source.cloned() };
+    let (_, effects) = LibraryChecker::new().check_replacement(&trees, false);
+    let openings = effects.into_iter().filter(|effect| effect.impact == EffectImpact::Opening);
+    openings.map(|effect| effect.name).collect()
+}
+
+fn closed_folder() -> MemoryTree {
+    let rules = "[[access]]\nfolders = [\"private\"]\nroles = [\"boss\"]\n";
+    let files = [
+        ("promptshelf.toml", rules),
+        ("private/plan.md", "---\ndescription: d\n---\nThe plan is secret\n"),
+        ("private/wages.txt", "Wages are secret\n"),
+        ("hello.md", "---\ndescription: d\n---\nHi\n"),
+    ];
+    files.into_iter().collect()
+}
+
+// req: S-502
+#[test]
+fn text_that_leaves_a_closed_folder_is_an_opening_whatever_changes_with_it() {
+    let before = closed_folder();
+    let open = |changes: &[(&str, Option<&str>)]| {
+        let changes = changes.iter().map(|(path, text)| (*path, text.and_then(file)));
+        openings(Some(&before), &before.with(changes), None)
+    };
+    assert_eq!(open(&[]), [""; 0]);
+    for (old, text) in [("private/plan.md", "---\ndescription: d\n---\nThe plan is secret\n"), ("private/wages.txt", "Wages are secret\n")]
+    {
+        for new in ["plan.md", "wages.txt", "docs/other.md", "hello/private/x"] {
+            let other = text.replace("secret", "Secret");
+            for text in [text, &other, "Another text"] {
+                let found = open(&[(old, None), (new, Some(text))]);
+                assert!(found.iter().any(|name| name.contains(new)), "{old} -> {new}: {found:?}");
+            }
+            // A copy, whether or not the file goes later.
+            assert!(open(&[(new, Some(text))]).iter().any(|name| name.contains(new)), "{old} -> {new}");
+        }
+        assert!(!open(&[("hello.md", Some(text))]).is_empty(), "into an open file");
+        for new in ["private/new.md", "private/deep/new.txt"] {
+            assert_eq!(open(&[(old, None), (new, Some(text))]), [""; 0], "it stays closed");
+        }
+    }
+    assert_eq!(open(&[("new.md", Some("---\ndescription: d\n---\nNew\n"))]), [""; 0]);
+    assert_eq!(open(&[("hello.md", None), ("hi.md", Some("Hi"))]), [""; 0]);
+    let empty = before.with([("private/.keep", file(" \n")), ("docs/.keep", file(" \n"))]);
+    assert_eq!(openings(Some(&before), &empty, None), [""; 0], "empty files are no copies");
+}
+
+// req: S-502
+#[test]
+fn rule_that_closes_nothing_yet_opens_what_comes_later() {
+    let rules = |text: &str| -> MemoryTree {
+        [("promptshelf.toml", text), ("hello.md", "---\ndescription: d\n---\nHi\n")].into_iter().collect()
+    };
+    let rule = |key: &str, pattern: &str, roles: &str| format!("[[access]]\n{key} = [\"{pattern}\"]\nroles = [{roles}]\n");
+    for (key, pattern) in
+        [("folders", "private"), ("prompts", "secret-*"), ("tags", "secret"), ("resources", "vault://*")]
+    {
+        let before = rules(&rule(key, pattern, "\"boss\""));
+        let name = format!("rule-opened:{key} {pattern}");
+        for after in ["# none\n".to_owned(), rule(key, pattern, "\"boss\", \"all\""), rule(key, "other", "\"boss\"")] {
+            assert_eq!(openings(Some(&before), &rules(&after), None), [name.clone()], "{after}");
+        }
+        let stricter = rule(key, pattern, "\"boss\"") + &rule(key, pattern, "\"head\"");
+        assert_eq!(openings(Some(&before), &rules(&stricter), None), [""; 0]);
+    }
+    // What a rule closes is named itself, and the rule is not named once more.
+    let before = rules(&rule("prompts", "hello", "\"boss\""));
+    assert_eq!(openings(Some(&before), &rules("# none\n"), None), ["access-opened:hello"]);
+}
+
+// req: S-501
+#[test]
+fn copy_from_a_channel_that_closes_it_is_an_opening_by_name() {
+    let source = closed_folder();
+    let target: MemoryTree = [("hello.md", "---\ndescription: d\n---\nHi\n")].into_iter().collect();
+    let copied = |path: &str| (path.to_owned(), source.get(path).cloned());
+    for before in [Some(&target), None] {
+        let taken = target.with([copied("private/plan.md"), copied("private/wages.txt")]);
+        let found = openings(before, &taken, Some(&source));
+        assert_eq!(found, ["source-opened:private-plan", "source-opened:private/wages.txt"]);
+        // With its rule, or without what it closes, nothing is opened.
+        assert_eq!(openings(before, &source, Some(&source)), [""; 0]);
+        assert_eq!(openings(before, &target.with([copied("hello.md")]), Some(&source)), [""; 0]);
+    }
+    // What the target has already is not copied.
+    let had = target.with([copied("private/plan.md")]);
+    assert_eq!(openings(Some(&had), &had.with([("new.md", file("New"))]), Some(&source)), [""; 0]);
 }
 
 #[test]

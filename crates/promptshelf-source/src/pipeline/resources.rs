@@ -7,7 +7,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    AccessRule, Code, Diagnostic, LibraryFile, Location, Origin, ResourceContent, ResourceDefinition, Variables,
+    Access, AccessRule, Code, Diagnostic, LibraryFile, Location, Origin, ResourceContent, ResourceDefinition, Variables,
     expand_uri_template, is_interrupted,
 };
 
@@ -27,6 +27,16 @@ use crate::{
 /// The largest number of resources of `files`, which are one for each file of each declaration: a file may have a few.
 fn most_from_globs(files: &BTreeMap<String, Arc<LibraryFile>>) -> usize {
     20_000.max(2 * files.len())
+}
+
+/// The most comparisons of a resource template with a file: access rules look for each file among the URIs of all templates.
+const MAX_READINGS: usize = 1_000_000;
+
+/// The number of resource templates that a library may have however many files it has.
+const FEW_TEMPLATES: usize = 50;
+
+fn most_templates(files: &BTreeMap<String, Arc<LibraryFile>>) -> usize {
+    FEW_TEMPLATES.max(MAX_READINGS / files.len().max(1))
 }
 
 /// Returns the library files that the manifest declares as resources. A Markdown file that is declared as a resource
@@ -83,8 +93,25 @@ pub(super) fn definitions(
     }
     let (mut all, mut rules) = (Vec::new(), manifest.access.clone());
     let mut left = most_from_globs(files);
+    let (mut templates, mut has_too_many) = (0, false);
     for draft in &manifest.resources {
         let first = all.len();
+        templates += usize::from(draft.uri.contains('{') && !matches!(draft.content, ContentDraft::Files { .. }));
+        if templates > most_templates(files) {
+            rules.extend(draft.access.iter().map(|access| closed(access, manifest)));
+            if has_too_many {
+                continue;
+            }
+            has_too_many = true;
+            let (most, count) = (most_templates(files), files.len());
+            let message = format!(
+                "there are more than {most} resources with a `uri-template`, the most for {count} files; the others are left out"
+            );
+            let help = "let one template with `{+path}` serve a folder, or keep fewer files in the library";
+            let location = Location::new(&manifest.source, draft.spans.get("uri").unwrap_or_default());
+            diagnostics.push(Diagnostic::error(Code::TooMany, location, message).help(help));
+            continue;
+        }
         let mut origin = Origin::new(Arc::clone(&manifest.source));
         origin.spans.clone_from(&draft.spans);
         let mut shape = ResourceDefinition {
@@ -100,7 +127,8 @@ pub(super) fn definitions(
         let origin = shape.origin.clone();
         icons.resolve(&mut shape.icons, |part| origin.locate(part), diagnostics);
         if library.complete(&mut shape.variables, &draft.globs, &origin, diagnostics) {
-            expand(library, draft, shape, files, (&mut all, &mut left), diagnostics);
+            let is_whole = expand(library, draft, shape, files, (&mut all, &mut left), diagnostics);
+            rules.extend(draft.access.iter().filter(|_| !is_whole).map(|access| closed(access, manifest)));
         }
         if let Some(access) = &draft.access {
             let uris = all[first..].iter().map(|each| each.uri.as_str());
@@ -110,6 +138,14 @@ pub(super) fn definitions(
     (all, rules)
 }
 
+/// Returns a rule that applies to the whole library: what is left out is under other names open to nobody else.
+fn closed(access: &Access, manifest: &Manifest) -> AccessRule {
+    let mut rule = AccessRule::new(access.clone(), Origin::new(Arc::clone(&manifest.source)));
+    rule.folders.push(String::new());
+    rule
+}
+
+/// Returns whether all resources of the declaration are there.
 fn expand(
     library: &LibraryContext<'_>,
     draft: &ResourceDraft,
@@ -117,7 +153,8 @@ fn expand(
     files: &BTreeMap<String, Arc<LibraryFile>>,
     (all, left): (&mut Vec<ResourceDefinition>, &mut usize),
     diagnostics: &mut Vec<Diagnostic>,
-) {
+) -> bool {
+    let mut is_whole = true;
     match &draft.content {
         ContentDraft::Text(text) => {
             shape.content = ResourceContent::Template(text.clone());
@@ -141,6 +178,7 @@ fn expand(
                 diagnostics.push(Diagnostic::warning(Code::MissingFile, location, format!("no file matches `{glob}`")));
             }
             if paths.len() > *left {
+                is_whole = false;
                 let message = format!(
                     "the `files` of all resources make more than {} resources; the others are left out",
                     most_from_globs(files)
@@ -163,6 +201,7 @@ fn expand(
             }
         }
     }
+    is_whole
 }
 
 /// Sets the name of a resource if its author did not.

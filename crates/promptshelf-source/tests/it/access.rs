@@ -188,6 +188,32 @@ fn rules_of_a_manifest_are_bounded() {
     assert!(found.len() == 1 && found[0].contains("more than 200 rules in [[access]]"), "{found:?}");
 }
 
+/// Access rules look for each file among the URIs of all templates.
+// req: S-511
+#[test]
+fn resource_templates_are_bounded_by_the_number_of_files() {
+    let declared = |templates: usize, files: usize| {
+        let manifest: String = (0..templates)
+            .map(|n| {
+                let access = if n == templates - 1 { "access = { roles = [\"boss\"] }\n" } else { "" };
+                format!("[[resources]]\nuri-template = \"x{n}://{{+path}}\"\nfile = \"d/{{+path}}\"\n{access}")
+            })
+            .collect();
+        let files: Vec<(String, String)> = (0..files).map(|n| (format!("d/{n}.txt"), String::new())).collect();
+        let mut all: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        all.push(("promptshelf.toml", &manifest));
+        let definitions = Library::of(&all).read();
+        let errors = definitions.diagnostics.iter().filter(|found| found.is_error()).cloned().collect::<Vec<_>>();
+        let closes_all = definitions.access.iter().any(|rule| rule.folders.iter().any(String::is_empty));
+        (definitions.resources.len(), lines(&errors), closes_all)
+    };
+    assert_eq!(declared(50, 20), (50, Vec::new(), false));
+    assert_eq!(declared(400, 2_000), (400, Vec::new(), false));
+    let (count, errors, closes_all) = declared(700, 2_000);
+    assert!(count < 510 && errors.len() == 1 && closes_all, "{count} {errors:?}");
+    assert!(errors[0].contains("resources with a `uri-template`"), "{errors:?}");
+}
+
 // req: S-472
 #[test]
 fn resources_of_globs_are_bounded() {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    tables::{chain, channel},
+    tables::{chain, channel, prompt},
 };
 
 struct Migration {
@@ -37,6 +37,9 @@ const MIGRATIONS: &[Migration] = &[
 ];
 
 const CHAIN: u64 = 11;
+
+/// From here on each channel counts the versions of its prompts.
+pub(crate) const VERSIONS: u64 = 14;
 
 /// The newest migration that older releases do not understand.
 pub(crate) const KNOWN_MAJOR: u64 = {
@@ -202,6 +205,9 @@ async fn apply(transaction: &mut Transaction) -> Result<u64, StoreError> {
             for channel in channel::all(transaction).await? {
                 chain::complete(transaction, &channel).await?;
             }
+        }
+        if number == VERSIONS {
+            prompt::fill(transaction).await?;
         }
         let now = transaction.now();
         let record = format!("INSERT INTO ps_migration (number, at) VALUES ($1, {now})");

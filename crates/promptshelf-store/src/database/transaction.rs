@@ -99,6 +99,10 @@ impl Transaction {
         values: Vec<Value>,
     ) -> Result<Vec<Row>, StoreError> {
         let sql: Cow<'static, str> = sql.into();
+        // PostgreSQL has no texts with it, and SQLite must not answer otherwise.
+        if values.iter().any(|value| matches!(value, Value::Text(Some(text)) if text.contains('\0'))) {
+            return Err(StoreError::invalid("a name or text has the character NUL, which none may have: leave it out"));
+        }
         let fault = self.fault()?;
         let rows = match &mut self.connection {
             // Unnamed statements: a pooler may give the next transaction another connection.

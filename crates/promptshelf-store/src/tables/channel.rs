@@ -83,6 +83,11 @@ pub(crate) async fn get(transaction: &mut Transaction, name: &ChannelName) -> Re
     find(transaction, name).await?.ok_or_else(|| StoreError::not_found(format!("the channel `{name}`")))
 }
 
+pub(crate) async fn with_id(transaction: &mut Transaction, id: i64) -> Result<Channel, StoreError> {
+    let row = transaction.row(format!("{SELECT} WHERE id = $1"), vec![id.into()]).await?;
+    channel(&row.ok_or_else(|| StoreError::not_found("the channel that is promoted"))?)
+}
+
 /// Returns a channel with its row locked until the end of the transaction, and creates it if it does not exist.
 pub(crate) async fn lock(transaction: &mut Transaction, name: &ChannelName) -> Result<Channel, StoreError> {
     let sql = format!("{SELECT} WHERE name = $1{}", transaction.for_update());

@@ -1,4 +1,7 @@
-//! Version numbers of prompts, and the spans in which they were served.
+//! Versions of prompts, and the spans in which they were served.
+//!
+//! A channel counts its versions, so that they tell nothing about other channels. The tables number each text once for
+//! all channels.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,80 +41,119 @@ pub(crate) fn compare(live: &Live, checked: &BTreeMap<&str, Digest>) -> Vec<Prom
     differences.into_values().collect()
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Numbers {
-    /// Those of a publish: digests without a number get the next one, which is stored under the lock of the library's
-    /// row.
-    Assigned,
-    /// Those that a channel has had; 0 for others, which the caller may not know.
-    OfChannel(i64),
-    /// Those that any channel has had; 0 for others.
-    OfStore,
+/// What a channel has of some prompts.
+#[derive(Debug, Default)]
+struct Given {
+    /// The number of the text among those of all channels, and its version here.
+    texts: HashMap<(String, Digest), (u64, u64)>,
+    newest: HashMap<String, u64>,
 }
 
-pub(crate) async fn number(
+async fn given(
     transaction: &mut Transaction,
+    channel: i64,
     differences: &[PromptDifference],
-    numbers: Numbers,
-) -> Result<Vec<PromptChange>, StoreError> {
+) -> Result<Given, StoreError> {
     let names: Vec<&str> = differences.iter().filter(|it| it.new.is_some()).map(|it| it.name.as_str()).collect();
-    let mut known: HashMap<(String, Digest), u64> = HashMap::new();
-    let mut newest: HashMap<String, u64> = HashMap::new();
+    let mut given = Given::default();
     for chunk in names.chunks(CHUNK) {
-        let mut sql =
-            format!("SELECT prompt, number, digest FROM ps_prompt_version v WHERE prompt IN {}", list(0, chunk.len()));
-        let mut values: Vec<Value> = chunk.iter().map(|name| Value::from(*name)).collect();
-        if let Numbers::OfChannel(channel) = numbers {
-            values.push(channel.into());
-            sql.push_str(&format!(
-                " AND EXISTS (SELECT 1 FROM ps_live l WHERE l.channel = ${} AND l.prompt = v.prompt \
-                 AND l.number = v.number)",
-                values.len()
-            ));
-        }
+        let sql = format!(
+            "SELECT c.prompt, c.number, c.version, v.digest FROM ps_channel_version c \
+             LEFT JOIN ps_prompt_version v ON v.prompt = c.prompt AND v.number = c.number \
+             WHERE c.channel = $1 AND c.prompt IN {}",
+            list(1, chunk.len())
+        );
+        let mut values: Vec<Value> = vec![channel.into()];
+        values.extend(chunk.iter().map(|name| Value::from(*name)));
         for row in transaction.rows(sql, values).await? {
-            let (name, number) = (row.text("prompt")?, row.number("number")?);
-            let last = newest.entry(name.clone()).or_default();
-            *last = number.max(*last);
-            known.insert((name, row.digest("digest")?), number);
+            let (name, version) = (row.text("prompt")?, row.number("version")?);
+            let newest = given.newest.entry(name.clone()).or_default();
+            *newest = version.max(*newest);
+            if let Some(digest) = row.optional_digest("digest")? {
+                given.texts.insert((name, digest), (row.number("number")?, version));
+            }
         }
     }
-    let mut added = Vec::new();
-    let mut changes = Vec::with_capacity(differences.len());
-    for difference in differences {
-        let (version, change) = match (difference.old, difference.new) {
-            (_, Some(digest)) => {
-                let key = (difference.name.clone(), digest);
-                let version = known.get(&key).copied().unwrap_or_else(|| {
-                    if numbers != Numbers::Assigned {
-                        return 0;
-                    }
-                    let version = newest.get(&difference.name).copied().unwrap_or_default() + 1;
-                    added.push(vec![difference.name.as_str().into(), version.into(), digest.into()]);
-                    version
-                });
-                let change = if difference.old.is_some() { PromptChangeKind::Changed } else { PromptChangeKind::Added };
-                (version, change)
-            }
-            (old, None) => (old.unwrap_or_default(), PromptChangeKind::Removed),
-        };
-        changes.push(PromptChange { name: difference.name.clone(), version, previous: difference.old, change });
-    }
-    if numbers == Numbers::Assigned {
-        insert(transaction, "INSERT INTO ps_prompt_version (prompt, number, digest)", Box::new(added.into_iter()), "")
-            .await?;
-    }
-    Ok(changes)
+    Ok(given)
 }
 
-pub(crate) async fn apply(
+fn change(difference: &PromptDifference, version: u64) -> PromptChange {
+    let change = match (difference.old, difference.new) {
+        (_, None) => PromptChangeKind::Removed,
+        (None, _) => PromptChangeKind::Added,
+        _ => PromptChangeKind::Changed,
+    };
+    PromptChange { name: difference.name.clone(), version, previous: difference.old, change }
+}
+
+/// Returns what differences would do to the prompts of a channel. Texts that it never had get their versions when they
+/// are published; 0 until then.
+pub(crate) async fn expect(
+    transaction: &mut Transaction,
+    channel: i64,
+    differences: &[PromptDifference],
+) -> Result<Vec<PromptChange>, StoreError> {
+    let given = given(transaction, channel, differences).await?;
+    let version = |difference: &PromptDifference| match difference.new {
+        Some(digest) => given.texts.get(&(difference.name.clone(), digest)).map_or(0, |(_, version)| *version),
+        None => difference.old.unwrap_or_default(),
+    };
+    Ok(differences.iter().map(|difference| change(difference, version(difference))).collect())
+}
+
+/// Gives texts that are new in a channel their versions, and stores what a revision serves. The library's row is locked.
+pub(crate) async fn publish(
     transaction: &mut Transaction,
     channel: i64,
     revision: u64,
-    changes: &[PromptChange],
-) -> Result<(), StoreError> {
-    let closed: Vec<&str> =
-        changes.iter().filter(|it| it.change != PromptChangeKind::Added).map(|it| it.name.as_str()).collect();
+    differences: &[PromptDifference],
+) -> Result<Vec<PromptChange>, StoreError> {
+    let mut given = given(transaction, channel, differences).await?;
+    let key = |it: &PromptDifference| it.new.map(|digest| (it.name.clone(), digest));
+    let is_new = |it: &&PromptDifference| key(it).is_some_and(|key| !given.texts.contains_key(&key));
+    let names: Vec<&str> = differences.iter().filter(is_new).map(|it| it.name.as_str()).collect();
+    // Channels with one text share its number in the tables.
+    let mut numbers: HashMap<(String, Digest), u64> = HashMap::new();
+    let mut last: HashMap<String, u64> = HashMap::new();
+    for chunk in names.chunks(CHUNK) {
+        let names = list(0, chunk.len());
+        let sql = format!("SELECT prompt, number, digest FROM ps_prompt_version WHERE prompt IN {names}");
+        let values = chunk.iter().map(|name| Value::from(*name)).collect();
+        for row in transaction.rows(sql, values).await? {
+            let (name, number) = (row.text("prompt")?, row.number("number")?);
+            let last = last.entry(name.clone()).or_default();
+            *last = number.max(*last);
+            numbers.insert((name, row.digest("digest")?), number);
+        }
+    }
+    let (mut texts, mut versions) = (Vec::new(), Vec::new());
+    let (mut changes, mut opened) = (Vec::with_capacity(differences.len()), Vec::new());
+    for difference in differences {
+        let Some(digest) = difference.new else {
+            changes.push(change(difference, difference.old.unwrap_or_default()));
+            continue;
+        };
+        let name = difference.name.as_str();
+        let key = (name.to_owned(), digest);
+        let (number, version) = given.texts.get(&key).copied().unwrap_or_else(|| {
+            let number = numbers.get(&key).copied().unwrap_or_else(|| {
+                let number = last.get(name).copied().unwrap_or_default() + 1;
+                texts.push(vec![name.into(), number.into(), digest.into()]);
+                number
+            });
+            // An earlier release writes spans without versions.
+            let newest = given.newest.remove(name).max(difference.old).unwrap_or_default();
+            versions.push(vec![channel.into(), name.into(), number.into(), (newest + 1).into()]);
+            (number, newest + 1)
+        });
+        opened.push(vec![channel.into(), name.into(), number.into(), revision.into()]);
+        changes.push(change(difference, version));
+    }
+    let head = "INSERT INTO ps_prompt_version (prompt, number, digest)";
+    insert(transaction, head, Box::new(texts.into_iter()), "").await?;
+    let head = "INSERT INTO ps_channel_version (channel, prompt, number, version)";
+    insert(transaction, head, Box::new(versions.into_iter()), "").await?;
+    let closed: Vec<&str> = differences.iter().filter(|it| it.old.is_some()).map(|it| it.name.as_str()).collect();
     for chunk in closed.chunks(CHUNK) {
         let sql = format!(
             "UPDATE ps_live SET until = $1 WHERE channel = $2 AND until IS NULL AND prompt IN {}",
@@ -121,16 +163,33 @@ pub(crate) async fn apply(
         values.extend(chunk.iter().map(|name| Value::from(*name)));
         transaction.run(sql, values).await?;
     }
-    let opened = changes.iter().filter(|it| it.change != PromptChangeKind::Removed);
-    let rows = opened.map(|it| vec![channel.into(), it.name.as_str().into(), it.version.into(), revision.into()]);
-    insert(transaction, "INSERT INTO ps_live (channel, prompt, number, since)", Box::new(rows), "").await
+    let head = "INSERT INTO ps_live (channel, prompt, number, since)";
+    insert(transaction, head, Box::new(opened.into_iter()), "").await?;
+    Ok(changes)
 }
 
-const LIVE: &str = "SELECT l.prompt, l.number, v.digest, l.since, l.until FROM ps_live l \
-                    JOIN ps_prompt_version v ON v.prompt = l.prompt AND v.number = l.number WHERE l.channel = $1";
+/// Gives the texts of an earlier schema, which counted them over all channels, their numbers as versions. What retention
+/// has removed is not known: a channel that has lost some goes on after all of them.
+pub(crate) async fn fill(transaction: &mut Transaction) -> Result<(), StoreError> {
+    let insert = "INSERT INTO ps_channel_version (channel, prompt, number, version)";
+    let served = "SELECT DISTINCT channel, prompt, number, number FROM ps_live";
+    transaction.run(format!("{insert} {served}"), vec![]).await?;
+    let removed = "SELECT l.channel, l.prompt, 0, MAX(v.number) FROM ps_live l \
+                   JOIN ps_channel c ON c.id = l.channel AND c.oldest > 1 \
+                   JOIN ps_prompt_version v ON v.prompt = l.prompt \
+                   GROUP BY l.channel, l.prompt HAVING MAX(v.number) > MAX(l.number)";
+    transaction.run(format!("{insert} {removed}"), vec![]).await
+}
+
+/// The spans of a channel. Until an older schema is migrated, the numbers of all channels are the versions.
+const LIVE: &str = "SELECT l.prompt, COALESCE(c.version, l.number) AS version, v.digest, l.since, l.until FROM ps_live l \
+                    JOIN ps_prompt_version v ON v.prompt = l.prompt AND v.number = l.number \
+                    LEFT JOIN ps_channel_version c \
+                    ON c.channel = l.channel AND c.prompt = l.prompt AND c.number = l.number \
+                    WHERE l.channel = $1";
 
 fn live(rows: &[Row]) -> Result<Live, StoreError> {
-    rows.iter().map(|row| Ok((row.text("prompt")?, (row.number("number")?, row.digest("digest")?)))).collect()
+    rows.iter().map(|row| Ok((row.text("prompt")?, (row.number("version")?, row.digest("digest")?)))).collect()
 }
 
 pub(crate) async fn newest(transaction: &mut Transaction, channel: i64) -> Result<Live, StoreError> {
@@ -167,25 +226,24 @@ pub(crate) async fn served(
 fn served_row(row: &Row) -> Result<Served, StoreError> {
     Ok(Served {
         name: row.text("prompt")?,
-        version: row.number("number")?,
+        version: row.number("version")?,
         digest: row.digest("digest")?,
         since: row.number("since")?,
         until: row.optional_number("until")?,
     })
 }
 
-/// Returns the newest versions of a page of prompts, by name: version number and the revision that it came with. Only
-/// prompts whose name sorts after `after` and contains `text`.
+/// Returns the newest versions of a page of prompts, by name: those whose name sorts after `after` and contains `text`.
 pub(crate) async fn page(
     transaction: &mut Transaction,
     channel: i64,
     text: Option<&str>,
     after: Option<&str>,
     limit: usize,
-) -> Result<Vec<(String, u64, u64)>, StoreError> {
+) -> Result<Vec<Served>, StoreError> {
     // The order of Rust's strings, whatever the collation of the database.
-    let prompt = if transaction.is_postgres() { "prompt COLLATE \"C\"" } else { "prompt" };
-    let mut sql = "SELECT prompt, number, since FROM ps_live WHERE channel = $1 AND until IS NULL".to_owned();
+    let prompt = if transaction.is_postgres() { "l.prompt COLLATE \"C\"" } else { "l.prompt" };
+    let mut sql = format!("{LIVE} AND l.until IS NULL");
     let mut values: Vec<Value> = vec![channel.into()];
     if let Some(after) = after {
         values.push(after.into());
@@ -193,29 +251,25 @@ pub(crate) async fn page(
     }
     if let Some(text) = text {
         values.push(pattern(text).into());
-        sql.push_str(&format!(" AND LOWER(prompt) LIKE ${} ESCAPE '!'", values.len()));
+        sql.push_str(&format!(" AND LOWER(l.prompt) LIKE ${} ESCAPE '!'", values.len()));
     }
     sql.push_str(&format!(" ORDER BY {prompt} LIMIT {limit}"));
-    let rows = transaction.rows(sql, values).await?;
-    rows.iter().map(|row| Ok((row.text("prompt")?, row.number("number")?, row.number("since")?))).collect()
+    transaction.rows(sql, values).await?.iter().map(served_row).collect()
 }
 
-/// Returns the newest versions of some prompts: name, version number and the revision that it came with.
+/// Returns the newest versions of some prompts.
 pub(crate) async fn standing(
     transaction: &mut Transaction,
     channel: i64,
     names: &[String],
-) -> Result<Vec<(String, u64, u64)>, StoreError> {
+) -> Result<Vec<Served>, StoreError> {
     let mut found = Vec::with_capacity(names.len());
     for chunk in names.chunks(CHUNK) {
-        let names = list(1, chunk.len());
-        let sql = format!(
-            "SELECT prompt, number, since FROM ps_live WHERE channel = $1 AND until IS NULL AND prompt IN {names}"
-        );
+        let sql = format!("{LIVE} AND l.until IS NULL AND l.prompt IN {}", list(1, chunk.len()));
         let mut values: Vec<Value> = vec![channel.into()];
         values.extend(chunk.iter().map(|name| Value::from(name.as_str())));
         for row in transaction.rows(sql, values).await? {
-            found.push((row.text("prompt")?, row.number("number")?, row.number("since")?));
+            found.push(served_row(&row)?);
         }
     }
     Ok(found)
@@ -244,9 +298,9 @@ pub(crate) async fn changes(
         let of = list(1, chunk.len());
         let mut values: Vec<Value> = vec![channel.into()];
         values.extend(chunk.iter().map(|number| Value::from(*number)));
-        let ended = format!("SELECT until, prompt, number FROM ps_live WHERE channel = $1 AND until IN {of}");
+        let ended = format!("{LIVE} AND l.until IN {of}");
         for row in transaction.rows(ended, values.clone()).await? {
-            let (name, version) = (row.text("prompt")?, row.number("number")?);
+            let (name, version) = (row.text("prompt")?, row.number("version")?);
             let change = PromptChange {
                 name: name.clone(),
                 version,
@@ -255,9 +309,9 @@ pub(crate) async fn changes(
             };
             changes.entry(row.number("until")?).or_default().insert(name, change);
         }
-        let begun = format!("SELECT since, prompt, number FROM ps_live WHERE channel = $1 AND since IN {of}");
+        let begun = format!("{LIVE} AND l.since IN {of}");
         for row in transaction.rows(begun, values).await? {
-            let (name, version) = (row.text("prompt")?, row.number("number")?);
+            let (name, version) = (row.text("prompt")?, row.number("version")?);
             let prompts = changes.entry(row.number("since")?).or_default();
             let previous = prompts.get(&name).map(|ended: &PromptChange| ended.version);
             let change = if previous.is_none() { PromptChangeKind::Added } else { PromptChangeKind::Changed };
@@ -281,7 +335,7 @@ pub(crate) async fn last_with(
     prompt: &str,
     version: u64,
 ) -> Result<Option<Served>, StoreError> {
-    let sql = format!("{LIVE} AND l.prompt = $2 AND l.number = $3 ORDER BY l.since DESC LIMIT 1");
+    let sql = format!("{LIVE} AND l.prompt = $2 AND COALESCE(c.version, l.number) = $3 ORDER BY l.since DESC LIMIT 1");
     let row = transaction.row(sql, vec![channel.into(), prompt.into(), version.into()]).await?;
     row.as_ref().map(served_row).transpose()
 }

@@ -62,6 +62,17 @@ pub(crate) fn digest(kind: RevisionKind, message: &str, changes: &[Replacement])
     parts.digest()
 }
 
+/// Returns what a proposal promotes.
+pub(crate) async fn source(transaction: &mut Transaction, id: u64) -> Result<Option<Source>, StoreError> {
+    let sql = "SELECT source, source_revision, source_whole FROM ps_proposal WHERE id = $1 AND source IS NOT NULL";
+    let row = transaction.row(sql, vec![id.into()]).await?;
+    row.map(|row| {
+        let (channel, revision) = (row.int("source")?, row.number("source_revision")?);
+        Ok(Source { channel, revision, is_whole: row.int("source_whole")? == 1 })
+    })
+    .transpose()
+}
+
 /// Returns the channel that a proposal promotes as a whole.
 pub(crate) async fn whole_source(transaction: &mut Transaction, id: u64) -> Result<Option<ChannelName>, StoreError> {
     let sql =

@@ -11,6 +11,9 @@ use crate::{
 
 const CHUNK: usize = 500;
 
+/// The bytes of a changed file besides its path: two digests and a size.
+const CHANGE: u64 = 72;
+
 /// The time for which what a caller has stored counts, in microseconds.
 const DAY: u64 = 24 * 60 * 60 * 1_000_000;
 
@@ -60,24 +63,32 @@ pub(crate) async fn known(
     Ok(known)
 }
 
-/// Returns the bytes that a caller has stored in the last day, and that no revision has. Contents that have begun to arrive
-/// count with their whole size.
+/// Returns the bytes that a caller has stored in the last day, and that no revision has: contents, paths and messages.
+/// Contents that have begun to arrive count with their whole size.
 pub(crate) async fn unpublished(transaction: &mut Transaction, caller: &str) -> Result<u64, StoreError> {
     let now = transaction.now();
-    let complete = format!(
-        "SELECT CAST(COALESCE(SUM(u.size), 0) AS BIGINT) FROM ps_upload u WHERE u.caller = $1 AND u.at > {now} - $2 \
-         AND NOT EXISTS (SELECT 1 FROM ps_entry e WHERE e.digest = u.digest)"
-    );
-    let begun = format!(
-        "SELECT CAST(COALESCE(SUM(whole), 0) AS BIGINT) FROM ps_upload_part WHERE caller = $1 AND start = 0 \
-         AND at > {now} - $2"
-    );
-    let mut bytes = 0;
-    for sql in [complete, begun] {
+    let recent = format!("author = $1 AND at > {now} - $2 AND state <> 'published'");
+    let mut sum = 0_u64;
+    for (size, rows) in [
+        (
+            "u.size".to_owned(),
+            format!(
+                "ps_upload u WHERE u.caller = $1 AND u.at > {now} - $2 \
+                 AND NOT EXISTS (SELECT 1 FROM ps_entry e WHERE e.digest = u.digest)"
+            ),
+        ),
+        ("whole".to_owned(), format!("ps_upload_part WHERE caller = $1 AND start = 0 AND at > {now} - $2")),
+        ("OCTET_LENGTH(message)".to_owned(), format!("ps_proposal WHERE {recent}")),
+        (
+            format!("OCTET_LENGTH(c.path) + {CHANGE}"),
+            format!("ps_change c WHERE c.proposal IN (SELECT id FROM ps_proposal WHERE {recent})"),
+        ),
+    ] {
+        let sql = format!("SELECT CAST(COALESCE(SUM({size}), 0) AS BIGINT) FROM {rows}");
         let row = transaction.row(sql, vec![caller.into(), DAY.into()]).await?;
-        bytes += row.map_or(Ok(0), |row| row.number(0))?;
+        sum += row.map_or(Ok(0), |row| row.number(0))?;
     }
-    Ok(bytes)
+    Ok(sum)
 }
 
 /// A content that has begun to arrive in parts.

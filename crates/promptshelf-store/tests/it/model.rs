@@ -13,7 +13,8 @@ use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     Actor, CheckLevel, CheckReport, CheckSummary, Checker, CommentSide, Digest, Effect, EffectImpact, FileChange,
     NewComment, NewEvaluation, NewReview, Policy, PolicyGuard, Promotion, PromptChange, PromptChangeKind,
-    ProposalState, ProposedPolicy, Publish, RevisionKind, RolloutPhase, Verdict, WebhookEvent,
+    ProposalState, ProposedPolicy, Publish, RevisionKind, RolloutPhase, Trees, Verdict, WebhookEvent,
+    check_now,
 };
 
 use crate::sequences::SequenceChecker;
@@ -200,8 +201,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Model {
     pub(crate) channels: BTreeMap<String, Channel>,
     pub(crate) proposals: BTreeMap<u64, Proposal>,
-    /// The digests of each prompt; the first is version 1.
-    versions: BTreeMap<String, Vec<Digest>>,
+    /// The digests that each channel has served, by channel and prompt; the first is version 1.
+    versions: BTreeMap<(String, String), Vec<Digest>>,
     /// Sizes of contents that are stored.
     contents: BTreeMap<Digest, u64>,
     /// The texts of all contents that ever were.
@@ -627,10 +628,18 @@ impl Model {
             return Err(Refusal::Unchanged);
         }
         let (checker, tests) = (SequenceChecker::default(), channel.policy.tests);
-        let (report, effects) = match head {
-            0 => (checker.check(&memory(&tree), tests), Vec::new()),
-            _ => checker.check_replacement(&memory(&present), &memory(&tree), tests),
+        let source = match &draft.source {
+            Some((from, revision, _)) => {
+                let from = self.known(from)?;
+                if *revision < from.oldest {
+                    return Err(Refusal::State);
+                }
+                Some(from.tree(*revision)).filter(|source| *source != tree).map(|source| memory(&source))
+            }
+            None => None,
         };
+        let before = (head > 0).then(|| memory(&present));
+        let (report, effects) = check_now(&checker, &Trees { before, after: memory(&tree), source }, tests);
         let found = report.prompts.iter().map(|prompt| (prompt.name.clone(), prompt.digest)).collect();
         Ok(Basis { before: channel.live(head).clone(), changes, tree, report, effects, found })
     }
@@ -643,13 +652,9 @@ impl Model {
 
     /// What a publish does to prompts, with the numbers that its author may see.
     fn shown(&self, draft: &Draft, basis: &Basis) -> Vec<PromptChange> {
-        let channel = self.channels.get(&draft.channel);
         let number = |name: &String, digest: Digest| {
-            let versions = self.versions.get(name);
-            let known = versions.and_then(|all| all.iter().position(|it| *it == digest)).map_or(0, |at| at as u64 + 1);
-            let may_see =
-                draft.kind == RevisionKind::Promote || channel.is_some_and(|channel| channel.has_served(name, digest));
-            if may_see { known } else { 0 }
+            let versions = self.versions.get(&(draft.channel.clone(), name.clone()));
+            versions.and_then(|all| all.iter().position(|it| *it == digest)).map_or(0, |at| at as u64 + 1)
         };
         let names: BTreeSet<&String> = basis.before.keys().chain(basis.found.keys()).collect();
         let change = |name: &&String| {
@@ -749,7 +754,7 @@ impl Model {
         } else {
             let mut live = Live::new();
             for (name, new) in &basis.found {
-                let versions = self.versions.entry(name.clone()).or_default();
+                let versions = self.versions.entry((draft.channel.clone(), name.clone())).or_default();
                 let at = versions.iter().position(|it| it == new).unwrap_or_else(|| {
                     versions.push(*new);
                     versions.len() - 1
@@ -897,7 +902,7 @@ impl Model {
                 target: Target::Existing(id),
                 emergency,
                 changes,
-                source: None,
+                source: proposal.source,
                 dry_run: false,
             },
             id,
@@ -1096,7 +1101,7 @@ impl Model {
             let (served, given) = (present.live(present.head()), source.live(source.head()));
             let is_kept = |name: &&String| {
                 !outcome.prompts.iter().any(|prompt| prompt.name == **name)
-                    && given.get(*name).map(|(version, _)| version) != served.get(*name).map(|(version, _)| version)
+                    && given.get(*name).map(|(_, digest)| digest) != served.get(*name).map(|(_, digest)| digest)
             };
             outcome.kept = served.keys().filter(is_kept).cloned().collect();
         }

@@ -83,7 +83,7 @@ async fn full_store() -> SqliteStore {
 async fn token(store: &Store, name: &str) -> u64 {
     let new = NewToken { name: name.to_owned(), scopes: vec!["library:read".to_owned()], ..NewToken::default() };
     let digest = Digest::of(format!("{name} of {}", store.url()).as_bytes());
-    store.create_token(&new, digest, &actor("ada")).await.unwrap().id
+    store.create_token(&new, digest, &actor("ada"), true).await.unwrap().id
 }
 
 fn revision(copy: &StoreCopy, of: &str) -> u64 {
@@ -436,4 +436,37 @@ async fn killed_restore_leaves_the_old_or_the_new_state_on_sqlite() {
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_restore_leaves_the_old_or_the_new_state_on_postgres() {
     kill_restorers(Store::create(&postgres::url()).await.unwrap()).await;
+}
+
+// req: S-510
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_backups_are_refused_at_once() {
+    let from = full_store().await;
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole");
+    from.store.back_up(&whole).await.unwrap();
+    let target = sqlite::store().await;
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
+    for (what, sql) in [
+        ("contents", "DROP TABLE ps_blob; CREATE VIEW ps_blob AS SELECT zeroblob(900000000) AS bytes, 1 AS size, x'00' AS digest".to_owned()),
+        ("endless", format!("DROP TABLE ps_usage_batch; CREATE VIEW ps_usage_batch AS {endless} SELECT i AS id, i AS at FROM n")),
+        ("list", format!("DROP TABLE backup_manifest; CREATE VIEW backup_manifest AS {endless} SELECT CAST(i AS TEXT) AS json FROM n")),
+        ("computed", "DROP TABLE ps_usage_batch; CREATE TABLE ps_usage_batch (id TEXT, at BIGINT AS (length(zeroblob(900000000))))".to_owned()),
+        ("virtual", "DROP TABLE ps_usage_batch; CREATE VIRTUAL TABLE ps_usage_batch USING fts5(id, at)".to_owned()),
+        ("long", format!("INSERT INTO ps_usage_batch VALUES (CAST(zeroblob({}) AS TEXT), 1)", 65 << 20)),
+    ] {
+        let file = folder.path().join(what);
+        fs::copy(&whole, &file).unwrap();
+        tamper(&format!("sqlite:{}", file.display()), &sql).await;
+        let error = target.store.restore(&file, true).await.unwrap_err();
+        assert!(matches!(error, StoreError::InvalidInput { .. }), "{what}: {error}");
+    }
+    let error = target.store.restore(folder.path(), true).await.unwrap_err();
+    assert!(error.to_string().contains("is not a file"), "{error}");
+    #[cfg(unix)]
+    {
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(matches!(target.store.restore(&pipe, true).await, Err(StoreError::InvalidInput { .. })));
+    }
 }

@@ -11,7 +11,7 @@ use std::{
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     Actor, Change, ChannelName, CheckReport, CheckSummary, Checker, Digest, Effect, EffectImpact, NewReview, Policy,
-    Promotion, PromptFile, Publish, Published, RevisionKind, Store, StoreError, Verdict,
+    Promotion, PromptFile, Publish, Published, RevisionKind, Store, StoreError, Trees, Verdict,
 };
 use promptshelf_testkit::database::Postgres;
 
@@ -74,13 +74,10 @@ impl Checker for SampleChecker {
         report
     }
 
-    /// A line `closed` that is gone opens a file, for those that the file `rule` names; a file that is gone breaks calls.
-    fn check_replacement(
-        &self,
-        before: &MemoryTree,
-        after: &MemoryTree,
-        run_tests: bool,
-    ) -> (CheckReport, Vec<Effect>) {
+    /// A line `closed` that is gone opens a file, for those that the file `rule` names, and so does a promotion of a file
+    /// without its line in `rules`; a file that is gone breaks calls.
+    fn check_replacement(&self, trees: &Trees, run_tests: bool) -> (CheckReport, Vec<Effect>) {
+        let Trees { before, after, source } = trees;
         let closed = |file: &MemoryFile| String::from_utf8_lossy(file.bytes()).lines().any(|line| line == "closed");
         let effect = |impact, code: &str, path: &str| Effect {
             impact,
@@ -92,10 +89,23 @@ impl Checker for SampleChecker {
             prompt: None,
             calls: None,
         };
-        let opened = before.iter().filter(|(path, file)| closed(file) && after.get(path).is_some_and(|it| !closed(it)));
-        let gone = before.iter().filter(|(path, _)| after.get(path).is_none());
-        let opened = opened.map(|(path, _)| effect(EffectImpact::Opening, "access-opened", path));
-        let effects = opened.chain(gone.map(|(path, _)| effect(EffectImpact::Breaking, "prompt-gone", path))).collect();
+        let mut effects = Vec::new();
+        for (path, file) in before.iter().flat_map(MemoryTree::iter) {
+            if closed(file) && after.get(path).is_some_and(|it| !closed(it)) {
+                effects.push(effect(EffectImpact::Opening, "access-opened", path));
+            }
+        }
+        let rules = |tree: &MemoryTree| {
+            tree.get("rules").map(|file| String::from_utf8_lossy(file.bytes()).into_owned()).unwrap_or_default()
+        };
+        for path in source.iter().flat_map(|source| rules(source).lines().map(str::to_owned).collect::<Vec<_>>()) {
+            if after.get(&path).is_some() && !rules(after).lines().any(|line| line == path) {
+                effects.push(effect(EffectImpact::Opening, "source-opened", &path));
+            }
+        }
+        for (path, _) in before.iter().flat_map(MemoryTree::iter).filter(|(path, _)| after.get(path).is_none()) {
+            effects.push(effect(EffectImpact::Breaking, "prompt-gone", path));
+        }
         (self.check(after, run_tests), effects)
     }
 }

@@ -18,7 +18,7 @@ use promptshelf_store::{
     Actor, Change, CheckLevel, CheckReport, Checker, Checking, CommentLine, CommentSide, DeliveryAttempt, Digest,
     Effect, EvaluationQuery, Head, HistoryQuery, NewComment, NewEvaluation, NewReview, NewToken, Policy, PolicyGuard,
     PolicyOutcome, PolicyRoles, Promotion, Proposal, ProposalQuery, Publish, Published, RevisionKind, RolloutEdit,
-    RolloutPhase, RolloutPlan, StandingQuery, Store, StoreError, StoreUrl, UsageQuery, Verdict, Webhook, WebhookEvent,
+    RolloutPhase, RolloutPlan, StandingQuery, Store, StoreError, StoreUrl, Trees, UsageQuery, Verdict, Webhook, WebhookEvent,
     check_now,
 };
 use promptshelf_testkit::{amount, database::Postgres, figure};
@@ -54,18 +54,13 @@ impl Checker for SequenceChecker {
         Self::distinct(self.0.check(tree, run_tests))
     }
 
-    fn check_replacement(&self, old: &MemoryTree, new: &MemoryTree, run_tests: bool) -> (CheckReport, Vec<Effect>) {
-        let (report, effects) = self.0.check_replacement(old, new, run_tests);
+    fn check_replacement(&self, trees: &Trees, run_tests: bool) -> (CheckReport, Vec<Effect>) {
+        let (report, effects) = self.0.check_replacement(trees, run_tests);
         (Self::distinct(report), effects)
     }
 
-    fn start(
-        self: Arc<Self>,
-        before: Option<MemoryTree>,
-        after: MemoryTree,
-        run_tests: bool,
-    ) -> Checking<(CheckReport, Vec<Effect>)> {
-        Box::pin(std::future::ready(Ok(check_now(&*self, before.as_ref(), &after, run_tests))))
+    fn start(self: Arc<Self>, trees: Trees, run_tests: bool) -> Checking<(CheckReport, Vec<Effect>)> {
+        Box::pin(std::future::ready(Ok(check_now(&*self, &trees, run_tests))))
     }
 }
 
@@ -665,7 +660,7 @@ impl Run {
                 self.tokens += 1;
                 let new = NewToken { name: name.to_owned(), ..NewToken::default() };
                 let digest = Digest::of(&self.tokens.to_le_bytes());
-                store.create_token(&new, digest, &actor(who)).await.map_err(told)?;
+                store.create_token(&new, digest, &actor(who), true).await.map_err(told)?;
                 let creator = actor(who).name;
                 self.model.tokens.push(crate::model::Token { name: name.to_owned(), creator, revoker: None });
                 Ok(())

@@ -73,7 +73,7 @@ fn operations() -> Vec<Step> {
         Step::Review { who: BEN, proposal, reject: false, stale: false, confirm: 2 },
         Step::Review { who: BEN, proposal, reject: true, stale: false, confirm: 0 },
         Step::PublishProposal { who: BEN, proposal, stale: false, urgent: true },
-        Step::Withdraw { who: CLEO, proposal },
+        Step::Withdraw { who: ADA, proposal },
         Step::Comment { who: BEN, proposal, path: Some(0), line: Some(1), after: true, stale: false },
         Step::Promote { who: ADA, from: 1, to: 0, prompts: [None, None], all: true, dry: false },
         Step::Promote { who: ADA, from: 1, to: 2, prompts: [Some(0), None], all: false, dry: false },

@@ -6,6 +6,7 @@
 use axum::{Extension, extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{Prompt, cursor::ListKind};
 use promptshelf_service::{Caller, View};
+use promptshelf_wire::PromptFacts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -175,7 +176,7 @@ pub(super) async fn prompt(
         "type": kind,
         "prompt": text,
         "config": {},
-        "labels": labels(&state, &caller, &name, version),
+        "labels": labels(&state, &caller, &name, &facts_of(prompt, view)),
         "tags": prompt.tags(),
         "commitMessage": null,
         "resolutionGraph": null,
@@ -183,7 +184,7 @@ pub(super) async fn prompt(
     etag::cached_json(&headers, &body, &cache_control(view))
 }
 
-/// Finds a version in the channels that the caller may use, those that serve it first.
+/// Finds a version in the channels that the caller may use, the default one first: each counts its own versions.
 async fn with_version(
     state: &ProgramState,
     caller: &Caller,
@@ -191,16 +192,11 @@ async fn with_version(
     wanted: u64,
 ) -> Result<(crate::library::Library, String), Problem> {
     let default = state.channel(caller, None)?;
-    let serving = state.channels(caller).find(|channel| {
-        let view = channel.library.service().view(caller);
-        view.find(name).is_ok_and(|prompt| version(&view, &prompt) == wanted)
-    });
-    if let Some(channel) = serving {
-        return Ok((channel.library.clone(), name.to_owned()));
-    }
     let unknown = Problem::not_found(&format!("Version {wanted} of the prompt {name}"));
     if default.name.is_none() {
-        return Err(unknown);
+        let view = default.library.service().view(caller);
+        let is_served = view.find(name).is_ok_and(|prompt| version(&view, &prompt) == wanted);
+        return if is_served { Ok((default.library.clone(), name.to_owned())) } else { Err(unknown) };
     }
     for channel in state.channels(caller) {
         match state.at_version(channel, caller, name, Some(wanted)).await {
@@ -229,11 +225,11 @@ fn is_labelled(state: &ProgramState, channel: &ServedChannel, label: Option<&str
     label.is_none_or(|label| labels_of(state, channel).contains(&label))
 }
 
-/// The labels of a version: the channels that serve it to the caller.
-fn labels<'a>(state: &'a ProgramState, caller: &'a Caller, name: &str, wanted: u64) -> Vec<&'a str> {
+/// The labels of a version: the channels that serve its text to the caller.
+fn labels<'a>(state: &'a ProgramState, caller: &'a Caller, name: &str, wanted: &PromptFacts) -> Vec<&'a str> {
     let serves = |channel: &&ServedChannel| {
         let view = channel.library.service().view(caller);
-        view.find(name).is_ok_and(|prompt| version(&view, &prompt) == wanted)
+        view.find(name).is_ok_and(|prompt| facts_of(&prompt, &view).digest == wanted.digest)
     };
     state.channels(caller).filter(serves).flat_map(|channel| labels_of(state, channel)).collect()
 }

@@ -75,6 +75,12 @@ impl RefusedSignIns {
 }
 
 impl SignIn {
+    /// The names of the callers with static tokens.
+    #[cfg(feature = "channels")]
+    pub(in crate::http) fn token_names(&self) -> impl Iterator<Item = &String> {
+        self.0.options.tokens.iter().map(|token| &token.name)
+    }
+
     /// Prepares the sign-in. The issuer's keys are fetched when the first token needs them, or by
     /// [`follow_keys`](SignIn::follow_keys).
     #[must_use]

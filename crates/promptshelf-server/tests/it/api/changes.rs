@@ -9,7 +9,7 @@ use promptshelf_server::{
     http::Options,
 };
 use promptshelf_source::MemoryTree;
-use promptshelf_store::{CheckReport, Checker, Effect, Store, StoreUrl};
+use promptshelf_store::{CheckReport, Checker, Effect, Store, StoreUrl, Trees};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -333,14 +333,9 @@ impl Checker for SlowChecker {
         LibraryChecker::new().check(tree, run_tests)
     }
 
-    fn check_replacement(
-        &self,
-        before: &MemoryTree,
-        after: &MemoryTree,
-        run_tests: bool,
-    ) -> (CheckReport, Vec<Effect>) {
-        self.wait(after);
-        LibraryChecker::new().check_replacement(before, after, run_tests)
+    fn check_replacement(&self, trees: &Trees, run_tests: bool) -> (CheckReport, Vec<Effect>) {
+        self.wait(&trees.after);
+        LibraryChecker::new().check_replacement(trees, run_tests)
     }
 }
 

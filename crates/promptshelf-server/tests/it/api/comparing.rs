@@ -125,8 +125,9 @@ async fn browsing_finds_texts_folders_and_groups() {
     for (group, name) in [("tags", "code"), ("owners", "team-a"), ("collections", "Starters")] {
         assert_eq!(all[group], json!([{ "name": name, "files": 1 }]), "{group}");
     }
-    let versions = json!([{ "channel": "production", "version": 1, "since": 2 }]);
-    assert_eq!(all["items"][1]["prompts"][0]["channels"], versions);
+    let at = &all["items"][1]["prompts"][0]["channels"][0];
+    assert_eq!((&at["channel"], &at["version"], &at["since"]), (&json!("production"), &json!(1), &json!(2)));
+    assert_eq!(at["digest"].as_str().map(str::len), Some(64));
     let (found, paths) = browse("text=KINDLY").await;
     assert_eq!(paths, ["_shared/tone.md", "code/review.md"]);
     assert_eq!(found["items"][0]["lines"], json!([{ "number": 1, "text": "Speak kindly." }]));

@@ -202,7 +202,7 @@ async fn every_operation_answers_as_the_document_says() {
         ("list_dead_letters", "GET", "/webhooks/dead-letters", None),
         ("redeliver", "POST", "/webhooks/dead-letters/1/redelivery", None),
         ("list_tokens", "GET", "/tokens", None),
-        ("create_token", "POST", "/tokens", Some(json!({ "name": "ci", "scopes": ["library:read"] }))),
+        ("create_token", "POST", "/tokens", Some(json!({ "name": "robot", "scopes": ["library:read"] }))),
         ("revoke_token", "DELETE", "/tokens/1", None),
         (
             "start_rollout",

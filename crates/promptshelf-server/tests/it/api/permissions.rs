@@ -163,7 +163,7 @@ async fn hidden_channel_equals_missing_channel() {
 
 /// A text of a hidden channel can be neither read by its digest nor confirmed by a guess, and no version number tells
 /// about it.
-// req: S-306
+// req: S-306, S-500
 #[tokio::test]
 async fn hidden_contents_cannot_be_named_guessed_or_confirmed() {
     let hide = |options: &mut promptshelf_server::http::Options| {
@@ -206,7 +206,7 @@ async fn hidden_contents_cannot_be_named_guessed_or_confirmed() {
     assert_eq!(server.post("bob", "/check", &body(&unknown)).await.problem(), refused(404, "not-found"));
     server.post("bob", "/check", &body(&super::digest(HELLO))).await.expect(200);
     server.post("admin", "/check", &body(&known)).await.expect(200);
-    // A guess gets the same number as any other text.
+    // A guess gets the same number as any other text, also when it is published: the hidden channel has two.
     let number = async |text: &str, dry_run: bool| {
         let mut body = proposal(1, &[("hello.md", Some(HELLO), Some(text))]);
         body["dryRun"] = json!(dry_run);
@@ -217,6 +217,13 @@ async fn hidden_contents_cannot_be_named_guessed_or_confirmed() {
     assert_eq!(number(PLAN, false).await, number("Another text\n", false).await);
     let evaluations = server.get("ada", "/proposals/4/evaluations").await.expect(200).json();
     assert_eq!(evaluations["prompts"][0]["version"], 0, "{evaluations}");
+    let mut before = HELLO;
+    for (base, text, expected) in [(1, "Another text\n", 2), (2, PLAN, 3), (3, BYE, 4)] {
+        let body = proposal(base, &[("hello.md", Some(before), Some(text))]);
+        let published = server.post("admin", "/channels/open/proposals", &body).await.expect(201).json();
+        assert_eq!(published["prompts"][0]["version"], expected, "{text}");
+        before = text;
+    }
 }
 
 #[tokio::test]
@@ -284,4 +291,90 @@ async fn every_operation_is_recorded_without_contents_and_tokens() {
     let answer = server.send(&Method::GET, &at("/channels"), "reader", &[], b"").await.expect(200);
     let record = server.records.all().pop().expect("a record");
     assert_eq!(record["request"], answer.header("x-request-id"));
+}
+
+// req: S-506
+#[tokio::test]
+async fn no_token_takes_the_name_of_another_caller() {
+    let server = Server::with(
+        |builder| builder,
+        |options| {
+            options.sign_in = Some(sign_in());
+            let access = Access { users: vec!["token/boss".to_owned()], ..Access::default() };
+            options.channel_access.insert("vault".to_owned(), Arc::new(access));
+            options.reserved_names = vec!["token/Häd".to_owned()];
+        },
+    )
+    .await;
+    let store = server.store().await;
+    let actor = promptshelf_store::Actor { name: "operator".to_owned(), may_publish: true, may_administer: true };
+    for (name, revoked) in [("robot", false), ("straße", true)] {
+        let new = promptshelf_store::NewToken { name: name.to_owned(), ..Default::default() };
+        let digest = promptshelf_store::Digest::of(name.as_bytes());
+        let info = store.create_token(&new, digest, &actor, true).await.expect("by the operator");
+        if revoked {
+            store.revoke_token(info.id, &actor).await.expect("it is there");
+        }
+    }
+    let create = async |name: &str| server.post("admin", "/tokens", &json!({ "name": name })).await;
+    for name in ["boss", "Boss", "ＢＯＳＳ", "häd", "rita", "ADMIN", "robot", "ＲＯＢＯＴ", "STRASSE"] {
+        assert_eq!(create(name).await.problem(), refused(403, "not-grantable"), "{name}");
+    }
+    create("own").await.expect(201);
+    create("own").await.expect(201);
+    let other = server.post("without-read", "/tokens", &json!({ "name": "own" })).await;
+    assert_eq!(other.problem(), refused(403, "not-grantable"));
+}
+
+/// Numbers of proposals and rollouts of hidden channels tell nothing.
+// req: S-507
+#[tokio::test]
+async fn proposals_and_rollouts_of_hidden_channels_equal_missing_ones() {
+    let hide = |options: &mut promptshelf_server::http::Options| {
+        options.sign_in = Some(sign_in());
+        let access = Access { roles: vec!["admin".to_owned()], ..Access::default() };
+        options.channel_access.insert("secret".to_owned(), Arc::new(access));
+    };
+    let server = Server::with(|builder| builder, hide).await;
+    for channel in ["production", "secret", "next"] {
+        server.create(channel, &policy_of(0)).await;
+        let first = proposal(0, &[("hello.md", None, Some(HELLO))]);
+        server.post("admin", &format!("/channels/{channel}/proposals"), &first).await.expect(201);
+    }
+    let result = |id: u64| {
+        json!({ "evaluation": "q", "prompt": "hello", "digest": super::digest(HELLO), "scores": {}, "thresholds": {},
+                "tolerance": 0, "cases": [], "model": null, "cost": null, "seconds": 0, "proposal": id })
+    };
+    // Proposal 2 is that of the hidden channel.
+    let answers = [2, 99].map(|id| (id, result(id)));
+    let mut seen = Vec::new();
+    for (id, body) in answers {
+        let answer = server.post("ci", "/channels/production/evaluations", &body).await;
+        assert_eq!(answer.problem(), refused(404, "not-found"), "{}", answer.text());
+        seen.push(answer.text().replace(&id.to_string(), "N"));
+    }
+    assert_eq!(seen[0], seen[1]);
+    let rollouts = "/channels/production/rollouts";
+    server.post("admin", rollouts, &json!({ "to": "secret" })).await.expect(201);
+    let refusal = server.post("paul", rollouts, &json!({ "to": "next" })).await;
+    assert_eq!(refusal.problem(), refused(409, "state"));
+    assert!(!refusal.text().contains("secret"), "{}", refusal.text());
+}
+
+// req: S-509
+#[tokio::test]
+async fn the_character_nul_is_refused_like_any_mistake() {
+    let server = Server::prepared(&policy_of(0)).await;
+    for path in [
+        "/standings?text=%00",
+        "/standings?after=%00",
+        "/channels/production/revisions?prompt=%00",
+        "/channels/production/evaluations?prompt=%00",
+        "/channels/production/evaluations?evaluation=%00",
+        "/channels/production/files/a%00.md",
+        "/channels/a%00",
+    ] {
+        let answer = server.get("reader", path).await;
+        assert!([400, 404].contains(&answer.status), "{path}: {answer:?}");
+    }
 }

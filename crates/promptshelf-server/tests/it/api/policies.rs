@@ -1,8 +1,9 @@
 //! Policies and their history, and changes that open something.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 
-use super::{BYE, Server, policy_of, proposal, refused, sign_in};
+use super::{BYE, HELLO, Server, policy_of, proposal, refused, sign_in};
 
 const POLICY: &str = "/channels/production/policy";
 
@@ -239,4 +240,40 @@ async fn every_way_to_open_a_file_is_noticed() {
     let moved = [("private/pay.md", Some(public), None), ("wages.md", None, Some(public))];
     let open = server.post("paul", proposals, &proposal(base + 1, &moved)).await.expect(201).json();
     assert_eq!(open["proposal"]["effects"][0]["name"], "file-opened:wages.md", "{open}");
+}
+
+// req: S-505
+#[tokio::test]
+async fn rollout_opens_nothing_without_a_confirmation() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let closed = "---\ndescription: Pays\naccess:\n  roles: [boss]\n---\nPay.\n";
+    let open = "---\ndescription: Pays\n---\nPay.\n";
+    server.create("next", &policy_of(0)).await;
+    let pay = proposal(1, &[("pay.md", None, Some(closed))]);
+    server.post("admin", "/channels/production/proposals", &pay).await.expect(201);
+    let of_next = |base: u64, changes: &[(&str, Option<&str>, Option<&str>)]| proposal(base, changes);
+    let first = of_next(0, &[("hello.md", None, Some(HELLO)), ("pay.md", None, Some(open))]);
+    server.post("admin", "/channels/next/proposals", &first).await.expect(201);
+    let rollouts = "/channels/production/rollouts";
+    let begin = json!({ "to": "next", "percent": 100 });
+    let refusal = server.post("paul", rollouts, &begin).await;
+    assert_eq!(refusal.problem(), refused(409, "policy"));
+    assert!(refusal.text().contains("access-opened:pay"), "{}", refusal.text());
+    // With the rule, it begins; a revision without it ends it, whoever publishes that.
+    let closing = of_next(1, &[("pay.md", Some(open), Some(closed))]);
+    server.post("admin", "/channels/next/proposals", &closing).await.expect(201);
+    server.post("paul", rollouts, &begin).await.expect(201);
+    let phase = async || server.get("reader", rollouts).await.expect(200).json()["items"][0].clone();
+    let other = of_next(2, &[("hello.md", Some(HELLO), Some(BYE))]);
+    server.post("admin", "/channels/next/proposals", &other).await.expect(201);
+    assert_eq!(phase().await["state"], "running");
+    let opening = of_next(3, &[("pay.md", Some(closed), Some(open))]);
+    server.post("admin", "/channels/next/proposals", &opening).await.expect(201);
+    let stopped = phase().await;
+    assert_eq!((&stopped["state"], &stopped["percent"]), (&json!("stopped"), &json!(0)), "{stopped}");
+    assert!(stopped["reason"].as_str().is_some_and(|reason| reason.contains("access-opened:pay")), "{stopped}");
+    // Nor does a stopped one go on with it.
+    let resume = json!({ "to": "next", "percent": 10 });
+    let refusal = server.send(&Method::PATCH, &super::at(rollouts), "paul", &[("Content-Type", "application/json")], resume.to_string().as_bytes()).await;
+    assert_eq!(refusal.problem(), refused(409, "policy"));
 }

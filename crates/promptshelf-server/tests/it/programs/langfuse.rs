@@ -31,6 +31,7 @@ async fn texts_and_chats_have_labels_and_versions() {
     assert_eq!(greet.json(), expected);
     let latest = get(&site, "a:b", "/greet?label=latest").await.expect(200).json();
     assert_eq!(latest["version"], 2);
+    // Channels count their versions: the texts of two with one number are told apart by the default channel.
     for path in ["/greet?label=staging", "/greet?version=1"] {
         let old = get(&site, "a:b", path).await.expect(200).json();
         assert_eq!((&old["prompt"], &old["labels"]), (&json!("Hello, {{name}}!"), &json!(["staging"])), "{path}");

@@ -1,6 +1,6 @@
 //! Promotion and rollback.
 
-use promptshelf_store::{PolicyGuard, Promotion, ProposalState, Published, RevisionKind, Store, StoreError};
+use promptshelf_store::{Actor, PolicyGuard, Promotion, ProposalState, Published, RevisionKind, Store, StoreError};
 
 use crate::sample::{actor, channel, checker, policy, promotion, prompts, publish, review, texts};
 
@@ -81,8 +81,36 @@ pub(crate) async fn promotion_of_a_prompt_brings_what_it_needs(store: Store) {
     assert!(matches!(&error, StoreError::NotFound { what } if what.contains("`missing`")), "{error}");
     let dry = Promotion { dry_run: true, ..promotion("staging", "c", &["b"]) };
     let dry = store.promote(&dry, &actor("ada"), checker()).await.unwrap();
-    assert_eq!(prompts(&dry), [("b", 1, "added")]);
+    assert_eq!(prompts(&dry), [("b", 0, "added")]);
     assert_eq!(store.head(&channel("c")).await.unwrap().revision, 1);
+}
+
+// req: S-501
+pub(crate) async fn promotion_without_the_rule_of_its_source_is_an_opening(store: Store) {
+    publish(&store, "staging", 0, &[("a.md", "", "A"), ("b.md", "", "B"), ("rules", "", "a.md")]).await.unwrap();
+    for (revision, prompt) in [(1, "b"), (2, "a")] {
+        let publisher = Actor { may_administer: false, ..actor("ada") };
+        let published = store.promote(&promotion("staging", "c", &[prompt]), &publisher, checker()).await.unwrap().proposal;
+        let names: Vec<&str> = published.effects.iter().map(|effect| effect.name.as_str()).collect();
+        if prompt == "b" {
+            assert_eq!((published.revision, names), (Some(revision), vec![]));
+            continue;
+        }
+        // The channel exists or not, and its own rules have not changed: what counts is the source.
+        assert_eq!((published.revision, names), (None, vec!["source-opened:a.md"]), "{published:?}");
+        let error = store.publish_proposal(published.id, Some(published.digest), None, &publisher, checker()).await;
+        assert!(matches!(error.unwrap_err(), StoreError::Policy { .. }));
+        let confirmed = store.proposal(published.id).await.unwrap();
+        assert_eq!(confirmed.effects, published.effects, "the source is compared again");
+        // Without the files of the source, nobody can tell.
+        publish(&store, "staging", 1, &[("rules", "a.md", "")]).await.unwrap();
+        store.prune(std::time::Duration::ZERO).await.unwrap();
+        let error = review(&store, published.id, promptshelf_store::Verdict::Approve, "", None, "ben").await;
+        assert!(matches!(error.unwrap_err(), StoreError::State { .. }));
+    }
+    let all = Promotion { all: true, ..promotion("staging", "d", &[]) };
+    let published = store.promote(&all, &actor("ada"), checker()).await.unwrap().proposal;
+    assert_eq!((published.revision, published.effects.len()), (Some(1), 0), "the rule comes along: {published:?}");
 }
 
 pub(crate) async fn promotion_lists_other_prompts_of_shared_files(store: Store) {

@@ -6,19 +6,34 @@ use promptshelf_store::{HistoryQuery, PolicyGuard, PromptStanding, StandingQuery
 
 use crate::sample::{actor, channel, policy, prompts, publish, review, tamper, texts};
 
-pub(crate) async fn equal_digest_has_an_equal_version_in_every_channel(store: Store) {
-    publish(&store, "one", 0, &[("a.md", "", "A")]).await.unwrap();
-    publish(&store, "one", 1, &[("a.md", "A", "A2")]).await.unwrap();
-    let other = publish(&store, "two", 0, &[("a.md", "", "A3")]).await.unwrap();
-    assert_eq!(prompts(&other), [("a", 3, "added")]);
-    let same = publish(&store, "two", 1, &[("a.md", "A3", "A2")]).await.unwrap();
-    assert_eq!(prompts(&same), [("a", 2, "changed")]);
-    let back = publish(&store, "one", 2, &[("a.md", "A2", "A")]).await.unwrap();
-    assert_eq!(prompts(&back), [("a", 1, "changed")]);
-    let served = store.served(&channel("one"), 3).await.unwrap();
-    assert_eq!((served[0].version, served[0].since, served[0].until), (1, 3, None));
-    let served = store.served(&channel("one"), 1).await.unwrap();
-    assert_eq!((served[0].version, served[0].since, served[0].until), (1, 1, Some(2)));
+// req: S-500
+pub(crate) async fn channel_counts_its_own_versions(store: Store) {
+    publish(&store, "hidden", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
+    publish(&store, "hidden", 1, &[("a.md", "A", "A2")]).await.unwrap();
+    publish(&store, "hidden", 2, &[("a.md", "A2", "A3")]).await.unwrap();
+    // The texts of another channel, in another order, and others.
+    let texts = ["A3", "X", "A", "A3", "A2", "A", "X2"];
+    let expected = [1, 2, 3, 1, 4, 3, 5];
+    for (revision, text) in texts.iter().enumerate() {
+        let before = revision.checked_sub(1).map_or("", |at| texts[at]);
+        let published = publish(&store, "open", revision as u64, &[("a.md", before, *text)]).await.unwrap();
+        assert_eq!(published.prompts[0].version, expected[revision], "{text}");
+    }
+    let open = channel("open");
+    let served = store.served(&open, 4).await.unwrap();
+    assert_eq!((served[0].version, served[0].since, served[0].until), (1, 4, Some(5)));
+    for version in 1..=7 {
+        let last = store.last_with_version(&open, "a", version).await.unwrap();
+        assert_eq!(last.is_some(), version <= 5, "{version}");
+        assert!(last.is_none_or(|(_, served)| served.version == version));
+        assert!(store.last_with_version(&open, "b", version).await.unwrap().is_none());
+    }
+    // The digest tells where the same text is served.
+    let found = store.standings_of(&["a".to_owned()], |_| true).await.unwrap().remove(0).channels;
+    assert!(found.len() == 2 && found[0].digest != found[1].digest, "{found:?}");
+    publish(&store, "open", 7, &[("a.md", "X2", "A3")]).await.unwrap();
+    let found = store.standings_of(&["a".to_owned()], |_| true).await.unwrap().remove(0).channels;
+    assert_eq!((found[0].version, found[1].version, found[0].digest), (3, 1, found[1].digest));
 }
 
 pub(crate) async fn history_tells_what_was_served_at_a_time(store: Store) {

@@ -139,7 +139,7 @@ pub(crate) async fn rollout_has_phases_and_a_channel_has_one(store: Store) {
         Err(StoreError::State { reason }) => reason,
         other => panic!("{other:?}"),
     };
-    assert!(refused(start(&store, "canary", &plan).await).await.contains("next is being rolled out"));
+    assert!(refused(start(&store, "canary", &plan).await).await.contains("has a rollout that is not over"));
     assert!(refused(edit(&store, phase(RolloutPhase::Running)).await).await.contains("takes steps already"));
     let paused = edit(&store, phase(RolloutPhase::Paused)).await.unwrap();
     assert_eq!((paused.percent, paused.phase, paused.next), (10, RolloutPhase::Paused, None));
@@ -151,7 +151,7 @@ pub(crate) async fn rollout_has_phases_and_a_channel_has_one(store: Store) {
     start(&store, "canary", &plan).await.unwrap();
     let (production, next) = (ChannelName::production(), channel("next"));
     let first = store.change_rollout(&production, Some(&next), &share(20), &actor("Ada")).await;
-    assert!(refused(first).await.contains("canary is being rolled out"));
+    assert!(refused(first).await.contains("has a rollout that is not over"));
     let both = RolloutEdit { phase: Some(RolloutPhase::Stopped), ..share(1) };
     for edit in [both, RolloutEdit::default(), phase(RolloutPhase::Finished), phase(RolloutPhase::Failed)] {
         let result = store.change_rollout(&production, None, &edit, &actor("Ada")).await;

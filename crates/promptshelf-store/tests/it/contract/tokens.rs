@@ -19,10 +19,10 @@ fn new(name: &str) -> NewToken {
 pub(crate) async fn created_tokens_are_valid_until_they_are_revoked(store: Store) {
     let empty = store.token_state().await.unwrap();
     let digest = Digest::of(b"psk_one");
-    let one = store.create_token(&new("ci"), digest, &actor("ada")).await.unwrap();
-    let two = store.create_token(&new("ci"), Digest::of(b"psk_two"), &actor("ada")).await.unwrap();
+    let one = store.create_token(&new("ci"), digest, &actor("ada"), true).await.unwrap();
+    let two = store.create_token(&new("ci"), Digest::of(b"psk_two"), &actor("ada"), true).await.unwrap();
     assert!(one.id < two.id && one.creator == "ada" && one.used.is_none() && one.revoked.is_none());
-    assert!(store.create_token(&new("other"), digest, &actor("ada")).await.is_err(), "a token exists once");
+    assert!(store.create_token(&new("other"), digest, &actor("ada"), true).await.is_err(), "a token exists once");
 
     let (state, valid) = store.valid_tokens().await.unwrap();
     assert_ne!(state, empty);
@@ -59,7 +59,7 @@ pub(crate) async fn creators_of_a_token_cannot_approve_its_proposals(store: Stor
         [("ops", "Ada"), ("ci", "token/ops"), ("ci", "eve"), ("loop", "token/loop"), ("other", "bob")]
     {
         let digest = Digest::of(format!("{name} {creator}").as_bytes());
-        store.create_token(&new(name), digest, &actor(creator)).await.unwrap();
+        store.create_token(&new(name), digest, &actor(creator), true).await.unwrap();
     }
     let propose = async |author: &str, path: &str| {
         let changes = vec![change(path, "", "A")];
@@ -101,7 +101,7 @@ pub(crate) async fn tokens_with_unusable_names_are_refused(store: Store) {
         NewToken { roles: vec![" ".to_owned()], ..new("ci") },
         NewToken { expires: past, ..new("ci") },
     ] {
-        let error = store.create_token(&wrong, Digest::of(b"psk_x"), &actor("ada")).await.unwrap_err();
+        let error = store.create_token(&wrong, Digest::of(b"psk_x"), &actor("ada"), true).await.unwrap_err();
         assert!(matches!(error, StoreError::InvalidInput { .. }), "{wrong:?}: {error}");
     }
     assert!(store.tokens().await.unwrap().is_empty());

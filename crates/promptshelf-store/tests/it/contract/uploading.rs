@@ -39,6 +39,16 @@ pub(crate) async fn what_is_not_published_has_a_quota(store: Store) {
     assert_eq!(present, Some(Digest::of("x".repeat(300).as_bytes())), "it stays as it was");
     review(&store, proposed, Verdict::Approve, "", None, "bob").await.unwrap();
     propose("c.md", "y".repeat(300), None).await.expect("the first one is published");
+    // Paths and messages are stored, too.
+    let writer = Actor { may_publish: false, ..actor("eve") };
+    let paths: Vec<String> = (0..20).map(|number| format!("{}{number}.md", "p".repeat(60))).collect();
+    let changes = paths.iter().map(|path| change(path, "", "x")).collect();
+    assert!(is_over(store.publish(request("c", 2, changes), &writer, checker()).await));
+    let message = "m".repeat(1_000);
+    let long = Publish { message, ..request("c", 2, vec![change("d.md", "", "x")]) };
+    assert!(is_over(store.publish(long, &writer, checker()).await));
+    let few = Publish { dry_run: false, ..request("c", 2, vec![change("d.md", "", "x")]) };
+    store.publish(few, &writer, checker()).await.unwrap();
 }
 
 /// The parts of a content arrive in order, one after the other and more than once; together they have its digest, or are

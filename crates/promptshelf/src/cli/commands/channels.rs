@@ -17,7 +17,6 @@ mod usage;
 use std::{
     io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
-    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -32,7 +31,7 @@ use promptshelf_core::Diagnostic;
 use promptshelf_server::channels::LibraryChecker;
 use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{
-    ChannelInfo, ChannelName, CheckLevel, Checker, Digest, Misfit, NewToken, Policy, Proposal, Published, Store,
+    ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store,
     StoreCopy, StoreError, StoreUrl, TokenInfo, VerifiedChannel,
 };
 use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, op};
@@ -92,12 +91,8 @@ pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
     }
 }
 
-fn checker() -> Arc<dyn Checker> {
-    checker_with(None)
-}
-
-fn checker_with(config: Option<&Path>) -> Arc<dyn Checker> {
-    Arc::new(LibraryChecker::new().grant_roots(granted_roots(config)))
+fn checker_with(config: Option<&Path>) -> LibraryChecker {
+    LibraryChecker::new().grant_roots(granted_roots(config))
 }
 
 /// Shows the number of transferred files on a terminal, once it takes long.

@@ -1,11 +1,14 @@
 //! Policies, proposals, approvals and rejections.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 #[cfg(unix)]
 use promptshelf_testkit::terminal::{CTRL_C, Terminal};
 
-use super::{BYE, HELLO, Team};
+use super::{BYE, HELLO, Ran, Team};
+use crate::program::shown;
 
 /// Creates a team whose channel needs an approval, with the open proposal 2 of ada.
 fn reviewed() -> Team {
@@ -259,4 +262,26 @@ fn publish_lists_what_breaks_and_what_opens() {
     let approved = team.json(&[&words[..], &["--as", "bob"]].concat());
     assert_eq!((&approved["state"], &approved["revision"]), (&json!("published"), &json!(3)));
     assert_eq!(approved["effects"][0]["name"], "access-opened:pay");
+}
+
+// req: S-503
+#[test]
+fn rules_of_the_operator_hold_for_commands_on_the_store() {
+    let text = "---\ndescription: Pays\n---\nPay.\n";
+    let team = Team::with(&[("hello.md", HELLO), ("private/pay.md", text)]);
+    team.policy(&["--approvals", "1"]);
+    team.write("ops", &[("server.toml", "[[access]]\nfolders = [\"private\"]\nroles = [\"boss\"]\n")]);
+    fs::remove_file(team.path("prompts/private/pay.md")).expect("it is there");
+    team.write("prompts", &[("pay.md", text)]);
+    let words = ["publish", "prompts", "-m", "Move", "--as", "ada", "--json"];
+    let openings = |config: Option<&str>| {
+        let mut command = team.command(&[&words[..], &["--dry-run"]].concat());
+        command.envs(config.map(|file| ("PROMPTSHELF_CONFIG", team.path(file))));
+        let ran = Ran::of(&shown(command, ""));
+        let published: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+        let effects = published["effects"].as_array().cloned().unwrap_or_default();
+        effects.into_iter().filter(|effect| effect["impact"] == "opening").count()
+    };
+    assert_eq!(openings(None), 0);
+    assert!(openings(Some("ops/server.toml")) > 0);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use promptshelf_store::{
-    Actor, Change, ChannelName, CheckReport, Checker, Effect, Publish, RevisionKind, Store, StoreError, StoreUrl,
+    Actor, Change, ChannelName, CheckReport, Checker, Effect, Publish, RevisionKind, Store, StoreError, StoreUrl, Trees,
 };
 
 use promptshelf::{server::channels::LibraryChecker, source::MemoryTree};
@@ -16,7 +16,7 @@ impl Checker for Unchecked {
         CheckReport::default()
     }
 
-    fn check_replacement(&self, _: &MemoryTree, _: &MemoryTree, _: bool) -> (CheckReport, Vec<Effect>) {
+    fn check_replacement(&self, _: &Trees, _: bool) -> (CheckReport, Vec<Effect>) {
         Default::default()
     }
 }

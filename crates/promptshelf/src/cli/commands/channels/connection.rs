@@ -6,11 +6,13 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use promptshelf_client::{ApiClient, ApiRequest, ClientError, Endpoint, ServerUrl};
+use promptshelf_core::Definitions;
 use promptshelf_server::{
     api::{Api, LocalApi, Operator},
     http::auth::random_token,
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Recorder};
+use promptshelf_source::Fixed;
 use promptshelf_store::{Store, StoreError};
 use promptshelf_wire::{Operation, Page, Problem, RawBody};
 use serde::{Serialize, de::DeserializeOwned};
@@ -128,13 +130,15 @@ impl LocalCaller {
     /// Connects to a store that `open` opens. The operator's audit and bounds hold.
     pub(super) async fn open(&self, open: impl AsyncFnOnce() -> Result<Store, Failure>) -> Result<LocalStore, Failure> {
         let location = ServerFileLocation::find(self.config.as_deref(), &environment::variable);
-        let LocalSettings { audit, evaluations, rollout } = LocalSettings::read(&location, &environment::variable)?;
+        let LocalSettings { audit, evaluations, rollout, access } =
+            LocalSettings::read(&location, &environment::variable)?;
         let audit = audit.map(open_audit).transpose()?;
         let store = open().await?;
         let mut operator = Operator::new(self.name.clone().or_else(user).unwrap_or_else(|| "operator".to_owned()));
         operator.audit = audit.clone().map(|audit| audit as Arc<dyn Recorder>);
         operator.min_callers = self.min_callers;
-        let checker = checker_with(self.config.as_deref());
+        let rules = Fixed::new(Definitions { access, ..Definitions::default() });
+        let checker = Arc::new(checker_with(self.config.as_deref()).rules(rules));
         let api = |handle| evaluations.into_iter().fold(Api::new(handle, checker).rollout(rollout), Api::evaluations);
         let api = LocalApi::new(store.clone(), api, operator)?;
         Ok(LocalStore { store, api, audit })

@@ -7,11 +7,11 @@ use promptshelf_core::{RawArguments, Variables};
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use promptshelf_source::{Files, MemoryTree};
-use promptshelf_store::{ChannelName, Digest};
+use promptshelf_store::{ChannelName, Checker as _, Digest};
 use serde_json::{Value, json};
 
 use super::{
-    checker,
+    checker_with,
     connection::Connection,
     impact::{CountedDifference, counted},
     print_unified, unified,
@@ -40,7 +40,7 @@ pub(super) async fn changed(
     site: Option<(&Connection, &ChannelName)>,
 ) -> Result<CallersView, Failure> {
     let digests = |tree: &MemoryTree| -> BTreeMap<String, Digest> {
-        let report = tokio::task::block_in_place(|| checker().check(tree, false));
+        let report = tokio::task::block_in_place(|| checker_with(None).check(tree, false));
         report.prompts.into_iter().map(|prompt| (prompt.name, prompt.digest)).collect()
     };
     let (digests_before, digests_after) = (digests(before), digests(after));

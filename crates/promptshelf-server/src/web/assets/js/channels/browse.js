@@ -7,7 +7,7 @@ import { linkTo } from '../link.js';
 import { go } from '../route.js';
 import { revealed } from '../text/invisible.js';
 import { announce } from '../view/announce.js';
-import { channelLinks, pill, problem } from './parts.js';
+import { channelLinks, isEverywhere, pill, problem } from './parts.js';
 
 const PAGE = 100;
 const QUIET = 300;
@@ -145,7 +145,7 @@ function groupList(channel, { folders, tags, owners, collections }, values) {
 
 /** The version of a prompt in every channel. @param {BrowsedPrompt} prompt */
 function standings({ name, channels }) {
-  const newest = Math.max(...channels.map((one) => one.version));
+  const kind = isEverywhere(channels) ? 'good' : 'plain';
   const items = channels.map(({ channel, version }) =>
     h(
       'li',
@@ -155,7 +155,7 @@ function standings({ name, channels }) {
       h(
         'a',
         { href: linkTo('history', channel, { prompt: name }) },
-        pill(version === newest ? 'good' : 'plain', `v${version}`),
+        pill(kind, `v${version}`),
         h('span.unseen', null, ` ${name}`),
       ),
     ),

@@ -7,7 +7,7 @@ import { t } from '../i18n.js';
 import { linkTo } from '../link.js';
 import { revealed } from '../text/invisible.js';
 import { announce } from '../view/announce.js';
-import { pill, problem } from './parts.js';
+import { isEverywhere, pill, problem } from './parts.js';
 import { inWords } from './policy.js';
 
 const PAGE = 100;
@@ -15,7 +15,7 @@ const QUIET = 250;
 
 /**
  * @typedef {{ name: string, head: { revision: number }, policy: import('./policy.js').Policy }} Channel
- * @typedef {{ channel: string, version: number, since: number }} Standing
+ * @typedef {{ channel: string, version: number, digest: string, since: number }} Standing
  */
 
 /** @param {import('../route.js').Place} place @param {AbortSignal} until */
@@ -151,11 +151,10 @@ function matrix(channels, body) {
 
 /** @param {{ name: string, channels: Standing[] }} prompt @param {Channel[]} channels */
 function row({ name, channels: standings }, channels) {
-  const newest = Math.max(...standings.map((one) => one.version));
   const cells = channels.map((channel) => {
     const at = standings.find((one) => one.channel === channel.name);
     if (!at) return h('td.absent', null, '–');
-    const kind = at.version === newest ? 'good' : 'plain';
+    const kind = isEverywhere(standings) ? 'good' : 'plain';
     const link = h('a', { href: linkTo('history', channel.name, { prompt: name }) }, pill(kind, `v${at.version}`));
     return h('td', null, link, ' ', h('span.hint', null, t('ch.since', { n: String(at.since) })));
   });

@@ -192,3 +192,6 @@ export function keptField(owner, key, label, { hint, required } = {}) {
   };
   return { field, input, clear };
 }
+
+/** Whether all channels serve one text of a prompt. Each counts its own versions. @param {{ digest: string }[]} channels */
+export const isEverywhere = (channels) => channels.every((one) => one.digest === channels[0]?.digest);

@@ -55,6 +55,8 @@ export const problems = {
   'reason.own-proposal': 'Dem eigenen Vorschlag kann man nicht zustimmen: Die Regeln verlangen vier Augen.',
   'reason.policy-changed-since': 'Die Regeln haben sich seither geändert. Schlagen Sie die Änderung erneut vor.',
   'reason.proposal-closed': 'Der Stand des Vorschlags ist: {state}.',
+  'reason.rollout-opening':
+    '{name} öffnet etwas in {target}. Übernehmen Sie den Kanal, damit jemand die Öffnung bestätigt.',
   'reason.similar-names': '{name} und {other} sind verschiedene Namen, die gleich aussehen. Sind es zwei Personen?',
   'reason.tests-failed':
     '{failed} von {n} Prompt-Test ist fehlgeschlagen.|{failed} von {n} Prompt-Tests sind fehlgeschlagen.',

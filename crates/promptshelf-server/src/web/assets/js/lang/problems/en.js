@@ -49,6 +49,7 @@ export const problems = {
   'reason.own-proposal': 'Authors cannot approve their own proposals: the policy demands four eyes.',
   'reason.policy-changed-since': 'The policy has changed since. Propose the change again.',
   'reason.proposal-closed': 'The state of the proposal is: {state}.',
+  'reason.rollout-opening': '{name} opens something in {target}. Promote it, so that someone confirms the opening.',
   'reason.similar-names': '{name} and {other} are different names that look alike. Are they two people?',
   'reason.tests-failed': '{failed} of {n} prompt test failed.|{failed} of {n} prompt tests failed.',
   'reason.tests-not-run': 'The prompt tests have not run.',

@@ -50,6 +50,8 @@ export const problems = {
   'reason.own-proposal': '自分の提案は承認できません。規則により、別の人の承認が必要です。',
   'reason.policy-changed-since': 'その後ポリシーが変更されました。もう一度提案してください。',
   'reason.proposal-closed': '提案の状態: {state}',
+  'reason.rollout-opening':
+    '{name} により {target} で公開範囲が広がります。昇格すると、その公開範囲を誰かが確認できます。',
   'reason.similar-names': '{name} と {other} はよく似た別の名前です。別人かどうか確認してください。',
   'reason.tests-failed': 'プロンプトテスト {n} 件のうち {failed} 件が失敗しました。',
   'reason.tests-not-run': 'プロンプトテストが実行されていません。',
