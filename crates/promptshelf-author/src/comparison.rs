@@ -228,11 +228,8 @@ impl Openings {
     }
 
     fn listed(self) -> Vec<Opened> {
-        let group = |((now, before), names): (_, BTreeSet<String>)| Opened {
-            names: names.into_iter().collect(),
-            now,
-            before,
-        };
+        let group =
+            |((now, before), names): (_, BTreeSet<String>)| Opened { names: names.into_iter().collect(), now, before };
         self.0.into_iter().map(group).collect()
     }
 }

@@ -27,9 +27,9 @@ use crate::{
 };
 
 pub(crate) use access::{AccessInput, AccessTable};
-pub use rule::RulePart;
 pub(crate) use references::{glob_of, references};
 pub(crate) use review::review;
+pub use rule::RulePart;
 
 /// The prompts and resources that a server serves at one moment.
 #[derive(Clone, Debug, Default)]

@@ -970,7 +970,10 @@ mod slack_tests {
             });
             let text = super::slack_tests::text(&event);
             let of_server: String = text.replacen("*a∗b*: ", "", 1);
-            assert!(!of_server.contains(['*', '`', '~']) && !of_server.contains("://") && !text.contains(" _"), "{text}");
+            assert!(
+                !of_server.contains(['*', '`', '~']) && !of_server.contains("://") && !text.contains(" _"),
+                "{text}"
+            );
             assert_eq!(text.lines().count(), 3, "{text}");
             assert!(text.ends_with("• snake_case changed, version 1"), "{text}");
         }

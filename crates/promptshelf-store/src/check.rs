@@ -42,11 +42,7 @@ pub struct Trees {
 }
 
 /// Checks a tree in this thread.
-pub fn check_now(
-    checker: &(impl Checker + ?Sized),
-    trees: &Trees,
-    run_tests: bool,
-) -> (CheckReport, Vec<Effect>) {
+pub fn check_now(checker: &(impl Checker + ?Sized), trees: &Trees, run_tests: bool) -> (CheckReport, Vec<Effect>) {
     if trees.before.is_some() || trees.source.is_some() {
         checker.check_replacement(trees, run_tests)
     } else {

@@ -20,6 +20,7 @@ use crate::{
     database::{Database, Mode, NEWEST, Table, Transaction, VERSIONS, Value, insert, json, settle, tables, version},
     digest::Parts,
     hints::{ALL_SOURCES, ALL_TOKENS},
+    input::MAX_FILE_BYTES,
     model::{Digest, Epoch},
     rollout::SERVER,
     store::Store,
@@ -31,8 +32,8 @@ use crate::{
 const ROWS: usize = 500;
 const BYTES: usize = 4 << 20;
 
-/// The longest value of a backup: the largest content, and lists of what a proposal of 100,000 files has.
-const MAX_VALUE: usize = 64 << 20;
+/// The longest value of a backup: the largest content. Lists are shorter.
+const MAX_VALUE: usize = MAX_FILE_BYTES;
 
 /// The table of a backup that lists what it has.
 const MANIFEST: &str = "backup_manifest";

@@ -312,7 +312,8 @@ fn comparing_values_with_shared_parts_costs_as_much_as_its_steps() {
         format!("{{% set {name} = {first} %}}{}", format!("{{% set {name} = {next} %}}").repeat(26))
     };
     let mut slow = Vec::new();
-    for (first, next) in [("[1]", "[x, x]"), ("(1,)", "(x, x)"), ("{'k': 1}", "{'k': x, 'l': x}"), ("[1]", "[x] + [x]")] {
+    for (first, next) in [("[1]", "[x, x]"), ("(1,)", "(x, x)"), ("{'k': 1}", "{'k': x, 'l': x}"), ("[1]", "[x] + [x]")]
+    {
         let compared = [
             "a == b",
             "a is in [b]",
@@ -325,7 +326,8 @@ fn comparing_values_with_shared_parts_costs_as_much_as_its_steps() {
         ];
         // All are compared by one function.
         for compared in if next == "[x, x]" { &compared[..] } else { &compared[..1] } {
-            let body = format!("{}{}{{{{ ({compared}) is none }}}}", doubled("a", first, next), doubled("b", first, next));
+            let body =
+                format!("{}{}{{{{ ({compared}) is none }}}}", doubled("a", first, next), doubled("b", first, next));
             let definitions = Definitions {
                 policy: Policy { budget: Budget { fuel: STEPS, ..Budget::default() }, ..Policy::default() },
                 ..Definitions::from_iter([PromptDefinition::template("it", body).description("D")])

@@ -148,7 +148,8 @@ async fn must_open_nothing(
         return Ok(());
     }
     let opening = |name: String| {
-        let text = format!("`{name}` opens something in {target}: promote it, so that the opening is confirmed by name");
+        let text =
+            format!("`{name}` opens something in {target}: promote it, so that the opening is confirmed by name");
         Reason::new("rollout-opening", text).with("name", name).with("target", target)
     };
     let reasons: Vec<Reason> =
@@ -171,7 +172,8 @@ pub(super) async fn stop_opened(call: &Context, published: &Published) -> Result
         let known = if now.is_empty() { BTreeSet::new() } else { at(revision - 1).await.unwrap_or_default() };
         let new: Vec<&str> = now.difference(&known).take(NAMED).map(String::as_str).collect();
         if !new.is_empty() {
-            let reason = format!("revision {revision} of {channel} opens more than {} does: {}", one.channel, new.join(", "));
+            let reason =
+                format!("revision {revision} of {channel} opens more than {} does: {}", one.channel, new.join(", "));
             let edit = RolloutEdit { phase: Some(RolloutPhase::Stopped), reason, ..RolloutEdit::default() };
             store.change_rollout(&one.channel, Some(&one.target), &edit, &call.actor()).await?;
         }

@@ -80,7 +80,8 @@ fn replaced((before, old): (&MemoryTree, &Catalog), (after, new): (&MemoryTree, 
     let prompts: HashSet<&str> =
         old.prompts().iter().chain(new.prompts().iter()).map(|prompt| prompt.source().path.as_str()).collect();
     // The prompts themselves are compared.
-    let staying = before.iter().map(|(path, _)| path).filter(|path| after.get(path).is_some() && !prompts.contains(path));
+    let staying =
+        before.iter().map(|(path, _)| path).filter(|path| after.get(path).is_some() && !prompts.contains(path));
     let mut files = opened_files(old, new, staying);
     let (same, similar) = moves(before, after);
     files.extend(opened_moves(old, new, same));

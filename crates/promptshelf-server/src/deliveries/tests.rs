@@ -8,7 +8,8 @@ use std::{
 
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{
-    Actor, Change, CheckReport, Checker, DeadLetter, Digest, Effect, Publish, RevisionKind, StoreUrl, Trees, WebhookEvent,
+    Actor, Change, CheckReport, Checker, DeadLetter, Digest, Effect, Publish, RevisionKind, StoreUrl, Trees,
+    WebhookEvent,
 };
 use promptshelf_testkit::receiver::{Answer, Receiver, Request};
 use serde_json::Value;

@@ -322,7 +322,11 @@ fn hostile_shapes() -> Vec<Vec<Value>> {
         .concat(),
         // Lists that share their parts.
         body(
-            ["a", "b"].map(|name| format!("{{% set {name} = [1] %}}") + &format!("{{% set {name} = [{name}, {name}] %}}").repeat(28)).concat()
+            ["a", "b"]
+                .map(|name| {
+                    format!("{{% set {name} = [1] %}}") + &format!("{{% set {name} = [{name}, {name}] %}}").repeat(28)
+                })
+                .concat()
                 + "{{ a == b }}{{ a in [b] }}{{ [a, b]|sort|length }}{{ [a, b]|unique|length }}{{ [a, b]|min is none }}",
         ),
         body("{% set a = a ~ a %}".repeat(40) + "{{ a }}"),

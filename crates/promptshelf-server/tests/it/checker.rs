@@ -252,8 +252,10 @@ fn text_that_leaves_a_closed_folder_is_an_opening_whatever_changes_with_it() {
         openings(Some(&before), &before.with(changes), None)
     };
     assert_eq!(open(&[]), [""; 0]);
-    for (old, text) in [("private/plan.md", "---\ndescription: d\n---\nThe plan is secret\n"), ("private/wages.txt", "Wages are secret\n")]
-    {
+    for (old, text) in [
+        ("private/plan.md", "---\ndescription: d\n---\nThe plan is secret\n"),
+        ("private/wages.txt", "Wages are secret\n"),
+    ] {
         for new in ["plan.md", "wages.txt", "docs/other.md", "hello/private/x"] {
             let other = text.replace("secret", "Secret");
             for text in [text, &other, "Another text"] {
@@ -280,7 +282,8 @@ fn rule_that_closes_nothing_yet_opens_what_comes_later() {
     let rules = |text: &str| -> MemoryTree {
         [("promptshelf.toml", text), ("hello.md", "---\ndescription: d\n---\nHi\n")].into_iter().collect()
     };
-    let rule = |key: &str, pattern: &str, roles: &str| format!("[[access]]\n{key} = [\"{pattern}\"]\nroles = [{roles}]\n");
+    let rule =
+        |key: &str, pattern: &str, roles: &str| format!("[[access]]\n{key} = [\"{pattern}\"]\nroles = [{roles}]\n");
     for (key, pattern) in
         [("folders", "private"), ("prompts", "secret-*"), ("tags", "secret"), ("resources", "vault://*")]
     {

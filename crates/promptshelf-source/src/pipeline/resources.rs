@@ -7,8 +7,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Access, AccessRule, Code, Diagnostic, LibraryFile, Location, Origin, ResourceContent, ResourceDefinition, Variables,
-    expand_uri_template, is_interrupted,
+    Access, AccessRule, Code, Diagnostic, LibraryFile, Location, Origin, ResourceContent, ResourceDefinition,
+    Variables, expand_uri_template, is_interrupted,
 };
 
 use super::{

@@ -13,8 +13,7 @@ use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     Actor, CheckLevel, CheckReport, CheckSummary, Checker, CommentSide, Digest, Effect, EffectImpact, FileChange,
     NewComment, NewEvaluation, NewReview, Policy, PolicyGuard, Promotion, PromptChange, PromptChangeKind,
-    ProposalState, ProposedPolicy, Publish, RevisionKind, RolloutPhase, Trees, Verdict, WebhookEvent,
-    check_now,
+    ProposalState, ProposedPolicy, Publish, RevisionKind, RolloutPhase, Trees, Verdict, WebhookEvent, check_now,
 };
 
 use crate::sequences::SequenceChecker;

@@ -18,8 +18,8 @@ use promptshelf_store::{
     Actor, Change, CheckLevel, CheckReport, Checker, Checking, CommentLine, CommentSide, DeliveryAttempt, Digest,
     Effect, EvaluationQuery, Head, HistoryQuery, NewComment, NewEvaluation, NewReview, NewToken, Policy, PolicyGuard,
     PolicyOutcome, PolicyRoles, Promotion, Proposal, ProposalQuery, Publish, Published, RevisionKind, RolloutEdit,
-    RolloutPhase, RolloutPlan, StandingQuery, Store, StoreError, StoreUrl, Trees, UsageQuery, Verdict, Webhook, WebhookEvent,
-    check_now,
+    RolloutPhase, RolloutPlan, StandingQuery, Store, StoreError, StoreUrl, Trees, UsageQuery, Verdict, Webhook,
+    WebhookEvent, check_now,
 };
 use promptshelf_testkit::{amount, database::Postgres, figure};
 use proptest::{

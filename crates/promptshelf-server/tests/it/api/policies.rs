@@ -274,6 +274,14 @@ async fn rollout_opens_nothing_without_a_confirmation() {
     assert!(stopped["reason"].as_str().is_some_and(|reason| reason.contains("access-opened:pay")), "{stopped}");
     // Nor does a stopped one go on with it.
     let resume = json!({ "to": "next", "percent": 10 });
-    let refusal = server.send(&Method::PATCH, &super::at(rollouts), "paul", &[("Content-Type", "application/json")], resume.to_string().as_bytes()).await;
+    let refusal = server
+        .send(
+            &Method::PATCH,
+            &super::at(rollouts),
+            "paul",
+            &[("Content-Type", "application/json")],
+            resume.to_string().as_bytes(),
+        )
+        .await;
     assert_eq!(refusal.problem(), refused(409, "policy"));
 }

@@ -141,7 +141,14 @@ async fn versions_come_with_the_partials_of_their_time() {
     let tag = [("if-none-match", staging.header("etag"))];
     answer(&site.router, "/api/v1/prompts/hello", &tag).await.expect(200);
     answer(&site.router, "/api/v1/prompts/hello?channel=staging", &tag).await.expect(304);
-    for path in ["hello?version=3", "hello?channel=staging&version=2", "hello?version=9", "none?version=1", "hello?channel=other", "hello?channel=.."] {
+    for path in [
+        "hello?version=3",
+        "hello?channel=staging&version=2",
+        "hello?version=9",
+        "none?version=1",
+        "hello?channel=other",
+        "hello?channel=..",
+    ] {
         site.get(&format!("/api/v1/prompts/{path}")).await.expect(404);
     }
     publish(&site.store, "production", &[("hello.md", ""), ("bye.md", "Bye\n")]).await;

@@ -90,7 +90,8 @@ pub(crate) async fn promotion_without_the_rule_of_its_source_is_an_opening(store
     publish(&store, "staging", 0, &[("a.md", "", "A"), ("b.md", "", "B"), ("rules", "", "a.md")]).await.unwrap();
     for (revision, prompt) in [(1, "b"), (2, "a")] {
         let publisher = Actor { may_administer: false, ..actor("ada") };
-        let published = store.promote(&promotion("staging", "c", &[prompt]), &publisher, checker()).await.unwrap().proposal;
+        let published =
+            store.promote(&promotion("staging", "c", &[prompt]), &publisher, checker()).await.unwrap().proposal;
         let names: Vec<&str> = published.effects.iter().map(|effect| effect.name.as_str()).collect();
         if prompt == "b" {
             assert_eq!((published.revision, names), (Some(revision), vec![]));

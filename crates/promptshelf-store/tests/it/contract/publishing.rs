@@ -164,7 +164,7 @@ pub(crate) async fn bad_input_is_refused_and_changes_nothing(store: Store) {
         assert!(matches!(error, StoreError::InvalidInput { .. }), "{path:?}: {error}");
         assert!(!error.to_string().contains(['\0', '\u{202e}', '\n']), "{error}");
     }
-    // Longer than 16 MiB; twice the same path; texts and names.
+    // Longer than 64 MiB; twice the same path; texts and names.
     let with = |message: &str, name: &str, changes| {
         let request = promptshelf_store::Publish { message: message.to_owned(), ..request("c", 2, changes) };
         let (store, actor) = (store.clone(), actor(name));
@@ -173,7 +173,7 @@ pub(crate) async fn bad_input_is_refused_and_changes_nothing(store: Store) {
     let huge = promptshelf_store::Change {
         path: "h.md".to_owned(),
         before: None,
-        after: Some(vec![b'x'; (16 << 20) + 1].into()),
+        after: Some(vec![b'x'; (64 << 20) + 1].into()),
     };
     let twice = vec![change("b.md", "", "1"), change("b.md", "", "2")];
     let good = || vec![change("b.md", "", "1")];

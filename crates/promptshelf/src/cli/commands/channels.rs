@@ -31,8 +31,8 @@ use promptshelf_core::Diagnostic;
 use promptshelf_server::channels::LibraryChecker;
 use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{
-    ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store,
-    StoreCopy, StoreError, StoreUrl, TokenInfo, VerifiedChannel,
+    ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store, StoreCopy,
+    StoreError, StoreUrl, TokenInfo, VerifiedChannel,
 };
 use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, op};
 use report::LeftOut;

@@ -14,7 +14,9 @@ use promptshelf_mcp::messages_json;
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use promptshelf_source::{Files, MemoryFile, MemoryTree};
-use promptshelf_store::{Checker as _, CaseResult, ChannelName, Digest, Evaluation, NewEvaluation, ProposalState, StoreError};
+use promptshelf_store::{
+    CaseResult, ChannelName, Checker as _, Digest, Evaluation, NewEvaluation, ProposalState, StoreError,
+};
 use promptshelf_wire::{EvaluationsQuery, op};
 use serde::Deserialize;
 use serde_json::{Value, json};
