@@ -138,7 +138,7 @@ test('a proposal is discussed, approved, found in the history and rolled back by
   await page.locator('.pill', { hasText: 'Published' }).waitFor();
   const { head } = await shop.api('ada', '/channels/production');
   assert.equal(head.revision, 3);
-  const { files } = await shop.api('ada', '/channels/production/browse?text=politely');
+  const { items: files } = await shop.api('ada', '/channels/production/browse?text=politely');
   assert.deepEqual(
     files.map((/** @type {any} */ file) => file.path),
     ['people/greet.md'],

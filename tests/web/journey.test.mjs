@@ -115,7 +115,10 @@ test('a prompt is written, reviewed, published and rolled back with the keyboard
     ['Be brief.', 1],
     ['Or longer', 0],
   ]) {
-    const { files } = await shop.api('ada', `/channels/production/browse?text=${encodeURIComponent(String(text))}`);
+    const { items: files } = await shop.api(
+      'ada',
+      `/channels/production/browse?text=${encodeURIComponent(String(text))}`,
+    );
     assert.equal(files.length, found, String(text));
   }
   assert.deepEqual([...author.wrong, ...reviewer.wrong], []);

@@ -158,7 +158,7 @@ test('a prompt is written, attached to, tested, reviewed, published, copied and 
   await page.getByRole('button', { name: 'Roll back to this' }).click();
   await page.getByRole('heading', { name: 'Too long' }).waitFor();
   await approve(reviewer.page, 'Too long');
-  const { files } = await shop.api('ada', '/channels/production/tree');
+  const { items: files } = await shop.api('ada', '/channels/production/tree');
   assert.deepEqual(
     files.map((/** @type {any} */ file) => file.path),
     ['team/numbers.csv', 'team/weekly.md'],

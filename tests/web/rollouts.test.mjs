@@ -21,7 +21,7 @@ after(async () => {
 
 /** Begins the rollout, unless there is one. */
 async function begun() {
-  const { rollouts } = await shop.api('rita', '/rollouts');
+  const { items: rollouts } = await shop.api('rita', '/rollouts');
   if (rollouts.length) return rollouts[0];
   const body = { to: 'staging', percent: 10, steps: '24h', stop: { errors: 2 } };
   return await shop.api('rita', '/channels/production/rollouts', { method: 'POST', body });
@@ -41,14 +41,14 @@ test('a publisher raises, stops and continues a rollout with the keyboard alone'
   await enter(page, page.getByRole('button', { name: 'Set the share' }));
   await rollout.getByText('30% of the signed-in callers').waitFor();
   // Another person stops it meanwhile: the page does not continue it by mistake.
-  await page.route('**/api/v1/rollouts', (/** @type {any} */ route) => route.abort());
+  await page.route('**/api/v1/rollouts?*', (/** @type {any} */ route) => route.abort());
   await shop.api('root', '/channels/production/rollouts', {
     method: 'PATCH',
     body: { state: 'stopped', message: 'A complaint' },
   });
   await enter(page, page.getByRole('button', { name: 'Set the share' }));
   await page.getByText('It has changed in the meantime.').waitFor();
-  await page.unroute('**/api/v1/rollouts');
+  await page.unroute('**/api/v1/rollouts?*');
   await page.getByRole('button', { name: 'Connect again' }).click();
   await rollout.getByText('Stopped: A complaint').waitFor();
   await rollout.getByText('History', { exact: true }).click();
@@ -71,15 +71,15 @@ test('a publisher raises, stops and continues a rollout with the keyboard alone'
 test('a rollout that no server applies is shown as such', async () => {
   await begun();
   const { page, context, wrong } = await shop.as(open, 'ada', { locale: 'de' });
-  await page.route('**/api/v1/rollouts', async (/** @type {any} */ route) => {
+  await page.route('**/api/v1/rollouts?*', async (/** @type {any} */ route) => {
     const response = await route.fetch();
-    const { rollouts } = await response.json();
+    const { items: rollouts } = await response.json();
     const changed = rollouts.map((/** @type {any} */ one) => ({
       ...one,
       state: 'running',
       unappliedSince: '2026-11-20T09:00:00Z',
     }));
-    await route.fulfill({ response, json: { rollouts: changed } });
+    await route.fulfill({ response, json: { items: changed, next: null } });
   });
   await page.goto(`${shop.url}#/rollouts`);
   await page.getByText('Nicht angewendet').waitFor();
