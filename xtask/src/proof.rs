@@ -65,6 +65,25 @@ pub(crate) fn model(repository: &Repository) -> Result<()> {
     }
 }
 
+/// Runs replicas through 100 million steps of a simulation with faults.
+pub(crate) fn replicas(repository: &Repository) -> Result<()> {
+    let tests = cargo(repository, "test --release --package promptshelf-server --lib simulation:: -- --nocapture");
+    let tests = tests.env("REPLICA_SEED", &seed()).env("REPLICA_STEPS", "100000000");
+    match repository.minutes {
+        Some(minutes) => tests.env("REPLICA_MINUTES", &minutes.to_string()).run_tests(),
+        None => tests.run_tests(),
+    }
+}
+
+/// Sends random requests for what callers may not see, and edits libraries at random.
+pub(crate) fn properties(repository: &Repository) -> Result<()> {
+    let minutes = repository.minutes.unwrap_or(30).to_string();
+    let tests = cargo(repository, "test --release --package promptshelf-server --test it closed::");
+    tests.env("CLOSED_SEED", &seed()).env("CLOSED_MINUTES", &minutes).run_tests()?;
+    let tests = cargo(repository, "test --release --package promptshelf-source --test it tree_contract::random");
+    tests.env("PROPTEST_CASES", "5000").run_tests()
+}
+
 /// Lets every statement of every operation of a store fail in each way.
 pub(crate) fn statements(repository: &Repository) -> Result<()> {
     install_postgres(repository)?;

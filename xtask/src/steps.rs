@@ -85,6 +85,8 @@ pub(crate) const NIGHTLY: &[Step] = &[
     step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
     step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
     endless("model", "random sequences of operations on a store do what the reference model says", proof::model),
+    endless("replicas", "replicas serve revisions in order and reach the newest one", proof::replicas),
+    endless("properties", "no answer has closed content, and edited libraries are like new ones", proof::properties),
     endless("statements", "each statement of each operation may fail", proof::statements),
     endless("calls", "each system call of the commands that write files may fail", proof::system_calls),
     endless("chaos", "faults at random lose, double and reorder nothing", proof::chaos_of_the_night),

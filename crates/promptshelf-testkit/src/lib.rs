@@ -50,6 +50,26 @@ pub fn amount(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
+/// Numbers that a seed decides.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Creates the numbers of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// Returns the next number, which is less than `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
+
 /// Waits for `waiting`, at most for [`PATIENCE`]; `what` describes it in the panic message.
 pub async fn in_time<T>(what: &str, waiting: impl Future<Output = T>) -> T {
     let result = tokio::time::timeout(PATIENCE, waiting).await;

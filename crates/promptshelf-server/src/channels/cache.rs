@@ -230,6 +230,7 @@ mod tests {
         assert_eq!((read.head, read.tree, read.digests), (first.head, first.tree, first.digests));
         assert_eq!(blobs(&folder), 3, "equal contents are stored once, and paths are not used as paths");
         assert!(cache(&folder, "sqlite:team.db", "staging").read().expect("no manifest").is_none());
+        assert!(cache(&folder, "sqlite:other.db", "production").read().expect("readable").is_none(), "another store");
     }
 
     // req: S-273

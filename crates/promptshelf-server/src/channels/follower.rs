@@ -10,8 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::StreamExt as _;
 use promptshelf_source::{Files, Loader, MemoryTree, SourceError};
-use promptshelf_store::{ChannelName, Head, HistoryQuery, Store, StoreError};
+use promptshelf_store::{ChannelName, Head, HistoryQuery, Revision, StoreError};
 use tokio::{
     sync::Notify,
     task::{JoinHandle, spawn_blocking},
@@ -21,15 +22,12 @@ use tokio::{
 use super::{
     cache::{CacheError, DiskCache},
     copy::ChannelCopy,
-    store_handle::StoreHandle,
+    store_handle::{ChannelReader, Connect, StoreHandle},
     versions,
 };
-use crate::{random, replica::ReplicaMonitor};
+use crate::replica::ReplicaMonitor;
 
 const LOGGED_NAMES: usize = 5;
-
-/// The time between two comparisons without a hint, ±20 % so that replicas do not query in step.
-const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time for a comparison. A connection that was cut silently is noticed after it.
 pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(3);
@@ -68,7 +66,7 @@ impl FollowOptions {
 /// Follows a channel. The library is built on [`source`](Follower::source), and [`run`](Follower::run) keeps it current.
 #[derive(Debug)]
 pub struct Follower {
-    store: StoreHandle,
+    store: Arc<dyn Connect>,
     channel: ChannelName,
     cache: Option<DiskCache>,
     source: Files,
@@ -159,12 +157,21 @@ impl Follower {
     /// [`FollowError`] if neither can be read.
     pub async fn start(options: FollowOptions) -> Result<Follower, FollowError> {
         let FollowOptions { store, channel, cache, monitor } = options;
+        Follower::start_on(Arc::new(store), channel, cache, monitor).await
+    }
+
+    pub(super) async fn start_on(
+        store: Arc<dyn Connect>,
+        channel: ChannelName,
+        cache: Option<PathBuf>,
+        monitor: ReplicaMonitor,
+    ) -> Result<Follower, FollowError> {
         let cache = cache.map(|folder| DiskCache::new(&folder, store.url(), &channel));
         let cached = read_cache(cache.clone()).await;
         let limit = if cached.is_some() { CONNECT_TIMEOUT } else { READ_TIMEOUT };
-        let reading = timeout(limit, read(&store, &channel, cached.as_ref())).await;
+        let reading = timeout(limit, read(&*store, &channel, cached.as_ref())).await;
         let (copy, failure) = match reading.unwrap_or(Err(FollowError::TimedOut)) {
-            Ok(Some(copy)) => (copy, None),
+            Ok(Some((copy, _))) => (copy, None),
             Ok(None) => match cached {
                 Some(copy) => (copy, None),
                 None => return Err(StoreError::NotFound { what: format!("the channel {channel}") }.into()),
@@ -224,8 +231,9 @@ impl Follower {
             }
             self.write_cache();
             tokio::select! {
+                biased;
                 () = self.hints.next() => {}
-                () = sleep(pause()) => {}
+                () = sleep(self.store.pause()) => {}
             }
         }
     }
@@ -242,7 +250,7 @@ impl Follower {
             let source = SourceError::new("it could not be loaded before");
             return Err(FollowError::Load { revision: refused.revision, source });
         }
-        let Some(copy) = read_from(&store, &self.channel, Some(&self.copy)).await? else { return Ok(()) };
+        let Some((copy, made)) = read_from(&*store, &self.channel, Some(&self.copy)).await? else { return Ok(()) };
         let before = std::mem::replace(&mut self.copy, Arc::new(copy));
         self.install(&self.copy);
         if let Err(source) = loader.reload().await {
@@ -255,18 +263,14 @@ impl Follower {
         }
         self.refused = None;
         self.record_served();
-        self.log_served(&store, before.head.revision).await;
+        self.log_served(before.head.revision, made.as_ref());
         Ok(())
     }
 
     /// Logs who made the served revision, and what it changed.
-    async fn log_served(&self, store: &Store, before: u64) {
+    fn log_served(&self, before: u64, made: Option<&Revision>) {
         let (channel, now) = (&self.channel, self.copy.head.revision);
-        let query = HistoryQuery { before: Some(now + 1), limit: 1, ..HistoryQuery::default() };
-        let made = in_time(HEAD_TIMEOUT, store.history(channel, &query)).await.ok().and_then(|mut found| found.pop());
-        let Some(made) = made.filter(|made| made.number == now) else {
-            return tracing::info!("{channel}: revision {before} → {now}");
-        };
+        let Some(made) = made else { return tracing::info!("{channel}: revision {before} → {now}") };
         let mut names: Vec<&str> = made.prompts.iter().map(|change| change.name.as_str()).collect();
         let more = names.split_off(names.len().min(LOGGED_NAMES)).len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -344,40 +348,45 @@ fn is_away(error: &FollowError) -> bool {
     match error {
         FollowError::TimedOut => true,
         FollowError::Store(error) => {
-            use StoreError::{Corrupt, Database, NotFound, Unreachable};
-            matches!(error, Unreachable { .. } | Database { .. } | Corrupt { .. } | NotFound { .. })
+            use StoreError::{Changed, Corrupt, Database, NotFound, Unreachable};
+            matches!(error, Unreachable { .. } | Database { .. } | Corrupt { .. } | Changed { .. } | NotFound { .. })
         }
         FollowError::Load { .. } => false,
     }
 }
 
 async fn read(
-    store: &StoreHandle,
+    store: &dyn Connect,
     channel: &ChannelName,
     base: Option<&ChannelCopy>,
-) -> Result<Option<ChannelCopy>, FollowError> {
+) -> Result<Option<NewCopy>, FollowError> {
     let store = in_time(READ_TIMEOUT, store.get()).await?;
-    read_from(&store, channel, base).await
+    read_from(&*store, channel, base).await
 }
+
+/// A revision with all contents, and how it came to be.
+type NewCopy = (ChannelCopy, Option<Revision>);
 
 /// Reads the newest revision; `None` if it is that of the copy.
 async fn read_from(
-    store: &Store,
+    store: &dyn ChannelReader,
     channel: &ChannelName,
     base: Option<&ChannelCopy>,
-) -> Result<Option<ChannelCopy>, FollowError> {
+) -> Result<Option<NewCopy>, FollowError> {
     match read_delta(store, channel, base).await {
-        // What was built on the copy is not what the store has: everything is read instead.
-        Err(FollowError::Store(StoreError::Corrupt { .. })) if base.is_some() => read_delta(store, channel, None).await,
+        // What was read is not what the store has: it went back to a backup. Everything is read instead.
+        Err(FollowError::Store(StoreError::Corrupt { .. } | StoreError::Changed { .. })) => {
+            read_delta(store, channel, None).await
+        }
         result => result,
     }
 }
 
 async fn read_delta(
-    store: &Store,
+    store: &dyn ChannelReader,
     channel: &ChannelName,
     base: Option<&ChannelCopy>,
-) -> Result<Option<ChannelCopy>, FollowError> {
+) -> Result<Option<NewCopy>, FollowError> {
     let delta = in_time(READ_TIMEOUT, store.delta(channel, base.map(|copy| &copy.head))).await?;
     if base.is_some_and(|copy| copy.head == delta.head) {
         return Ok(None);
@@ -390,7 +399,15 @@ async fn read_delta(
     let mut copy = ChannelCopy::apply(base, delta, contents)?;
     let known = base.filter(|_| !is_complete).map_or(&[][..], |base| &base.versions);
     copy.versions = in_time(READ_TIMEOUT, versions::read(store, channel, &copy.head, known)).await?;
-    Ok(Some(copy))
+    // Last: a store that went back to a backup meanwhile has told the versions of another revision with this number.
+    let revision = copy.head.revision;
+    let query = HistoryQuery { before: Some(revision + 1), limit: 1, ..HistoryQuery::default() };
+    let made = in_time(READ_TIMEOUT, store.history(channel, &query)).await?.pop();
+    let is_same = |made: &Revision| (made.number, made.digest) == (revision, copy.head.digest);
+    if !made.as_ref().map_or(revision == 0, is_same) {
+        return Err(StoreError::Changed { what: format!("revision {revision}") }.into());
+    }
+    Ok(Some((copy, made)))
 }
 
 pub(super) async fn in_time<T>(
@@ -398,11 +415,6 @@ pub(super) async fn in_time<T>(
     reading: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, FollowError> {
     timeout(limit, reading).await.map_err(|_| FollowError::TimedOut)?.map_err(FollowError::Store)
-}
-
-/// Returns the time until the next comparison.
-pub(super) fn pause() -> Duration {
-    random::share(INTERVAL, 80..=120)
 }
 
 /// Hints of the store, received by a task of their own: a listener that hangs must not delay a comparison.
@@ -414,17 +426,16 @@ struct Hints {
 
 impl Hints {
     /// Listens, if no task does so already.
-    fn start(&mut self, store: &StoreHandle, channel: &ChannelName) {
+    fn start(&mut self, store: &Arc<dyn Connect>, channel: &ChannelName) {
         if self.task.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
         }
-        let (store, channel, received) = (store.clone(), channel.clone(), Arc::clone(&self.received));
+        let (store, channel, received) = (Arc::clone(store), channel.clone(), Arc::clone(&self.received));
         self.task = Some(tokio::spawn(async move {
             // Without a store the task ends, and the next comparison starts another one.
             let Ok(store) = store.get().await else { return };
             let mut hints = store.hints(&channel).await;
-            loop {
-                hints.next().await;
+            while hints.next().await.is_some() {
                 received.notify_one();
             }
         }));

@@ -9,6 +9,8 @@ mod copy;
 mod effects;
 mod follower;
 mod prompt_files;
+#[cfg(test)]
+mod simulation;
 mod source_signals;
 mod store_handle;
 mod token_follower;

@@ -16,8 +16,8 @@ use promptshelf_store::ChangeHints;
 use tokio::{sync::Notify, time::sleep};
 
 use super::{
-    follower::{CONNECT_TIMEOUT, FollowError, HEAD_TIMEOUT, in_time, pause},
-    store_handle::StoreHandle,
+    follower::{CONNECT_TIMEOUT, FollowError, HEAD_TIMEOUT, in_time},
+    store_handle::{Connect as _, StoreHandle},
 };
 
 const MIN_PAUSE: Duration = Duration::from_millis(100);
@@ -83,7 +83,7 @@ impl SourceSignals {
             tokio::select! {
                 () = next(&mut hints) => {}
                 () = self.0.sent.notified() => {}
-                () = sleep(pause()) => {}
+                () = sleep(self.0.store.pause()) => {}
             }
         }
     }

@@ -2,12 +2,91 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use promptshelf_store::{Store, StoreError, StoreUrl};
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use promptshelf_core::BoxFuture;
+use promptshelf_store::{
+    ChannelName, Delta, Digest, Head, HistoryQuery, Revision, Served, Store, StoreError, StoreUrl,
+};
 use tokio::sync::Mutex;
+
+use crate::random;
 
 /// The time after which an upload that nothing refers to is removed, and the time between two looks.
 const UPLOADS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const UPLOADS_LOOKED_AT: Duration = Duration::from_secs(60 * 60);
+
+/// The time between two comparisons without a hint, ±20 % so that replicas do not query in step.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a follower reads of a store. The simulation of replicas has a store in memory instead.
+pub(crate) trait ChannelReader: Send + Sync {
+    fn head<'a>(&'a self, channel: &'a ChannelName) -> Answer<'a, Head>;
+    fn delta<'a>(&'a self, channel: &'a ChannelName, since: Option<&'a Head>) -> Answer<'a, Delta>;
+    fn blobs<'a>(&'a self, digests: &'a [Digest]) -> Answer<'a, Vec<(Digest, Arc<[u8]>)>>;
+    fn served<'a>(&'a self, channel: &'a ChannelName, revision: u64) -> Answer<'a, Vec<Served>>;
+    fn history<'a>(&'a self, channel: &'a ChannelName, query: &'a HistoryQuery) -> Answer<'a, Vec<Revision>>;
+    fn hints<'a>(&'a self, channel: &'a ChannelName) -> BoxFuture<'a, BoxStream<'static, ()>>;
+}
+
+pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// Where a follower finds its store.
+pub(super) trait Connect: fmt::Debug + Send + Sync {
+    fn url(&self) -> &StoreUrl;
+    fn get(&self) -> Answer<'_, Arc<dyn ChannelReader>>;
+    fn reset(&self) -> BoxFuture<'_, ()>;
+
+    /// Returns the time until the next comparison.
+    fn pause(&self) -> Duration {
+        random::share(INTERVAL, 80..=120)
+    }
+}
+
+impl ChannelReader for Store {
+    fn head<'a>(&'a self, channel: &'a ChannelName) -> Answer<'a, Head> {
+        Box::pin(self.head(channel))
+    }
+
+    fn delta<'a>(&'a self, channel: &'a ChannelName, since: Option<&'a Head>) -> Answer<'a, Delta> {
+        Box::pin(self.delta(channel, since))
+    }
+
+    fn blobs<'a>(&'a self, digests: &'a [Digest]) -> Answer<'a, Vec<(Digest, Arc<[u8]>)>> {
+        Box::pin(self.blobs(digests))
+    }
+
+    fn served<'a>(&'a self, channel: &'a ChannelName, revision: u64) -> Answer<'a, Vec<Served>> {
+        Box::pin(self.served(channel, revision))
+    }
+
+    fn history<'a>(&'a self, channel: &'a ChannelName, query: &'a HistoryQuery) -> Answer<'a, Vec<Revision>> {
+        Box::pin(self.history(channel, query))
+    }
+
+    fn hints<'a>(&'a self, channel: &'a ChannelName) -> BoxFuture<'a, BoxStream<'static, ()>> {
+        Box::pin(async {
+            let next = async |mut hints: promptshelf_store::ChangeHints| {
+                hints.next().await;
+                Some(((), hints))
+            };
+            stream::unfold(self.hints(channel).await, next).boxed()
+        })
+    }
+}
+
+impl Connect for StoreHandle {
+    fn url(&self) -> &StoreUrl {
+        self.url()
+    }
+
+    fn get(&self) -> Answer<'_, Arc<dyn ChannelReader>> {
+        Box::pin(async { Ok(Arc::new(self.get().await?) as Arc<dyn ChannelReader>) })
+    }
+
+    fn reset(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.reset())
+    }
+}
 
 /// A store that is opened at the first use, and again after [`reset`](StoreHandle::reset). Clones share the store.
 #[derive(Clone)]

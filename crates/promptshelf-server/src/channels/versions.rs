@@ -3,8 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use promptshelf_core::{PromptProvenance, Provenance};
-use promptshelf_store::{ChannelName, Digest, Head, HistoryQuery, Served, Store, StoreError};
+use promptshelf_store::{ChannelName, Digest, Head, HistoryQuery, Served, StoreError};
 use serde::{Deserialize, Serialize};
+
+use super::store_handle::ChannelReader;
 
 const PAGE: usize = 1_000;
 
@@ -21,7 +23,7 @@ pub(super) struct PromptVersion {
 
 /// Reads the versions of a revision. `known` are those of an earlier revision in its history.
 pub(super) async fn read(
-    store: &Store,
+    store: &dyn ChannelReader,
     channel: &ChannelName,
     head: &Head,
     known: &[PromptVersion],
@@ -33,7 +35,7 @@ pub(super) async fn read(
 }
 
 async fn approved(
-    store: &Store,
+    store: &dyn ChannelReader,
     channel: &ChannelName,
     served: Vec<Served>,
     known: &[PromptVersion],
@@ -66,7 +68,7 @@ async fn approved(
 }
 
 pub(crate) async fn provenance_of(
-    store: &Store,
+    store: &dyn ChannelReader,
     channel: &ChannelName,
     head: &Head,
     served: Served,

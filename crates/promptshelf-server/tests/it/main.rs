@@ -6,6 +6,7 @@ mod api;
 mod budget;
 mod channels;
 mod checker;
+mod closed;
 mod connections;
 mod programs;
 mod replicas;

@@ -98,7 +98,7 @@ fn sign_in() -> SignIn {
 }
 
 /// Publishes files to a channel: path and content, an empty one for no file.
-async fn publish(store: &Store, channel: &str, files: &[(&str, &str)]) -> u64 {
+pub(crate) async fn publish(store: &Store, channel: &str, files: &[(&str, &str)]) -> u64 {
     let channel: ChannelName = channel.parse().expect("a name");
     let base = store.head(&channel).await.map_or(0, |head| head.revision);
     let present = match base {

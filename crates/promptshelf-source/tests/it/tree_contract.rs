@@ -1,9 +1,16 @@
 //! The contract of every kind of tree: the same files give the same definitions and the same catalog.
 
-use std::{collections::BTreeMap, fs, path::Path, time::UNIX_EPOCH};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    time::UNIX_EPOCH,
+};
 
-use promptshelf_core::{Catalog, Definitions, RawArguments, ResourceContent, Timestamp, cursor::ListKind};
+use promptshelf_core::{Catalog, Definitions, Diagnostic, RawArguments, ResourceContent, Timestamp, cursor::ListKind};
 use promptshelf_source::{Files, Loader, MemoryFile, MemoryTree, Snapshot, Source, SourceError};
+
+use proptest::prelude::*;
 
 use crate::library::{Library, lines};
 
@@ -112,6 +119,7 @@ fn shown(definitions: &Definitions) -> BTreeMap<&'static str, Vec<String>> {
 /// Returns the lists of a catalog, the renderings of its prompts, its resources and what each is read from.
 async fn served(catalog: &Catalog) -> Vec<String> {
     let mut all = vec![format!("{:?}", catalog.page(ListKind::Prompts, None))];
+    all.push(format!("{:?} {:?}", catalog.access_sets(), catalog.file_paths().collect::<Vec<_>>()));
     for prompt in catalog.prompts().iter() {
         all.push(format!("{} {:?}", prompt.name(), prompt.title()));
         let values: Vec<_> = prompt.arguments().iter().map(|argument| (argument.name(), "1")).collect();
@@ -176,14 +184,21 @@ async fn outcomes<K: Kind>(library: &Library, steps: &[Edits<'_>]) -> Vec<Outcom
         }
         let fresh = K::source(&library.root());
         let expected = read(&fresh);
-        let catalog = match Loader::open(vec![Box::new(fresh)]) {
-            Ok(loader) => served(&loader.handle().current()).await,
-            Err(error) => vec![error.to_string()],
+        let (catalog, is_whole) = match Loader::open(vec![Box::new(fresh)]) {
+            Ok(loader) => {
+                (served(&loader.handle().current()).await, !loader.diagnostics().iter().any(Diagnostic::is_error))
+            }
+            Err(error) => (vec![error.to_string()], false),
         };
         if let Some((source, loader)) = &kept {
             K::update(source, &library.root());
             loader.reload().await.expect("it can be read");
             assert_eq!(read(source), expected, "a source that has read the library before finds the same");
+            // A file with mistakes keeps its last good prompt.
+            if is_whole {
+                let kept = served(&loader.handle().current()).await;
+                assert_eq!(kept, catalog, "a library that was served before is the same");
+            }
         } else {
             let source = K::source(&library.root());
             kept = Loader::open(vec![Box::new(source.clone())]).ok().map(|loader| (source, loader));
@@ -352,4 +367,84 @@ async fn every_tree_gives_the_same_example_library() {
     let on_disk = definitions(&OnDisk::source(&examples));
     assert!(on_disk["prompts"].len() > 5);
     assert_eq!(definitions(&InMemory::source(&examples)), on_disk);
+}
+
+/// Files of random edits, each with the contents that it can have.
+const EDITED: &[(&str, &[&str])] = &[
+    ("a.md", PROMPTS),
+    ("b.md", PROMPTS),
+    ("docs/deep/c.md", PROMPTS),
+    ("closed-d.md", PROMPTS),
+    ("_part/p.md", &["Part.\n", "Part of {{ name }}.\n", "{% include '_part/q.md' %}\n", ""]),
+    ("_part/q.md", &["Other.\n", "{{ attach('docs/one.txt') }}\n"]),
+    ("docs/one.txt", &["one", "two", "a text of more than twenty bytes"]),
+    ("docs/deep/two.txt", &["one", "three"]),
+    ("skills/s/SKILL.md", &["---\nname: s\ndescription: S\n---\nSkill.\n", "---\nname: t\n---\nSkill.\n"]),
+    ("icons/i.svg", &["<svg xmlns='http://www.w3.org/2000/svg'/>", "text"]),
+    (
+        "promptshelf.toml",
+        &[
+            "",
+            "[server]\nname = 'other'\n",
+            "[limits]\nfile-bytes = 60\n",
+            "[[resources]]\nuri = 'docs:///{+path}'\nfiles = 'docs/**/*.txt'\n",
+            "[[access]]\nprompts = ['closed-*', 'a']\nroles = ['staff']\n",
+            "[[access]]\nfolders = ['docs/deep', '_part']\nroles = ['staff']\n[roots]\ndocs = 'docs'\n",
+        ],
+    ),
+];
+
+const PROMPTS: &[&str] = &[
+    "---\ndescription: One\n---\nOne.\n",
+    "---\ndescription: Two\narguments: [{name: name, required: true, complete: {files: 'docs/**'}}]\n---\n{{ name }}\n",
+    "---\ndescription: Includes\n---\n{% include '_part/p.md' %}\n",
+    "---\ndescription: Attaches\nicons: icons/i.svg\n---\n{{ attach('docs/one.txt') }} {{ link('docs/deep/two.txt') }}\n",
+    "---\ndescription: Calls\naliases: [old]\n---\n{{ prompt('b') }}\n",
+    "---\nname: b\ndescription: Named\naccess: {roles: [staff]}\n---\nNamed.\n",
+    "---\nname: zed\ndescription: Named\ndeprecated: use a\n---\nNamed.\n",
+    "---\ndescription: [\n---\nBroken.\n",
+    "{{ broken",
+    "",
+];
+
+fn edit() -> impl Strategy<Value = (&'static str, Option<&'static [u8]>)> {
+    (0..EDITED.len(), 0..PROMPTS.len() + 2).prop_map(|(file, content)| {
+        let (path, contents) = EDITED[file];
+        (path, contents.get(content % (contents.len() + 1)).map(|text| text.as_bytes()))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    // req: S-533
+    #[test]
+    fn random_edits_are_served_like_a_library_that_was_just_opened(
+        steps in prop::collection::vec(prop::collection::vec(edit(), 1..4), 2..10),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let steps = without_vain(&steps);
+            let steps: Vec<Edits<'_>> = steps.iter().map(Vec::as_slice).collect();
+            outcomes::<OnDisk>(&Library::new(), &steps).await;
+            outcomes::<InMemory>(&Library::new(), &steps).await;
+        });
+    }
+}
+
+/// Leaves out the removals of files that do not exist.
+fn without_vain<'s>(steps: &'s [Vec<(&'s str, Option<&'s [u8]>)>]) -> Vec<Vec<(&'s str, Option<&'s [u8]>)>> {
+    let mut present = BTreeSet::new();
+    let mut is_made = |(path, bytes): &(&'s str, Option<&[u8]>)| match bytes {
+        Some(_) => {
+            present.insert(*path);
+            true
+        }
+        None => present.remove(path),
+    };
+    steps.iter().map(|step| step.iter().filter(|edit| is_made(edit)).copied().collect()).collect()
 }

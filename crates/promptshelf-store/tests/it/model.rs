@@ -1307,11 +1307,11 @@ impl Model {
         Ok(passed)
     }
 
-    /// Removes all revisions before the newest one of each channel. Returns their number.
-    pub(crate) fn prune(&mut self) -> u64 {
+    /// Removes the revisions of each channel before the newest one, which stays with `keep` others. Returns their number.
+    pub(crate) fn prune(&mut self, keep: u64) -> u64 {
         let mut removed = 0;
         for (name, channel) in &mut self.channels {
-            let oldest = channel.head();
+            let oldest = channel.head().saturating_sub(keep);
             if oldest <= channel.oldest {
                 continue;
             }

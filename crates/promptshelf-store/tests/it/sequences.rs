@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use crate::{
     model::{Model, Outcome, Refusal, Subject, View, digest},
-    sample::{SampleChecker, channel},
+    sample::{SampleChecker, channel, tamper},
 };
 
 /// The check of small files, at once. A second file with the name of a prompt is an error.
@@ -142,7 +142,8 @@ pub(crate) enum Step {
     Signal { source: u8 },
     Upload { text: u8 },
     Collect,
-    Prune,
+    /// Removes what is older than so many of the newest revisions.
+    Prune { keep: u8 },
     NewEpoch,
     Reopen,
     BackUp,
@@ -219,7 +220,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..3u8).prop_map(|source| Step::Signal { source }),
         1 => (0..14u8).prop_map(|text| Step::Upload { text }),
         1 => Just(Step::Collect),
-        1 => Just(Step::Prune),
+        1 => (0..3u8).prop_map(|keep| Step::Prune { keep }),
         1 => Just(Step::NewEpoch),
         1 => Just(Step::Reopen),
         1 => Just(Step::BackUp),
@@ -706,9 +707,22 @@ impl Run {
                 same("answer", &result, &Ok(vec![digest(text)]))
             }
             Step::Collect => same("garbage", &store.gc().await.map_err(refusal), &Ok(self.model.gc())),
-            Step::Prune => {
+            Step::Prune { keep } => {
+                // What is kept is from the future meanwhile. Digests cover the times, so they have to come back.
+                let year: i64 = 365 * 24 * 60 * 60 * 1_000_000;
+                let shift = async |by: i64| {
+                    let newest = "SELECT c.revision FROM ps_channel c WHERE c.id = ps_revision.channel";
+                    let sql = format!("UPDATE ps_revision SET at = at + {by} WHERE number > ({newest}) - {keep}");
+                    tamper(&self.place.url().to_string(), &sql).await;
+                };
+                if keep > 0 {
+                    shift(year).await;
+                }
                 let result = store.prune(Duration::ZERO).await.map_err(refusal);
-                same("pruned", &result, &Ok(self.model.prune()))
+                if keep > 0 {
+                    shift(-year).await;
+                }
+                same("pruned", &result, &Ok(self.model.prune(keep.into())))
             }
             Step::NewEpoch => {
                 self.model.epoch = store.new_epoch().await.map_err(told)?.to_string();
@@ -1180,6 +1194,25 @@ fn sequences_on_postgres_are_those_of_the_model() {
     sequences("postgres", 3, 10);
 }
 
+/// A file that only the oldest of the kept revisions still has.
+// req: S-450
+#[tokio::test]
+async fn kept_revisions_are_whole() {
+    let who = Who { name: 0, may_publish: true, may_administer: true };
+    let publish =
+        |edits| Step::Publish { who, to: 0, back: 0, edits, replace: None, expected: 2, urgent: false, dry: false };
+    let write = |path, text| Some(Edit { path, text });
+    let steps = [
+        publish([write(0, Some(0)), write(1, Some(1)), None]),
+        publish([write(0, Some(1)), None, None]),
+        publish([write(1, None), None, None]),
+        publish([write(0, Some(2)), None, None]),
+        Step::Prune { keep: 2 },
+        Step::Collect,
+    ];
+    compare(Place::sqlite(), &steps).await.unwrap();
+}
+
 // req: S-450
 #[tokio::test]
 async fn contents_that_an_open_proposal_replaces_stay() {
@@ -1195,6 +1228,6 @@ async fn contents_that_an_open_proposal_replaces_stay() {
         urgent: false,
         dry: false,
     };
-    let steps = [publish(who, 0), publish(writer, 1), publish(who, 2), Step::Prune, Step::Collect];
+    let steps = [publish(who, 0), publish(writer, 1), publish(who, 2), Step::Prune { keep: 0 }, Step::Collect];
     compare(Place::sqlite(), &steps).await.unwrap();
 }

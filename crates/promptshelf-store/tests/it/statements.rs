@@ -96,7 +96,7 @@ fn operations() -> Vec<Step> {
         Step::Signal { source: 0 },
         Step::Upload { text: 8 },
         Step::Collect,
-        Step::Prune,
+        Step::Prune { keep: 0 },
         Step::NewEpoch,
     ]
 }

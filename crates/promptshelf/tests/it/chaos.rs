@@ -18,7 +18,7 @@ use std::{
 
 use promptshelf_store::{HistoryQuery, Store};
 use promptshelf_testkit::{
-    amount,
+    Random, amount,
     cuttable::CuttableProxy,
     database::Postgres,
     figure,
@@ -50,23 +50,6 @@ enum Fault {
     FillDisk(usize, Duration),
     KillDatabase(Duration),
     PauseDatabase(Duration),
-}
-
-/// Numbers that a seed decides.
-#[derive(Clone)]
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
 }
 
 /// The faults of a seed, each with its time since the beginning.
