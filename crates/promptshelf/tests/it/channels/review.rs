@@ -279,8 +279,8 @@ fn rules_of_the_operator_hold_for_commands_on_the_store() {
         command.envs(config.map(|file| ("PROMPTSHELF_CONFIG", team.path(file))));
         let ran = Ran::of(&shown(command, ""));
         let published: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
-        let effects = published["effects"].as_array().cloned().unwrap_or_default();
-        effects.into_iter().filter(|effect| effect["impact"] == "opening").count()
+        let lacks = published["lacks"].as_array().cloned().unwrap_or_default();
+        lacks.iter().filter(|lack| lack.as_str().is_some_and(|lack| lack.contains("pay.md"))).count()
     };
     assert_eq!(openings(None), 0);
     assert!(openings(Some("ops/server.toml")) > 0);
