@@ -192,8 +192,8 @@ impl Upstream {
         let warning = looped.first().map(|first| {
             let count = looped.len();
             format!(
-                "there is a loop between servers: {count} prompts in its list, such as `{first}`, come from this server and are left \
-                 out; remove this server from the sources of one of the servers between them"
+                "there is a loop between servers: its list has prompts of this server, which are left out ({count}, such as \
+                 `{first}`); remove this server from the sources of one of the servers between them"
             )
         });
         let is_new_loop = self.with(|state| {

@@ -211,7 +211,7 @@ fn prompts_that_come_back_are_left_out() {
         log.clone()
     };
     let log = eventually(logged, |log| log.contains("the loop between servers is gone"));
-    assert!(log.contains("there is a loop between servers: 1 prompts in its list, such as `back`"), "{log}");
+    assert!(log.contains("are left out (1, such as `back`)"), "{log}");
 }
 
 // req: S-156
