@@ -31,7 +31,8 @@ const MAX_KEYS: usize = 16_000;
 
 const MAX_ARGUMENTS: usize = 64;
 
-const UNKNOWN: &str = "unknown-prompt";
+/// The outcome of requests for names that do not exist, or that their callers may not see.
+pub const UNKNOWN: &str = "unknown-prompt";
 
 /// The most unknown names between two drains.
 const MAX_UNKNOWN: usize = 500;

@@ -329,7 +329,6 @@ fn hostile_shapes() -> Vec<Vec<Value>> {
                 .concat()
                 + "{{ a == b }}{{ a in [b] }}{{ [a, b]|sort|length }}{{ [a, b]|unique|length }}{{ [a, b]|min is none }}",
         ),
-        body("{% set a = a ~ a %}".repeat(40) + "{{ a }}"),
         // Copies and moves of each file to each other one.
         each(700, &|n| (format!("open{n}.md"), "---\ndescription: x\naccess: { roles: [x] }\n---\nsame".to_owned())),
         // Folders and skills.

@@ -382,9 +382,9 @@ const EDITED: &[(&str, &[&str])] = &[
     ("skills/s/SKILL.md", &["---\nname: s\ndescription: S\n---\nSkill.\n", "---\nname: t\n---\nSkill.\n"]),
     ("icons/i.svg", &["<svg xmlns='http://www.w3.org/2000/svg'/>", "text"]),
     (
+        // Not an empty one: on disk the last content stays in effect, because editors empty a file before they write it.
         "promptshelf.toml",
         &[
-            "",
             "[server]\nname = 'other'\n",
             "[limits]\nfile-bytes = 60\n",
             "[[resources]]\nuri = 'docs:///{+path}'\nfiles = 'docs/**/*.txt'\n",

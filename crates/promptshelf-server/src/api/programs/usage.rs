@@ -1,10 +1,10 @@
 //! The use of prompts.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
-use promptshelf_core::cursor::ListKind;
-use promptshelf_service::Caller;
+use promptshelf_core::{cursor::ListKind, usage::UsageKey};
+use promptshelf_service::{Caller, UNKNOWN_PROMPT as UNKNOWN};
 use promptshelf_store::UsageQuery;
 use promptshelf_wire::op;
 
@@ -24,7 +24,8 @@ pub(super) async fn get_usage(call: Call<op::GetUsage, ProgramState>) -> Answer 
     let prompt = call.query.prompt.as_ref().map(|name| counted(state, name));
     let selection = UsageQuery { since: Some(since), prompt };
     let mut figures = log.figures(&selection).await?;
-    figures.retain(|key, _| call.state.site.shows(caller, &key.channel));
+    let is_seen = seen(state, caller);
+    figures.retain(|key, _| is_seen(key));
     let report = report_of(whole_hour(since), &figures, call.query.detail.unwrap_or_default(), log.min_callers());
     let listed = listed(state, caller).into_iter().map(|(name, deprecated)| (name, deprecated.is_some()));
     let report = report.marked(&listed.collect(), selection.prompt.as_deref()).with_sources(source_of(state));
@@ -40,7 +41,8 @@ pub(super) async fn get_usage_overview(call: Call<op::GetUsageOverview, ProgramS
     let prompt = call.query.prompt.as_ref().map(|name| counted(state, name));
     let selection = UsageQuery { since: Some(since), prompt };
     let mut days = log.daily(&selection).await?;
-    days.values_mut().for_each(|figures| figures.retain(|key, _| call.state.site.shows(caller, &key.channel)));
+    let is_seen = seen(state, caller);
+    days.values_mut().for_each(|figures| figures.retain(|key, _| is_seen(key)));
     let selected = selection.prompt.as_deref();
     let hour = whole_hour(since);
     let listed = listed(state, caller);
@@ -58,6 +60,26 @@ fn counted(state: &ProgramState, served: &str) -> String {
 fn source_of(state: &ProgramState) -> impl Fn(&str) -> Option<Arc<str>> {
     let catalog = state.default_library().service().catalog();
     move |name| catalog.source_of_name(name).cloned()
+}
+
+/// Returns whether a caller may see what was counted. The use of a prompt that is closed to the caller is not shown; requests
+/// for its name that were refused are, as for a name that does not exist.
+fn seen<'a>(state: &'a ProgramState, caller: &'a Caller) -> impl Fn(&UsageKey) -> bool + 'a {
+    let mut closed: HashSet<(String, String)> = HashSet::new();
+    for channel in state.channels(caller) {
+        let view = channel.library.service().view(caller);
+        let prompts = view.catalog().prompts().iter().enumerate();
+        let name = channel.name.as_deref().unwrap_or_default();
+        closed.extend(
+            prompts
+                .filter(|(index, _)| !view.shows(ListKind::Prompts, *index))
+                .map(|(_, prompt)| (name.to_owned(), view.catalog().name_in_channel(prompt).to_owned())),
+        );
+    }
+    move |key| {
+        let is_closed = || closed.contains(&(key.channel.clone(), key.prompt.clone()));
+        state.site.shows(caller, &key.channel) && (key.outcome == UNKNOWN || !is_closed())
+    }
 }
 
 /// Returns the prompts of all channels that the caller sees. A prompt counts as deprecated only if it is so in each

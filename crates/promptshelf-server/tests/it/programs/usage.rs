@@ -101,7 +101,7 @@ async fn report_needs_the_scope_for_reading() {
     answer(&router, "/api/v1/usage", &rita).await.expect(200);
 }
 
-// req: S-205
+// req: S-205, S-553
 #[tokio::test]
 async fn overview_lists_only_unused_and_replacing_prompts_that_the_reader_sees() {
     let tree: MemoryTree = [
@@ -151,6 +151,16 @@ async fn overview_lists_only_unused_and_replacing_prompts_that_the_reader_sees()
     rita("usage/overview?since=soon").await.expect(400);
     let ada = [("authorization", "Bearer psk_ada")];
     answer(&router, "/api/v1/usage/overview", &ada).await.expect(403);
+    // The use of a closed prompt is not shown; a refused request for it looks like one for a name that does not exist.
+    answer(&router, "/api/v1/prompts/hidden?rendered=true", &ada).await.expect(200);
+    rita("prompts/hidden?rendered=true").await.expect(404);
+    rita("prompts/missing?rendered=true").await.expect(404);
+    let overview = rita("usage/overview").await.expect(200).json();
+    let calls = |name: &str| {
+        let groups = overview["prompts"].as_array().expect("groups");
+        groups.iter().find(|group| group["name"] == name).map(|group| group["calls"].clone())
+    };
+    assert_eq!(calls("hidden"), calls("missing"), "{overview}");
 }
 
 #[tokio::test]
