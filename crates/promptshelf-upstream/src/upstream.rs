@@ -203,7 +203,7 @@ impl Upstream {
         match warning.filter(|_| is_new_loop) {
             Some(warning) => tracing::warn!(source = self.0.connection.name(), "{warning}"),
             None if is_new_loop => {
-                tracing::info!(source = self.0.connection.name(), "the loop between servers is gone")
+                tracing::info!(source = self.0.connection.name(), "the loop between servers is gone");
             }
             None => {}
         }

@@ -40,7 +40,7 @@ use tower::ServiceExt as _;
 
 use super::{
     follower::Follower,
-    store_handle::{Answer, ChannelReader, Connect},
+    store_handle::{Answer, ChannelReader, Connect, Contents},
 };
 use crate::{Library, ReplicaMonitor};
 
@@ -128,7 +128,7 @@ impl History {
         }
     }
 
-    fn blobs(&self, digests: &[Digest]) -> Result<Vec<(Digest, Arc<[u8]>)>, StoreError> {
+    fn blobs(&self, digests: &[Digest]) -> Result<Contents, StoreError> {
         let kept = self.revisions.iter().rev().take_while(|revision| revision.number >= self.oldest);
         let mut texts = HashMap::new();
         for text in kept.flat_map(|revision| revision.files.values()) {
@@ -286,7 +286,7 @@ impl ChannelReader for Remote {
         self.ask(CallKind::Read, move |history, is_damaged| Ok(history.delta(since.as_ref(), is_damaged)))
     }
 
-    fn blobs<'a>(&'a self, digests: &'a [Digest]) -> Answer<'a, Vec<(Digest, Arc<[u8]>)>> {
+    fn blobs<'a>(&'a self, digests: &'a [Digest]) -> Answer<'a, Contents> {
         let digests = digests.to_vec();
         self.ask(CallKind::Read, move |history, _| history.blobs(&digests))
     }

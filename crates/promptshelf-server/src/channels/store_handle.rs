@@ -18,11 +18,14 @@ const UPLOADS_LOOKED_AT: Duration = Duration::from_secs(60 * 60);
 /// The time between two comparisons without a hint, ±20 % so that replicas do not query in step.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// Contents with their digests.
+pub(crate) type Contents = Vec<(Digest, Arc<[u8]>)>;
+
 /// What a follower reads of a store. The simulation of replicas has a store in memory instead.
 pub(crate) trait ChannelReader: Send + Sync {
     fn head<'a>(&'a self, channel: &'a ChannelName) -> Answer<'a, Head>;
     fn delta<'a>(&'a self, channel: &'a ChannelName, since: Option<&'a Head>) -> Answer<'a, Delta>;
-    fn blobs<'a>(&'a self, digests: &'a [Digest]) -> Answer<'a, Vec<(Digest, Arc<[u8]>)>>;
+    fn blobs<'a>(&'a self, digests: &'a [Digest]) -> Answer<'a, Contents>;
     fn served<'a>(&'a self, channel: &'a ChannelName, revision: u64) -> Answer<'a, Vec<Served>>;
     fn history<'a>(&'a self, channel: &'a ChannelName, query: &'a HistoryQuery) -> Answer<'a, Vec<Revision>>;
     fn hints<'a>(&'a self, channel: &'a ChannelName) -> BoxFuture<'a, BoxStream<'static, ()>>;
@@ -51,7 +54,7 @@ impl ChannelReader for Store {
         Box::pin(self.delta(channel, since))
     }
 
-    fn blobs<'a>(&'a self, digests: &'a [Digest]) -> Answer<'a, Vec<(Digest, Arc<[u8]>)>> {
+    fn blobs<'a>(&'a self, digests: &'a [Digest]) -> Answer<'a, Contents> {
         Box::pin(self.blobs(digests))
     }
 

@@ -82,7 +82,7 @@ fn programs(site: &Site, options: &Options) -> api::ProgramState {
     let rules = options.channel_access.values().chain(&options.source_access);
     let names = rules.flat_map(|access| &access.users).chain(&options.reserved_names);
     #[cfg(feature = "sign-in")]
-    let names = names.chain(options.sign_in.iter().flat_map(|sign_in| sign_in.token_names()));
+    let names = names.chain(options.sign_in.iter().flat_map(super::auth::SignIn::token_names));
     let reserved = names.map(|name| promptshelf_core::identity(name)).collect();
     let shared = api::Site {
         reserved: std::sync::Arc::new(reserved),

@@ -290,7 +290,7 @@ fn rule_that_closes_nothing_yet_opens_what_comes_later() {
         let before = rules(&rule(key, pattern, "\"boss\""));
         let name = format!("rule-opened:{key} {pattern}");
         for after in ["# none\n".to_owned(), rule(key, pattern, "\"boss\", \"all\""), rule(key, "other", "\"boss\"")] {
-            assert_eq!(openings(Some(&before), &rules(&after), None), [name.clone()], "{after}");
+            assert_eq!(openings(Some(&before), &rules(&after), None), std::slice::from_ref(&name), "{after}");
         }
         let stricter = rule(key, pattern, "\"boss\"") + &rule(key, pattern, "\"head\"");
         assert_eq!(openings(Some(&before), &rules(&stricter), None), [""; 0]);

@@ -287,7 +287,7 @@ fn words_of_templates_are_names_of_arguments_elsewhere() {
             ),
         ]);
         let checked = check(library.read(), None);
-        assert!(!checked.diagnostics.iter().any(|found| found.is_error()), "{word}: {:?}", lines(&checked.diagnostics));
+        assert!(!checked.diagnostics.iter().any(Diagnostic::is_error), "{word}: {:?}", lines(&checked.diagnostics));
         assert_eq!(messages_of(&checked.catalog, "it", &[(word, "x")]), ["user: Act as x"]);
         assert_eq!(messages_of(&checked.catalog, "sum", &[(word, "x")]), ["user: Sum x"]);
     }

@@ -14,8 +14,10 @@ use proptest::prelude::*;
 
 use crate::library::{Library, lines};
 
-/// The files of a library, by path; `None` removes one.
-type Edits<'f> = &'f [(&'f str, Option<&'f [u8]>)];
+/// A file of a library, by path; `None` removes it.
+type Edit<'f> = (&'f str, Option<&'f [u8]>);
+
+type Edits<'f> = &'f [Edit<'f>];
 
 /// A kind of tree.
 trait Kind {
@@ -437,7 +439,7 @@ proptest! {
 }
 
 /// Leaves out the removals of files that do not exist.
-fn without_vain<'s>(steps: &'s [Vec<(&'s str, Option<&'s [u8]>)>]) -> Vec<Vec<(&'s str, Option<&'s [u8]>)>> {
+fn without_vain<'s>(steps: &[Vec<Edit<'s>>]) -> Vec<Vec<Edit<'s>>> {
     let mut present = BTreeSet::new();
     let mut is_made = |(path, bytes): &(&'s str, Option<&[u8]>)| match bytes {
         Some(_) => {
