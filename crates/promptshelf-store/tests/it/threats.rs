@@ -128,7 +128,7 @@ async fn creators_of_a_token_cannot_approve_its_proposals() {
     contract::tokens::creators_of_a_token_cannot_approve_its_proposals(on_postgres().await).await;
 }
 
-// req: S-351
+// req: S-351, S-508
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_published_has_a_quota() {
     let place = sqlite::store().await;

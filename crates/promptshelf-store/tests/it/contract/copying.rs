@@ -85,7 +85,6 @@ pub(crate) async fn promotion_of_a_prompt_brings_what_it_needs(store: Store) {
     assert_eq!(store.head(&channel("c")).await.unwrap().revision, 1);
 }
 
-// req: S-501
 pub(crate) async fn promotion_without_the_rule_of_its_source_is_an_opening(store: Store) {
     publish(&store, "staging", 0, &[("a.md", "", "A"), ("b.md", "", "B"), ("rules", "", "a.md")]).await.unwrap();
     for (revision, prompt) in [(1, "b"), (2, "a")] {

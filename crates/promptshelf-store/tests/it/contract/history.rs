@@ -6,7 +6,6 @@ use promptshelf_store::{HistoryQuery, PolicyGuard, PromptStanding, StandingQuery
 
 use crate::sample::{actor, channel, policy, prompts, publish, review, tamper, texts};
 
-// req: S-500
 pub(crate) async fn channel_counts_its_own_versions(store: Store) {
     publish(&store, "hidden", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
     publish(&store, "hidden", 1, &[("a.md", "A", "A2")]).await.unwrap();

@@ -562,3 +562,35 @@ fn print_table<W: Write>(
     }
     Ok(())
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use promptshelf_author::Edit;
+
+    use super::*;
+
+    // req: S-551
+    #[test]
+    fn files_are_corrected_below_the_folder_and_as_they_were_checked() {
+        let around = tempfile::tempdir().expect("a folder");
+        let (library, outside) = (around.path().join("library"), around.path().join("outside"));
+        for folder in [&library, &outside] {
+            std::fs::create_dir(folder).expect("a folder");
+            std::fs::write(folder.join("v.md"), "titel").expect("a file");
+        }
+        // What the folder `d` was when the library was checked.
+        std::os::unix::fs::symlink(&outside, library.join("d")).expect("a link");
+        let files = EditableFolder::open(&library).expect("a folder");
+        let fix = |path: &str, text: &str| {
+            let edits = vec![Edit { range: 0..5, text: "title".to_owned() }];
+            let file = FixedFile { path: path.to_owned(), change: Change::Edits(edits), count: 1 };
+            corrected_file(&files, &file, text, false)
+        };
+        assert!(matches!(fix("d/v.md", "titel"), Err(EditError::Outside | EditError::NotAFile | EditError::Link)));
+        assert!(matches!(fix("v.md", "titel: "), Err(EditError::Changed { .. })));
+        let read = |folder: &Path| std::fs::read_to_string(folder.join("v.md")).expect("a file");
+        assert_eq!((read(&library), read(&outside)), ("titel".to_owned(), "titel".to_owned()));
+        assert!(matches!(fix("v.md", "titel"), Ok(Corrected::Text { .. })));
+        assert_eq!((read(&library), read(&outside)), ("title".to_owned(), "titel".to_owned()));
+    }
+}
