@@ -536,7 +536,7 @@ pub(in crate::args) const ROLLOUT_EXAMPLES: &str = "\
 The store has the rollouts, and all servers of the store follow them. [rollout]
 in server.toml has defaults. A channel has one rollout that is not over.
 
-JSON: {\"rollouts\":[{\"channel\",\"to\",\"percent\",\"state\",\"changedBy\",
+JSON: {\"items\":[{\"channel\",\"to\",\"percent\",\"state\",\"changedBy\",
 \"changedAt\",\"reason\",\"revision\",\"counts\",\"plan\",\"next\",\"history\":[{
 \"number\",\"kind\",\"automatic\",\"percent\",\"changedBy\",\"reason\",\"at\",
 \"revision\",\"counts\"}]}]}. The state is running, paused, stopped, failed

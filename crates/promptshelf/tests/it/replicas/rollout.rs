@@ -97,7 +97,7 @@ async fn rollout_begins_stops_and_ends_on_every_replica_without_a_restart() {
     // A regression that no test has noticed: calls of both replicas are the evidence.
     let state = until("the stop", || {
         servers.iter().for_each(|server| drop(all(server)));
-        let state = rollout(&store, &["list"])["rollouts"][0].clone();
+        let state = rollout(&store, &["list"])["items"][0].clone();
         (state["state"] == "failed").then_some(state)
     });
     assert_eq!((&state["percent"], &state["to"]), (&json!(0), &json!("next")));
@@ -184,7 +184,7 @@ async fn finish_waits_for_the_policy() {
     assert_eq!(proposal["state"], "open", "{waiting}");
     let (id, digest) = (proposal["id"].to_string(), proposal["digest"].as_str().expect("a digest"));
     run(&["approve", &id, "--digest", digest], "bob");
-    let ended = &rollout(&store, &["show", "production"])["rollouts"][0];
+    let ended = &rollout(&store, &["show", "production"])["items"][0];
     assert_eq!((&ended["state"], &ended["percent"]), (&json!("finished"), &json!(0)));
     // What the channel has already needs no promotion.
     rollout(&store, &["start", "production", "--to", "next"]);
@@ -216,7 +216,7 @@ async fn rollout_that_no_server_applies_is_listed_so() {
     let earlier = "UPDATE ps_rollout SET applied_at = applied_at - 60000000";
     sqlx::query(earlier).execute(&mut database).await.expect("updated");
     assert!(listed().contains(words), "{}", listed());
-    assert!(rollout(&store, &["list"])["rollouts"][0]["unappliedSince"].is_string());
+    assert!(rollout(&store, &["list"])["items"][0]["unappliedSince"].is_string());
     rollout(&store, &["stop", "production"]);
     assert!(!listed().contains(words), "a stopped rollout needs no server");
 }

@@ -19,7 +19,7 @@ use crate::{
         RolloutShowArguments, RolloutStartArguments, stop,
     },
     exit::Failure,
-    output::Output,
+    output::{Output, list_json},
 };
 
 pub(crate) async fn run(command: &RolloutCommand) -> Result<(), Failure> {
@@ -131,7 +131,7 @@ async fn finish(arguments: &RolloutFinishArguments) -> Result<(), Failure> {
 
 fn print_all(rollouts: &[RolloutReport], has_history: bool, is_json: bool) -> Result<(), Failure> {
     if is_json {
-        return report::print_json(&json!({ "rollouts": rollouts }));
+        return report::print_json(&list_json(rollouts.iter().map(|rollout| json!(rollout))));
     }
     if rollouts.is_empty() {
         return report::print_line("no rollouts; `promptshelf rollout start CHANNEL --to OTHER` begins one");

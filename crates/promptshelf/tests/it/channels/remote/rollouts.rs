@@ -32,7 +32,7 @@ fn patch(caller: &Caller<'_>, body: &Value) -> (u16, Value) {
 fn publishers_change_a_rollout_and_readers_see_it() {
     let served = served();
     let [ada, bob, ci, eve, root] = ["ada", "bob", "ci", "eve", "root"].map(|name| served.by(name));
-    let list = |caller: &Caller<'_>| caller.json(&["rollout", "list"])["rollouts"].clone();
+    let list = |caller: &Caller<'_>| caller.json(&["rollout", "list"])["items"].clone();
     // Who may not publish does not begin one either, nor one to a channel that is closed to it.
     assert!(ci.fails("12", &["rollout", "start", "production", "--to", "next"]).contains("library:publish"));
     eve.fails("7", &["rollout", "start", "production", "--to", "next"]);
