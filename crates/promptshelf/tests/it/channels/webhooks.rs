@@ -143,13 +143,16 @@ fn event_goes_through_the_proxy_where_the_settings_say_so() {
     publish(&team, "Second");
     assert_eq!(asked.recv_timeout(PATIENCE).expect("a request").trim(), "CONNECT events.nowhere.invalid:443 HTTP/1.1");
     drop(server);
-    // Without the setting the server asks for the name itself, and no proxy.
-    configure(&team, url, "secret = { file = \"hook.secret\" }");
+    // Without the setting the server asks for the name itself, and no proxy. Another receiver has no pause after failures.
+    configure(&team, "https://other.nowhere.invalid/hook", "secret = { file = \"hook.secret\" }");
     let mut server = through("");
+    let is_known = |server: &Server| get(server, "/webhooks")["items"].to_string().contains("other.nowhere");
+    until("the other webhook", || is_known(&server).then_some(()));
+    publish(&team, "Third");
     let mut log = server.startup_log.clone();
     until("a failed delivery", || {
         log.extend(server.log.try_iter());
-        log.contains("events.nowhere.invalid").then_some(())
+        log.contains("other.nowhere.invalid").then_some(())
     });
     server.child.kill().expect("a running process");
     assert_eq!(asked.try_iter().count(), 0, "{log}");
