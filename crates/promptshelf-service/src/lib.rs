@@ -66,7 +66,7 @@ pub use service::{OpenPrompt, RemoteOutcome, Service};
 pub use skills::{FolderPage, SkillPage};
 pub use slot::{Slot, SlotHolder, Slots};
 pub use tools::{FoundPrompts, MAX_FOUND, ToolPage};
-pub use usage::{ClientTag, FormReaction, PromptCalls, UNKNOWN as UNKNOWN_PROMPT, Usage};
+pub use usage::{ClientTag, FormReaction, PromptCalls, UNKNOWN_PROMPT, Usage};
 pub use view::{CacheScope, Present, View, Visibility};
 
 #[cfg(doctest)]

@@ -32,7 +32,7 @@ const MAX_KEYS: usize = 16_000;
 const MAX_ARGUMENTS: usize = 64;
 
 /// The outcome of requests for names that do not exist, or that their callers may not see.
-pub const UNKNOWN: &str = "unknown-prompt";
+pub const UNKNOWN_PROMPT: &str = "unknown-prompt";
 
 /// The most unknown names between two drains.
 const MAX_UNKNOWN: usize = 500;
@@ -86,7 +86,7 @@ const MAX_CALLS: usize = 10_000;
 
 fn add_calls(calls: &mut PromptCalls, figures: &BTreeMap<UsageKey, UsageFigures>) {
     for (key, figures) in figures.iter().filter(|(key, _)| key.method != "completion/complete") {
-        let name = if key.outcome == UNKNOWN { "" } else { &key.prompt };
+        let name = if key.outcome == UNKNOWN_PROMPT { "" } else { &key.prompt };
         let mut place = (name.to_owned(), key.outcome.clone());
         if calls.len() >= MAX_CALLS && !calls.contains_key(&place) {
             OTHER.clone_into(&mut place.0);
@@ -261,7 +261,7 @@ impl ServiceUsage {
             client_version: client_version.to_owned(),
             protocol: protocol.to_owned(),
             method: method.to_owned(),
-            outcome: UNKNOWN.to_owned(),
+            outcome: UNKNOWN_PROMPT.to_owned(),
         };
         let usage = &self.0.usage;
         let mut figures = usage.0.figures.lock();

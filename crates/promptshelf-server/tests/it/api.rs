@@ -26,10 +26,7 @@ use promptshelf_server::{
     Builder,
     api::Api,
     channels::{LibraryChecker, StoreHandle},
-    http::{
-        App, Options,
-        auth::{SignIn, SignInOptions, StaticToken, digest_of},
-    },
+    http::{App, Options, auth::SignIn},
     usage::UsageLog,
 };
 use promptshelf_service::{Recorder, Usage};
@@ -42,7 +39,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{TIMEOUT, library};
+use crate::{TIMEOUT, library, programs::signed_in};
 
 const SCOPES: [&str; 6] =
     ["library:read", "library:propose", "library:review", "library:publish", "library:evaluate", "library:admin"];
@@ -148,16 +145,7 @@ fn refused(status: u16, name: &str) -> (u16, String) {
 }
 
 fn sign_in() -> SignIn {
-    let token = |(name, scopes, roles): &(&str, &[&str], &[&str])| StaticToken {
-        name: (*name).to_owned(),
-        sha256: digest_of(&format!("psk_{name}")),
-        scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
-        expires: None,
-    };
-    let mut options = SignInOptions::default();
-    options.tokens = CALLERS.iter().map(token).collect();
-    SignIn::new(options)
+    signed_in(CALLERS)
 }
 
 impl Server {

@@ -22,11 +22,7 @@ use promptshelf_server::{
     Library,
     api::{Api, Versions},
     channels::{FollowOptions, Follower, LibraryChecker, StoreHandle},
-    http::{
-        Channel, Options,
-        auth::{SignIn, SignInOptions, StaticToken, digest_of},
-        router_with_channels,
-    },
+    http::{Channel, Options, router_with_channels},
     usage::UsageLog,
 };
 use promptshelf_service::Usage;
@@ -35,7 +31,7 @@ use promptshelf_testkit::{Random, amount, figure};
 use serde_json::{Value, json};
 use tower::Service as _;
 
-use crate::programs::publish;
+use crate::programs::{publish, signed_in};
 
 const HIDDEN: &str = "qqsecret";
 const ALL_SCOPES: [&str; 6] =
@@ -96,19 +92,6 @@ impl Sent {
 
 fn pick<T: Clone>(random: &mut Random, among: &[T]) -> T {
     among[random.below(among.len() as u64) as usize].clone()
-}
-
-fn sign_in() -> SignIn {
-    let token = |(name, scopes, roles): (&str, &[&str], &[&str])| StaticToken {
-        name: name.to_owned(),
-        sha256: digest_of(&format!("psk_{name}")),
-        scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
-        expires: None,
-    };
-    let mut options = SignInOptions::default();
-    options.tokens = CALLERS.into_iter().map(token).collect();
-    SignIn::new(options)
 }
 
 /// The files of the open channel with random rules. Their texts name the revision.
@@ -198,7 +181,7 @@ impl Site {
             served.push(Channel { name: name.to_owned(), library, monitor: follower.monitor().clone() });
         }
         let mut options = Options::default();
-        options.sign_in = Some(sign_in());
+        options.sign_in = Some(signed_in(&CALLERS));
         options.versions = Some(Versions::new(handle.clone(), Vec::new()));
         options.api = Some(Api::new(handle, Arc::new(LibraryChecker::new())));
         options.usage = Some(UsageLog::new(&usage, None, Duration::from_secs(86_400), 1));

@@ -85,15 +85,20 @@ async fn answer(router: &Router, path: &str, headers: &[(&str, &str)]) -> Answer
 }
 
 fn sign_in() -> SignIn {
-    let token = |(name, scopes, roles): (&str, &[&str], &[&str])| StaticToken {
-        name: name.to_owned(),
+    signed_in(&CALLERS)
+}
+
+/// The sign-in of callers with a name, scopes and roles, whose tokens are `psk_NAME`.
+pub(crate) fn signed_in(callers: &[(&str, &[&str], &[&str])]) -> SignIn {
+    let token = |(name, scopes, roles): &(&str, &[&str], &[&str])| StaticToken {
+        name: (*name).to_owned(),
         sha256: digest_of(&format!("psk_{name}")),
         scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
         roles: roles.iter().map(|role| (*role).to_owned()).collect(),
         expires: None,
     };
     let mut options = SignInOptions::default();
-    options.tokens = CALLERS.into_iter().map(token).collect();
+    options.tokens = callers.iter().map(token).collect();
     SignIn::new(options)
 }
 

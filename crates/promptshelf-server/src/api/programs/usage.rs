@@ -1,10 +1,13 @@
 //! The use of prompts.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use promptshelf_core::{cursor::ListKind, usage::UsageKey};
-use promptshelf_service::{Caller, UNKNOWN_PROMPT as UNKNOWN};
+use promptshelf_service::{Caller, UNKNOWN_PROMPT};
 use promptshelf_store::UsageQuery;
 use promptshelf_wire::op;
 
@@ -65,20 +68,17 @@ fn source_of(state: &ProgramState) -> impl Fn(&str) -> Option<Arc<str>> {
 /// Returns whether a caller may see what was counted. The use of a prompt that is closed to the caller is not shown; requests
 /// for its name that were refused are, as for a name that does not exist.
 fn seen<'a>(state: &'a ProgramState, caller: &'a Caller) -> impl Fn(&UsageKey) -> bool + 'a {
-    let mut closed: HashSet<(String, String)> = HashSet::new();
+    let mut closed: HashMap<&str, HashSet<String>> = HashMap::new();
     for channel in state.channels(caller) {
         let view = channel.library.service().view(caller);
         let prompts = view.catalog().prompts().iter().enumerate();
-        let name = channel.name.as_deref().unwrap_or_default();
-        closed.extend(
-            prompts
-                .filter(|(index, _)| !view.shows(ListKind::Prompts, *index))
-                .map(|(_, prompt)| (name.to_owned(), view.catalog().name_in_channel(prompt).to_owned())),
-        );
+        let hidden = prompts.filter(|(index, _)| !view.shows(ListKind::Prompts, *index));
+        let names = hidden.map(|(_, prompt)| view.catalog().name_in_channel(prompt).to_owned()).collect();
+        closed.insert(channel.name.as_deref().unwrap_or_default(), names);
     }
     move |key| {
-        let is_closed = || closed.contains(&(key.channel.clone(), key.prompt.clone()));
-        state.site.shows(caller, &key.channel) && (key.outcome == UNKNOWN || !is_closed())
+        let is_closed = || closed.get(&*key.channel).is_some_and(|names| names.contains(&key.prompt));
+        state.site.shows(caller, &key.channel) && (key.outcome == UNKNOWN_PROMPT || !is_closed())
     }
 }
 

@@ -144,26 +144,25 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
         // Files may have other names now.
         selections = Selection::of(&paths)?;
     }
-    let only = selections.pop().filter(|_| selections.is_empty());
-    let (mut found, folder) = match (sources, only) {
+    let (mut found, folder) = match (sources, selections.as_slice()) {
         (Some(sources), _) => {
             let rules = settings.iter().flat_map(|settings| settings.access.clone()).collect();
             let are_all_valid = !settings.iter().flat_map(|settings| &settings.diagnostics).any(Diagnostic::is_error);
             (check_sources(sources, are_all_valid, roots(), rules, &clients).await?, PathBuf::from(HERE))
         }
-        (None, Some(only)) => {
+        (None, [only]) => {
             // With `[[source]]` the rules are about names that this library does not have.
             let rules = settings.iter().filter(|_| of_settings.is_none());
             let rules = rules.flat_map(|settings| settings.access.clone()).collect();
             let mut found = check(&only.folder, roots(), rules, &clients)?;
-            keep_selected(&mut found, &only);
-            (found, only.folder)
+            keep_selected(&mut found, only);
+            (found, only.folder.clone())
         }
-        (None, None) => {
+        (None, selections) => {
             let mut all = Found::default();
-            for selection in Selection::of(&paths)? {
+            for selection in selections {
                 let mut found = check(&selection.folder, roots(), Vec::new(), &clients)?;
-                keep_selected(&mut found, &selection);
+                keep_selected(&mut found, selection);
                 all.extend(found, |path| path_from_here(&selection.folder, path));
             }
             (all, PathBuf::from(HERE))
@@ -426,9 +425,11 @@ fn left_out(folder: &Path, path: &str) -> Option<Diagnostic> {
     let is_prompt = is_prompt_path(folder, path);
     let text = std::fs::read_to_string(folder.join(path)).unwrap_or_default();
     let is_private = path.split('/').any(|part| part.starts_with('_'));
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
+    let is_markdown = ending == "markdown" || ending.starts_with("md") || ending.starts_with("mk");
     let (reason, help) = if is_prompt && Mark::find(&text).is_some() {
         ("`sync` or `export` wrote this file, and it is no prompt", "change the prompt that it comes from")
-    } else if !is_prompt && !is_private && path.to_ascii_lowercase().contains(".m") {
+    } else if !is_prompt && !is_private && is_markdown {
         (
             "this file is not read as a prompt, by its name or ending",
             "name a prompt in small letters, with the ending `.md`",

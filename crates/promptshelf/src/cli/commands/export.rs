@@ -103,13 +103,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         let message = format!("{} cannot be written to stdout together", count(prompts.len(), "prompt"));
         return Err(Failure::new(Exit::Usage, message).help("name one prompt, or a folder with --to"));
     }
-    let unknown = prompts.iter().map(|prompt| arguments.words.values.check_names(&library, prompt.name().as_str()));
-    // A name may be an argument of one of several prompts.
-    if let Ok(all) = unknown.map(|known| known.err().ok_or(())).collect::<Result<Vec<Failure>, ()>>()
-        && let Some(failure) = all.into_iter().next()
-    {
-        return Err(failure);
-    }
+    arguments.words.values.check_names_of(&prompts)?;
     let mut files = Vec::with_capacity(prompts.len());
     if let (Some(to), true) = (&arguments.to, format != ExportTarget::Messages) {
         let target = target_folder(export_format(format));

@@ -31,7 +31,7 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     let library = crate::library::open(&target.folder)?;
     let values = arguments.words.values.read(io::stdin().lock())?;
     if let Some(prompt) = target.found(&library.catalog()) {
-        arguments.words.values.check_names(&library, prompt.name().as_str())?;
+        arguments.words.values.check_names_of(&[prompt])?;
     }
     if !arguments.watch {
         return render_once(&library, &target, &values, arguments.json).await;

@@ -4,9 +4,10 @@ use std::{
     fs,
     io::{self, Read},
     path::Path,
+    sync::Arc,
 };
 
-use promptshelf_core::{Variables, nearest};
+use promptshelf_core::{Prompt, Variables, nearest};
 use promptshelf_server::Library;
 
 use crate::{
@@ -56,20 +57,25 @@ impl ValueArguments {
         wanted.flat_map(|(option, (name, value))| [option.to_owned(), format!("{name}={value}")]).collect()
     }
 
-    /// Checks that every name is an argument of a prompt of the library. The protocol allows clients to send others; from
-    /// a person they are typing errors. An unknown prompt passes: the request for it fails.
+    /// Checks that every name is an argument of a prompt of the library. An unknown prompt passes: the request for it fails.
     pub(crate) fn check_names(&self, library: &Library, prompt: &str) -> Result<(), Failure> {
-        let catalog = library.catalog();
-        let Some(prompt) = catalog.find(prompt) else { return Ok(()) };
-        let known = prompt.arguments();
-        let names = || known.iter().map(promptshelf_core::Argument::name);
+        library.catalog().find(prompt).map_or(Ok(()), |prompt| self.check_names_of(std::slice::from_ref(prompt)))
+    }
+
+    /// Checks that every name is an argument of one of these prompts. The protocol allows clients to send others; from a
+    /// person they are typing errors.
+    pub(crate) fn check_names_of(&self, prompts: &[Arc<Prompt>]) -> Result<(), Failure> {
+        let known: Vec<&promptshelf_core::Argument> = prompts.iter().flat_map(|prompt| prompt.arguments()).collect();
+        let names = || known.iter().map(|argument| argument.name());
         let Some(unknown) = self.names().find(|name| names().all(|known| known != *name)) else { return Ok(()) };
         let help = match nearest(unknown, names()) {
             Some(known) => format!("did you mean `{known}`?"),
             None if known.is_empty() => "the prompt has no arguments".to_owned(),
             None => format!("its arguments are {}", names().collect::<Vec<_>>().join(", ")),
         };
-        Err(Failure::new(Exit::Arguments, format!("the prompt has no argument `{unknown}`")).help(help))
+        let subject =
+            if prompts.len() > 1 { "none of the prompts has an argument" } else { "the prompt has no argument" };
+        Err(Failure::new(Exit::Arguments, format!("{subject} `{unknown}`")).help(help))
     }
 }
 
