@@ -127,6 +127,27 @@ fn fixes_are_shown_and_written_once() {
 }
 
 #[test]
+fn values_are_for_arguments_of_the_chosen_prompts() {
+    let argument = |name: &str| format!("---\ndescription: d\narguments: [{name}]\n---\nHi {{{{ {name} }}}}\n");
+    let folder = library(&[("a.md", &argument("x")), ("b.md", &argument("y"))]);
+    let export = |values: &[&str]| {
+        let line = ["export", "prompts", "--format", "messages", "--to", "out"];
+        let values = values.iter().flat_map(|value| ["--arg", value]);
+        run(&folder, &line.into_iter().chain(values).collect::<Vec<_>>())
+    };
+    // Each prompt takes its own of them.
+    let both = export(&["x=1", "y=2"]);
+    assert!(!both.contains("has an argument") && !both.contains("has no argument"), "{both}");
+    let unknown = export(&["x=1", "z=2"]);
+    assert!(
+        unknown.starts_with("exit code: 8") && unknown.contains("none of the prompts has an argument `z`"),
+        "{unknown}"
+    );
+    let one = run(&folder, &["render", "a", "-l", "prompts", "--arg", "y=1"]);
+    assert!(one.starts_with("exit code: 8") && one.contains("the prompt has no argument `y`"), "{one}");
+}
+
+#[test]
 fn files_find_their_library_above() {
     let folder = library(&[
         ("promptshelf.toml", ""),
