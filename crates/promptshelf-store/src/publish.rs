@@ -19,7 +19,7 @@ use crate::{
     gate, input,
     model::{Actor, Digest, Head, Policy, PromptChange, Proposal, ProposalState, Publish, Published},
     policy::{self, Act, Decision},
-    rollouts,
+    rollouts::{self, Divided, Division},
     snapshot::{self, Snapshot},
     store::Store,
     tables::{
@@ -53,6 +53,8 @@ struct Basis {
     tree: MemoryTree,
     /// The files that a promotion copies, if the channel does not become equal to them.
     source: Option<MemoryTree>,
+    /// The rollouts from the channel and to it.
+    rollouts: Vec<Divided>,
 }
 
 impl Basis {
@@ -73,6 +75,8 @@ struct Checked {
     report: CheckReport,
     prompts: Vec<PromptDifference>,
     effects: Vec<Effect>,
+    /// The rollouts that the changes stop, each with the names of what would be open.
+    stopped: Vec<(Division, Vec<String>)>,
 }
 
 impl Checked {
@@ -256,7 +260,12 @@ impl Store {
         checked: &Checked,
     ) -> Result<Option<(i64, Published, Option<Digest>)>, StoreError> {
         let channel = channel::lock(transaction, &draft.channel).await?;
-        let has_moved = channel.head(channel::epoch(transaction).await?) != basis.head;
+        let mut has_moved = channel.head(channel::epoch(transaction).await?) != basis.head;
+        if !has_moved {
+            let running = rollouts::running(transaction, &draft.channel, true).await?;
+            has_moved =
+                !running.iter().map(|(division, _)| division).eq(basis.rollouts.iter().map(|one| &one.division));
+        }
         // The tests run only if the policy wants them.
         if has_moved || (channel.policy.tests && checked.report.summary.tests.is_none()) {
             return Ok(None);
@@ -302,6 +311,7 @@ impl Store {
             transaction.notify(channel.name.as_str()).await?;
             // Before the event: whoever advances a rollout locks its row first, too.
             rollouts::promoted(transaction, channel, &proposal).await?;
+            rollouts::stop_opened(transaction, &proposal, &checked.stopped).await?;
             announce::published(transaction, &proposal, &prompts, approved_by, *emergency, &checked.report).await?;
         } else if !matches!(draft.target, Target::Existing(_)) {
             announce::proposed(transaction, &proposal, &prompts).await?;
@@ -338,6 +348,11 @@ impl Store {
         locked: Option<Channel>,
     ) -> Result<Basis, StoreError> {
         let epoch = channel::epoch(transaction).await?;
+        let mut rollouts = Vec::new();
+        for (division, other) in rollouts::running(transaction, &draft.channel, locked.is_some()).await? {
+            let tree = self.snapshots().newest(transaction, &other, &epoch).await?.tree.clone();
+            rollouts.push(Divided { division, tree });
+        }
         let channel = match locked {
             Some(channel) => Some(channel),
             None => channel::find(transaction, &draft.channel).await?,
@@ -367,7 +382,7 @@ impl Store {
             (change.path.as_str(), bytes.map(MemoryFile::new))
         }));
         input::tree(tree.iter().map(|(path, _)| path))?;
-        let mut basis = Basis { channel, head, policy, snapshot, changes, tree, source: None };
+        let mut basis = Basis { channel, head, policy, snapshot, changes, tree, source: None, rollouts };
         if let Some(source) = draft.source {
             basis.source = source_tree(transaction, source, basis.tree_digest()).await?;
         }
@@ -459,13 +474,22 @@ async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, Sto
     let before = (basis.head.revision > 0).then(|| basis.snapshot.tree.clone());
     let trees = Trees { before, after: basis.tree.clone(), source: basis.source.clone() };
     let (report, effects) = Arc::clone(checker).start(trees, basis.policy.tests).await?;
-    Ok(checked(basis, report, effects))
+    let mut checked = checked(basis, report, effects);
+    for one in &basis.rollouts {
+        let now = one.openings(&basis.tree, checker).await?;
+        let known = if now.is_empty() { now.clone() } else { one.openings(&basis.snapshot.tree, checker).await? };
+        let new: Vec<String> = now.difference(&known).cloned().collect();
+        if !new.is_empty() {
+            checked.stopped.push((one.division.clone(), new));
+        }
+    }
+    Ok(checked)
 }
 
 fn checked(basis: &Basis, report: CheckReport, effects: Vec<Effect>) -> Checked {
     let found = report.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.digest)).collect();
     let prompts = prompt::compare(&basis.snapshot.live, &found);
-    Checked { report, prompts, effects }
+    Checked { report, prompts, effects, stopped: Vec::new() }
 }
 
 pub(crate) async fn run_check(tree: &MemoryTree, checker: &Arc<dyn Checker>) -> Result<CheckReport, StoreError> {

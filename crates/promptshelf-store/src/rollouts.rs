@@ -3,13 +3,18 @@
 //! The state is one row, changed under its lock, with the clock of the database: replicas agree on it whatever their own
 //! clocks show.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use jiff::Timestamp;
+use promptshelf_source::MemoryTree;
 
 use crate::{
     StoreError,
     address::ChannelName,
     announce,
+    check::{Checker, Trees},
     database::{Mode, Transaction},
+    effect::EffectImpact,
     input,
     model::{Actor, Proposal},
     rollout::{RolloutCounts, RolloutPhase, RolloutPlan, RolloutProgress, RolloutState, time},
@@ -22,6 +27,9 @@ use crate::{
 };
 
 const REPORTED: u64 = 100;
+
+/// The most openings that a reason names.
+const NAMED: usize = 12;
 
 /// A change of a rollout by a person.
 #[derive(Clone, Debug, Default)]
@@ -309,6 +317,83 @@ pub(crate) async fn promoted(
     if !state.phase.is_over() {
         let reason = format!("promoted as revision {}", proposal.revision.unwrap_or_default());
         finish(transaction, state, &proposal.author, reason).await?;
+    }
+    Ok(())
+}
+
+/// A rollout that is not over, beside which one of its channels changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Division {
+    channel: ChannelName,
+    target: ChannelName,
+    /// Whether the channel that changes is the target.
+    is_target: bool,
+    /// The revision of the other channel.
+    revision: u64,
+}
+
+/// A rollout with the files of the channel that does not change.
+pub(crate) struct Divided {
+    pub(crate) division: Division,
+    pub(crate) tree: MemoryTree,
+}
+
+impl Divided {
+    /// Returns the names of what callers may read in the target, and not in the channel, if the other one has these files.
+    pub(crate) async fn openings(
+        &self,
+        tree: &MemoryTree,
+        checker: &Arc<dyn Checker>,
+    ) -> Result<BTreeSet<String>, StoreError> {
+        let (own, other) = (tree.clone(), self.tree.clone());
+        let (before, after) = if self.division.is_target { (other, own) } else { (own, other) };
+        let trees = Trees { before: Some(before), after, source: None };
+        let (_, effects) = Arc::clone(checker).start(trees, false).await?;
+        let openings = effects.into_iter().filter(|effect| effect.impact == EffectImpact::Opening);
+        Ok(openings.map(|effect| effect.name).collect())
+    }
+}
+
+/// Returns the rollouts of a channel, and those to it, that are not over, each with the other channel. Their rows can be
+/// locked, so that only one of the two channels changes at a time.
+pub(crate) async fn running(
+    transaction: &mut Transaction,
+    name: &ChannelName,
+    is_locking: bool,
+) -> Result<Vec<(Division, Channel)>, StoreError> {
+    let mut running = Vec::new();
+    for one in rollout::all(transaction).await? {
+        let is_target = one.target == *name;
+        if !is_target && one.channel != *name {
+            continue;
+        }
+        let present =
+            if is_locking { rollout::find(transaction, &one.channel, &one.target, true).await? } else { Some(one) };
+        let Some(state) = present.filter(|state| !state.phase.is_over()) else { continue };
+        let RolloutState { channel, target, .. } = state;
+        if let Some(other) = channel::find(transaction, if is_target { &channel } else { &target }).await? {
+            running.push((Division { channel, target, is_target, revision: other.revision }, other));
+        }
+    }
+    Ok(running)
+}
+
+/// Stops the rollouts whose callers may read more since a publish than before.
+pub(crate) async fn stop_opened(
+    transaction: &mut Transaction,
+    proposal: &Proposal,
+    stopped: &[(Division, Vec<String>)],
+) -> Result<(), StoreError> {
+    let revision = proposal.revision.unwrap_or_default();
+    for (Division { channel, target, .. }, names) in stopped {
+        let found = rollout::find(transaction, channel, target, true).await?;
+        let Some(before) = found.filter(|state| !state.phase.is_over()) else { continue };
+        let names = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let reason = format!("revision {revision} of {} opens more than {channel} does: {names}", proposal.channel);
+        let mut state = before.clone();
+        state.set(0, RolloutPhase::Stopped, &proposal.author, reason, rollout::now(transaction).await?);
+        state.progress = RolloutProgress::of_revision(state.progress.revision);
+        record(transaction, &state, RolloutChangeKind::Stop, false, &before).await?;
     }
     Ok(())
 }

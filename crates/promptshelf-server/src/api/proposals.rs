@@ -18,7 +18,6 @@ use super::{
     content::{Changes, changes},
     etag::{self, represent},
     problem::Problem,
-    rollouts,
 };
 
 /// The bytes after which a page of contents ends.
@@ -216,7 +215,6 @@ async fn publish(
 }
 
 pub(super) async fn respond(call: &Context, status: StatusCode, published: Published) -> Result<Response, Problem> {
-    rollouts::stop_opened(call, &published).await?;
     let proposal = &published.proposal;
     call.note("channel", proposal.channel.as_str());
     call.note_number("proposal", proposal.id);

@@ -3,12 +3,12 @@
 //! Reading needs `library:read`. A change needs the scope and the roles of publishing to the channel whose callers are
 //! divided, and both channels must be shown to the caller.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use promptshelf_store::{
-    Actor, ChannelName, EffectImpact, PolicyRoles, Promotion, Proposal, Published, Reason, RolloutEdit, RolloutPhase,
-    RolloutReport, Store, StoreError, Trees,
+    Actor, ChannelName, EffectImpact, PolicyRoles, Promotion, Reason, RolloutEdit, RolloutPhase, RolloutReport, Store,
+    StoreError, Trees,
 };
 use promptshelf_wire::{Page, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, op};
 
@@ -118,20 +118,19 @@ pub(super) async fn finish_rollout(call: Call<op::FinishRollout>) -> Answer {
     call.answer(&RolloutFinish { rollout, promotion })
 }
 
-/// Returns the names of what callers of a channel may read in the target of a rollout, and not in the channel. Each side is
-/// the newest revision, or the one that is given.
+/// Returns the names of what callers may read in the target of a rollout, and not in the channel.
 async fn openings(
     call: &Context,
-    (channel, revision): (&ChannelName, Option<u64>),
-    (target, of_target): (&ChannelName, Option<u64>),
-) -> Result<BTreeSet<String>, Problem> {
+    channel: &ChannelName,
+    target: &ChannelName,
+) -> Result<impl Iterator<Item = String>, Problem> {
     let store = call.store().await?;
-    let (_, before) = store.tree(channel, revision).await?;
-    let (_, after) = store.tree(target, of_target).await?;
+    let (_, before) = store.tree(channel, None).await?;
+    let (_, after) = store.tree(target, None).await?;
     let trees = Trees { before: Some(before), after, source: None };
     let (_, effects) = call.checker().start(trees, false).await?;
     let openings = effects.into_iter().filter(|effect| effect.impact == EffectImpact::Opening);
-    Ok(openings.map(|effect| effect.name).collect())
+    Ok(openings.map(|effect| effect.name))
 }
 
 /// Refuses a rollout whose target opens something: a policy with approvals would ask for a confirmation of the same change as a
@@ -152,33 +151,8 @@ async fn must_open_nothing(
             format!("`{name}` opens something in {target}: promote it, so that the opening is confirmed by name");
         Reason::new("rollout-opening", text).with("name", name).with("target", target)
     };
-    let reasons: Vec<Reason> =
-        openings(call, (channel, None), (target, None)).await?.into_iter().take(NAMED).map(opening).collect();
+    let reasons: Vec<Reason> = openings(call, channel, target).await?.take(NAMED).map(opening).collect();
     if reasons.is_empty() { Ok(()) } else { Err(StoreError::policy(reasons).into()) }
-}
-
-/// Stops the rollouts of a channel, and those to it, whose callers may read more since its newest revision than before.
-pub(super) async fn stop_opened(call: &Context, published: &Published) -> Result<(), Problem> {
-    let Proposal { channel, revision: Some(revision), .. } = &published.proposal else { return Ok(()) };
-    let store = call.store().await?;
-    let mut running = store.rollout_states().await?;
-    running.retain(|one| !one.phase.is_over() && [&one.channel, &one.target].contains(&channel));
-    for one in running {
-        let at = |revision| {
-            let of = |name: &ChannelName| (name == channel).then_some(revision);
-            openings(call, (&one.channel, of(&one.channel)), (&one.target, of(&one.target)))
-        };
-        let now = at(*revision).await?;
-        let known = if now.is_empty() { BTreeSet::new() } else { at(revision - 1).await.unwrap_or_default() };
-        let new: Vec<&str> = now.difference(&known).take(NAMED).map(String::as_str).collect();
-        if !new.is_empty() {
-            let reason =
-                format!("revision {revision} of {channel} opens more than {} does: {}", one.channel, new.join(", "));
-            let edit = RolloutEdit { phase: Some(RolloutPhase::Stopped), reason, ..RolloutEdit::default() };
-            store.change_rollout(&one.channel, Some(&one.target), &edit, &call.actor()).await?;
-        }
-    }
-    Ok(())
 }
 
 fn reason(message: Option<String>, usual: &str) -> String {

@@ -785,6 +785,7 @@ impl Model {
             };
             let errors = proposal.checks.errors;
             self.finish_rollout(&draft.channel, &proposal);
+            self.stop_opened(&draft.channel, &proposal.author);
             self.proposals.insert(id, proposal);
             let about = Delivery { revision: Some(number), ..about };
             let named = prompts.iter().map(|it| (it.name.clone(), it.version)).collect();
@@ -1443,6 +1444,30 @@ impl Model {
         if self.rollouts.get(&key).is_some_and(|found| !found.phase.is_over()) {
             let (to, by) = (to.clone(), proposal.author.clone());
             self.record_rollout((from, &to), (0, RolloutPhase::Finished), &by, WebhookEvent::RolloutFinished);
+        }
+    }
+
+    /// Stops the rollouts whose callers may read more since the newest revision of a channel than before.
+    fn stop_opened(&mut self, changed: &str, by: &str) {
+        let opened = |(from, to): &(String, String), back: usize| -> BTreeSet<String> {
+            let tree = |name: &String| {
+                let all = &self.channels[name].revisions;
+                let at = all.len().checked_sub(if name == changed { 1 + back } else { 1 });
+                at.map(|at| &all[at].tree)
+            };
+            let is_closed = |text: &str| text.lines().any(|line| line == "closed");
+            let (Some(from), Some(to)) = (tree(from), tree(to)) else { return BTreeSet::new() };
+            let open = |path: &String| to.get(path).is_some_and(|text| !is_closed(text));
+            from.iter().filter(|(path, text)| is_closed(text) && open(path)).map(|(path, _)| path.clone()).collect()
+        };
+        let running = self
+            .rollouts
+            .iter()
+            .filter(|(key, one)| !one.phase.is_over() && [&key.0, &key.1].into_iter().any(|name| name == changed));
+        let stopped: Vec<(String, String)> =
+            running.filter(|(key, _)| !opened(key, 0).is_subset(&opened(key, 1))).map(|(key, _)| key.clone()).collect();
+        for (from, to) in stopped {
+            self.record_rollout((&from, &to), (0, RolloutPhase::Stopped), by, WebhookEvent::RolloutStopped);
         }
     }
 

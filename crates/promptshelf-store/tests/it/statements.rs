@@ -59,6 +59,8 @@ fn operations() -> Vec<Step> {
     vec![
         publish(BEN, 0, &[(0, Some(1)), (1, None), (5, Some(2))]),
         publish(CLEO, 1, &[(5, Some(2))]),
+        // Stops the rollout to channel 1, where the file is open.
+        publish(BEN, 0, &[(2, Some(9))]),
         Step::Publish {
             who: CLEO,
             to: 1,
