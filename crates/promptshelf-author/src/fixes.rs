@@ -184,7 +184,15 @@ fn only(found: &Diagnostic) -> Option<(Change, String)> {
     }
     let line = line_of(text, span.start);
     let message = found.message.as_str();
+    if let Some(change) = list_dashes(found) {
+        return Some(change);
+    }
     match found.code {
+        Code::InvalidName => renamed_argument(found, text, at),
+        Code::NoEffect if message.starts_with(LATE) => {
+            let is_blank = text[..span.start].trim().is_empty();
+            is_blank.then(|| (replaced(0..span.start, ""), "Begin with the three dashes".to_owned()))
+        }
         Code::TemplateSyntax => template_syntax(found, text, &span),
         Code::UnknownFunction => {
             let (_, meant) = SYNONYMS.iter().find(|(word, _)| word.eq_ignore_ascii_case(at))?;
@@ -204,10 +212,20 @@ fn only(found: &Diagnostic) -> Option<(Change, String)> {
             (!inner.contains(['"', '\\'])).then(|| (replaced(span, format!("\"{inner}\"")), QUOTES.to_owned()))
         }
         Code::Syntax if message.starts_with("tabs") => tabs(text),
-        Code::Syntax if is_dashes(at) => {
+        Code::Syntax if message.starts_with("this line is not one of three dashes") => {
             let lines = dashes(text);
             let edits = lines.into_iter().map(|range| Edit { range, text: "---".to_owned() });
             Some((Change::Edits(edits.collect()), "Write three dashes".to_owned()))
+        }
+        Code::Syntax if message.starts_with("the front matter is not closed") => {
+            let mut start = 0;
+            let ranges = text.split_inclusive('\n').map(|line| {
+                start += line.len();
+                start - line.len()..start - line.len() + line.trim_end().len()
+            });
+            let ends: Vec<Range<usize>> = ranges.skip(1).filter(|range| is_dashes(&text[range.clone()])).collect();
+            let [end] = ends.as_slice() else { return None };
+            Some((replaced(end.clone(), "---"), "Write three dashes".to_owned()))
         }
         Code::Syntax if message.contains("second `: `") => {
             let start = line.start + text[line.clone()].find(": ")? + 2;
@@ -302,6 +320,10 @@ fn template_syntax(found: &Diagnostic, text: &str, span: &Range<usize>) -> Optio
         let range = span.start..span.start + written.len();
         return is_asked.then(|| (replaced(range, *meant), changed(written, meant)));
     }
+    if let Some((range, call)) = call_with_colon(text, span) {
+        let title = changed(&text[range.clone()], &call);
+        return Some((replaced(range, call), title));
+    }
     if at == "if" && before.trim_end().ends_with("else") {
         let start = before.trim_end().len() - "else".len();
         return Some((replaced(start..span.end, "elif"), changed("else if", "elif")));
@@ -385,21 +407,35 @@ fn arguments_as_list(text: &str, span: Range<usize>) -> Option<(Change, String)>
     Some((Change::Edits(edits), "Write the arguments as a list".to_owned()))
 }
 
-/// Returns whether a line is a delimiter of front matter with too many dashes.
+/// The beginning of the message about front matter with something above it.
+pub(crate) const LATE: &str = "front matter starts in the first line";
+
+/// What word processors make of `-`, `--` and `---`.
+const DASHES: [char; 7] = ['-', '‐', '‑', '–', '—', '―', '−'];
+
+/// Returns whether a line has dashes only.
 pub(crate) fn is_dashes(line: &str) -> bool {
-    let line = line.trim_end();
-    line.len() > 3 && line.bytes().all(|byte| byte == b'-')
+    let line = line.trim();
+    line.chars().all(|c| DASHES.contains(&c)) && (line.len() > 1)
 }
 
 /// Returns the lines that were meant as the delimiters of front matter: the first one, and the next one with dashes only.
+/// None if the first is right. Without a key below it, only a line of more than three dashes is one.
 pub(crate) fn dashes(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut start) = (Vec::new(), 0);
-    for (number, line) in text.split_inclusive('\n').enumerate() {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let has_key = lines.next().and_then(|line| line.split_once(':')).is_some_and(|(key, _)| is_key(key));
+    let is_long = first.len() > 3 && first.trim_end().bytes().all(|byte| byte == b'-');
+    // After spaces, it is reported as front matter that begins late, if the end is right.
+    let is_right =
+        first.trim_end() == "---" || first.trim() == "---" && text.lines().any(|line| line.trim_end() == "---");
+    if is_right || !is_dashes(first) || !(has_key || is_long) {
+        return found;
+    }
+    for line in text.split_inclusive('\n') {
         let trimmed = line.trim_end();
-        if number == 0 && !is_dashes(trimmed) {
-            return found;
-        }
-        if is_dashes(trimmed) || (number > 0 && trimmed == "---") {
+        if is_dashes(trimmed) {
             found.push(start..start + trimmed.len());
         }
         if found.len() == 2 {
@@ -408,6 +444,79 @@ pub(crate) fn dashes(text: &str) -> Vec<Range<usize>> {
         start += line.len();
     }
     found
+}
+
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// Replaces the dashes and bullets of word processors at the beginning of list items.
+fn list_dashes(found: &Diagnostic) -> Option<(Change, String)> {
+    list_dash(found)?;
+    let text = &*found.location.source.text;
+    let (keys, _) = front_matter(text)?;
+    let (mut edits, mut start) = (Vec::new(), keys.start);
+    for line in text[keys].split_inclusive('\n') {
+        if let Some((at, dash)) = mark_of(line) {
+            edits.push(Edit { range: start + at..start + at + dash.len_utf8(), text: "-".to_owned() });
+        }
+        start += line.len();
+    }
+    Some((Change::Edits(edits), "Write the items of a list with `-`".to_owned()))
+}
+
+/// Returns the dash or bullet of a word processor that a finding about a list or its indentation comes from.
+fn list_dash(found: &Diagnostic) -> Option<char> {
+    let is_list = found.code == Code::WrongType && found.message.contains("expected a list, found");
+    let is_below = found.code == Code::Syntax && found.message.starts_with("this line is indented");
+    if !is_list && !is_below {
+        return None;
+    }
+    let (text, at) = (&*found.location.source.text, found.location.span().start);
+    let before = text.get(..line_of(text, at).start)?.lines().next_back();
+    [Some(line_at(found)), before].into_iter().flatten().find_map(mark_of).map(|(_, dash)| dash)
+}
+
+fn mark_of(line: &str) -> Option<(usize, char)> {
+    let at = line.len() - line.trim_start().len();
+    let dash = line[at..].chars().next().filter(|c| "–—−‐‑•·".contains(*c))?;
+    line[at + dash.len_utf8()..].starts_with([' ', '\u{a0}']).then_some((at, dash))
+}
+
+/// Returns `default: "kind"` of other template languages, and the call that it is here.
+fn call_with_colon(text: &str, span: &Range<usize>) -> Option<(Range<usize>, String)> {
+    let rest = text.get(span.start..)?.strip_prefix(':')?;
+    let before = text[..span.start].trim_end();
+    let name = before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().filter(|it| !it.is_empty())?;
+    if !before[..before.len() - name.len()].trim_end().ends_with('|') {
+        return None;
+    }
+    let end = rest.find(['|', '}', '\n']).filter(|end| !rest[*end..].starts_with('\n'))?;
+    let values = rest[..end].trim();
+    let range = before.len() - name.len()..span.start + 1 + rest[..end].trim_end().len();
+    (!values.is_empty() && !values.contains('{')).then(|| (range, format!("{name}({values})")))
+}
+
+/// Gives an argument the name of the help, in the front matter and wherever the template has it as a tag of its own.
+fn renamed_argument(found: &Diagnostic, text: &str, at: &str) -> Option<(Change, String)> {
+    let name = found.help.as_deref()?.strip_prefix("write `")?.strip_suffix('`')?;
+    let (keys, _) = front_matter(text)?;
+    let span = found.location.span();
+    let written = at.trim_matches(['"', '\'']);
+    if written.is_empty() || !(keys.start <= span.start && span.end <= keys.end) {
+        return None;
+    }
+    let start = span.start + at.find(written)?;
+    let mut edits = vec![Edit { range: start..start + written.len(), text: name.to_owned() }];
+    for (offset, _) in text[keys.end..].match_indices(written) {
+        let range = keys.end + offset..keys.end + offset + written.len();
+        let is_tag = text[..range.start].trim_end_matches(' ').ends_with("{{")
+            && text[range.end..].trim_start_matches(' ').starts_with(['}', '|']);
+        if is_tag {
+            edits.push(Edit { range, text: name.to_owned() });
+        }
+    }
+    Some((Change::Edits(edits), changed(written, name)))
 }
 
 /// Gives a file a name that every client accepts. Files of other programs keep theirs: it is the name there.
@@ -560,6 +669,17 @@ pub(crate) fn advise(found: &mut Diagnostic) {
         }
         Code::TemplateSyntax if at == "if" && message.starts_with("unexpected") => {
             Some("write `{% elif … %}`".to_owned())
+        }
+        Code::TemplateSyntax if at == ":" => call_with_colon(&found.location.source.text, &found.location.span())
+            .map(|(_, call)| format!("write `{call}`")),
+        Code::NoEffect if message.starts_with(LATE) && found.location.line_column().0 == 1 => {
+            Some("remove the spaces before the dashes".to_owned())
+        }
+        Code::WrongType if message.starts_with("the front matter") && line_at(found).contains(":\u{a0}") => Some(
+            "a no-break space (U+00A0) stands after the colon, and looks like a space: write an ordinary space".to_owned(),
+        ),
+        Code::WrongType | Code::Syntax if list_dash(found).is_some() => {
+            list_dash(found).map(|dash| format!("`{dash}` does not begin an item of a list: write `-`"))
         }
         Code::TemplateSyntax if at == "$" => Some("write the name without `$`: `{{ name }}`".to_owned()),
         Code::TemplateSyntax if at == "end" && found.help.is_none() => Some("write the end of the block: `{% endif %}` or `{% endfor %}`".to_owned()),

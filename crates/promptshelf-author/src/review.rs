@@ -5,7 +5,7 @@
 //! confused, unused files, deprecated prompts in use and missing descriptions.
 
 use crate::fixes;
-use promptshelf_core::{Body, Catalog, Diagnostic, Interrupt, Prompt, ResourceBody, SourceText};
+use promptshelf_core::{Body, Catalog, Code, Diagnostic, Interrupt, Prompt, ResourceBody, SourceText};
 use std::{
     collections::{HashMap, HashSet},
     fmt,
@@ -84,6 +84,15 @@ impl Reviewer {
     pub fn findings(&mut self, catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         let mut all = found.to_vec();
         all.extend(self.review(catalog, found));
+        // The keys that a reader has not found can have the description.
+        let is_unread = |finding: &&Diagnostic| {
+            !finding.is_error() && (finding.code == Code::Syntax || finding.message.starts_with(fixes::LATE))
+        };
+        let unread: HashSet<String> =
+            all.iter().filter(is_unread).map(|finding| finding.location.source.path.clone()).collect();
+        all.retain(|finding| {
+            finding.code != Code::MissingDescription || !unread.contains(&finding.location.source.path)
+        });
         all.iter_mut().for_each(fixes::advise);
         all.sort_by(|a, b| position(a).cmp(&position(b)));
         all

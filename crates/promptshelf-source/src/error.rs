@@ -81,9 +81,7 @@ impl SourceError {
                      `promptshelf list {shown}` asks a server"
                 ))
             }
-            io::ErrorKind::NotFound => {
-                SourceError::not_found(format!("the folder {shown} does not exist: create it, or use another one"))
-            }
+            io::ErrorKind::NotFound => SourceError::not_found(format!("there is no folder {shown}")),
             io::ErrorKind::PermissionDenied => SourceError::permission_denied(format!(
                 "cannot read the folder {shown}: permission denied for this user"
             )),

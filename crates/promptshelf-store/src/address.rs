@@ -105,6 +105,15 @@ impl StoreUrl {
         StoreUrl(Place::Sqlite(path.to_owned()))
     }
 
+    /// Returns the file of a store in SQLite.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match &self.0 {
+            Place::Sqlite(path) => Some(path),
+            Place::Postgres(_) => None,
+        }
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.0
     }

@@ -43,7 +43,7 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
 /// Reports text that is meant for another program, or for the reader of front matter, and goes to models as it stands.
 fn other_formats(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     if let Some(first) = dashes(&source.text).into_iter().next() {
-        let message = "this line has more than three dashes, so the keys below it are sent to models as text";
+        let message = "this line is not one of three dashes, so the keys below it are sent to models as text";
         let help = "front matter starts and ends with a line of three dashes: `---`";
         found.push(Diagnostic::warning(Code::Syntax, Location::new(source, first), message).help(help));
     } else if let Some(key) = key_outside(&source.text) {
@@ -72,7 +72,7 @@ fn key_outside(text: &str) -> Option<std::ops::Range<usize>> {
     let mut at = 0;
     for line in text.split_inclusive('\n').take(MAX_LINES_ABOVE) {
         let key = line.split_once(':').map(|(key, _)| key.trim_end()).unwrap_or_default();
-        if ["title", "description", "arguments", "tags"].contains(&key) {
+        if ["title", "description", "arguments", "tags"].iter().any(|known| known.eq_ignore_ascii_case(key)) {
             return Some(at..at + key.len());
         }
         at += line.len();
@@ -103,7 +103,11 @@ mod tests {
 
     #[test]
     fn keys_outside_of_front_matter_are_named() {
-        for before in ["—\n", "--\n", "```\n---\n", "# Title\n---\n", ""] {
+        for before in ["—\n", "--\n", "—-\n", "-----\n"] {
+            let shown = found(&format!("{before}description: Greets\n---\nHi\n"));
+            assert!(shown.len() == 1 && shown[0].contains("is not one of three dashes"), "{before:?}: {shown:?}");
+        }
+        for before in ["```\n---\n", "# Title\n---\n", ""] {
             let shown = found(&format!("{before}description: Greets\n---\nHi\n"));
             assert!(
                 shown.len() == 1 && shown[0].contains("the key `description` is not read"),

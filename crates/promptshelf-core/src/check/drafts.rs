@@ -35,7 +35,9 @@ fn follows(new: &Diagnostic, broken: &BrokenFile, draft: &PromptDefinition, know
     }
     match new.code {
         // The description may be in any of the lines that could not be read.
-        Code::MissingDescription => known.iter().any(|old| old.code == Code::Syntax),
+        Code::MissingDescription => {
+            known.iter().any(|old| old.code == Code::Syntax || old.message.starts_with("the front matter"))
+        }
         Code::UndeclaredArgument
         | Code::UnusedArgument
         | Code::InvalidCondition

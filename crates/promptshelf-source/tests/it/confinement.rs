@@ -130,7 +130,7 @@ fn missing_folder_is_an_error_of_one_line() {
     fs::remove_dir_all(library.root()).expect("removed");
     let error = library.try_read().expect_err("nothing is there");
     assert!(error.is_not_found() && !error.is_permission_denied() && !error.is_invalid_manifest());
-    let expected = format!("the folder {} does not exist: create it, or use another one", library.root().display());
+    let expected = format!("there is no folder {}", library.root().display());
     assert_eq!(error.to_string(), expected);
 
     fs::write(library.root(), "a file").expect("file");

@@ -6,6 +6,7 @@ pub(super) mod client;
 pub(crate) mod complete;
 mod help;
 mod operator;
+mod tips;
 mod words;
 
 use std::{
@@ -28,8 +29,8 @@ use crate::{
     source::{HERE, is_url},
 };
 
-pub(crate) use self::words::Words;
 use self::words::{FileAndValues, NewPrompt, Nothing, PartOfValue, PromptAndValues, PromptsAndValues};
+pub(crate) use self::words::{Words, store_fault};
 
 pub(crate) use self::operator::{
     AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments,
@@ -93,6 +94,7 @@ impl CommandLine {
             CommandLine::from_arg_matches(&matches).map_err(|error| error.format(&mut command_of(&matches)))
         });
         parsed.unwrap_or_else(|error| {
+            let error = tips::improve(error, std::env::args_os().skip(1));
             let shown = error.to_string();
             match without_passwords(&shown) {
                 Cow::Owned(text) if error.use_stderr() => {

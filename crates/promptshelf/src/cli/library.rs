@@ -21,7 +21,7 @@ use crate::{
     exit::{Exit, Failure},
     output::{Output, count},
     settings::ServerFileLocation,
-    source::{HERE, Source},
+    source::{HERE, Source, own_prompt},
     state,
 };
 
@@ -154,6 +154,9 @@ impl Selection {
         let mut selections: Vec<Selection> = Vec::new();
         for path in paths {
             let is_address = path.to_str().is_some_and(GitAddress::is_meant);
+            if !is_address && !path.exists() && !path.is_symlink() {
+                return Err(missing(path));
+            }
             let (folder, file) = match path.is_file() && !is_address {
                 true => library_of(path, None).map(|(folder, file)| (folder, Some(file)))?,
                 false => (path.clone(), None),
@@ -182,6 +185,23 @@ impl Selection {
     /// Returns whether it is the whole library.
     pub(crate) fn is_whole(&self) -> bool {
         self.files.is_empty()
+    }
+}
+
+fn missing(path: &Path) -> Failure {
+    let shown = path.display();
+    let failure = Failure::new(Exit::Library, format!("there is no folder or file {shown}"));
+    let Some(word) = path.to_str() else { return failure };
+    if let Some(file) = own_prompt(word) {
+        return failure.help(format!("`{word}` is a prompt of this folder; its file is {file}"));
+    }
+    let beside = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(HERE));
+    let entries = fs::read_dir(beside).into_iter().flatten().flatten();
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(known) => failure.help(format!("did you mean `{}`?", path.with_file_name(known).display())),
+        None => failure,
     }
 }
 

@@ -13,7 +13,7 @@ use promptshelf_client::{ConfigScope, ConfiguredServer, Endpoint};
 use crate::{
     command_line::{self, shell_word},
     exit::{Exit, Failure},
-    launcher,
+    launcher, library,
     output::{Output, note, visible_line},
     state::{self, digest},
     terminal,
@@ -96,14 +96,23 @@ pub(crate) fn is_path(word: &str) -> bool {
     word.is_empty() || word.starts_with('.') || word.contains(std::path::is_separator)
 }
 
+/// Returns the path of the file of a prompt in the current folder, or of a file there with nearly that name.
+pub(crate) fn own_prompt(word: &str) -> Option<String> {
+    let library = library::open(Path::new(HERE)).ok()?;
+    library.catalog().find(word).map(|prompt| prompt.source().path.clone())
+}
+
 fn unknown(word: &str, servers: &[ConfiguredServer]) -> Failure {
     let mut names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     names.dedup();
-    let help = match names.as_slice() {
-        [] => format!("no server is named {word} either: no client configuration was found"),
-        names => format!("no server is named {word} either: the configured servers are {}", names.join(", ")),
+    let help = match (own_prompt(word), names.as_slice()) {
+        (Some(_), _) => {
+            format!("`{word}` is a prompt of this folder; for it, write `promptshelf get {}`", shell_word(word))
+        }
+        (None, []) => format!("no server is named {word} either: no client configuration was found"),
+        (None, names) => format!("no server is named {word} either: the configured servers are {}", names.join(", ")),
     };
-    let message = format!("the folder {word} does not exist: create it, or use another one");
+    let message = format!("there is no folder {word}");
     Failure::new(Exit::Library, message).help(help)
 }
 

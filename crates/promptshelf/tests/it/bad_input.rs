@@ -187,9 +187,42 @@ fn shells_are_offered_prompts_arguments_and_clients() {
         (&["get", "prompts", "hello", "w"], "4", "who="),
         (&["get", "prompts", "hello", "who=B"], "4", "who=Bob"),
         (&["check", "--client", "ze"], "3", "zed"),
+        (&["get", "prompts", "hello", "who=B"], "4", "who=Bob"),
         (&["kno"], "1", "known-clients"),
+        (&["explain", "missing-d"], "2", "missing-description"),
+        (&["help", "templ"], "2", "templates"),
     ] {
         let offered = offered(words, index);
         assert!(offered.contains(expected), "{words:?}: {offered}");
+    }
+}
+
+/// What bash inserts for the last word of a line. It divides words at `=` and `:`.
+#[test]
+fn bash_completes_words_with_signs_in_them() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let store = run(&folder, &["init", "sqlite:team.db", "--from", "prompts"]);
+    assert!(store.starts_with("exit code: 0"), "{store}");
+    let program = env!("CARGO_BIN_EXE_promptshelf");
+    for (line, expected) in [
+        ("promptshelf get prompts hel", "hello"),
+        ("promptshelf get prompts hello who=", "Ada Bob"),
+        ("promptshelf get prompts hello who=B", "Bob"),
+        ("promptshelf history sqlite:team.db --channel pro", "production"),
+        ("promptshelf history sqlite:team.db#pro", "team.db#production"),
+    ] {
+        let divided = line.replace('=', " = ").replace(':', " : ");
+        let words: Vec<&str> = divided.split_whitespace().collect();
+        let last = words.last().copied().filter(|last| !["=", ":"].contains(last)).unwrap_or_default();
+        let script = format!(
+            "promptshelf() {{ '{program}' \"$@\"; }}; compopt() {{ :; }}; eval \"$(promptshelf completions bash)\"\n\
+             COMP_LINE='{line}' COMP_TYPE=9 COMP_WORDS=({}) COMP_CWORD={}\n\
+             _promptshelf promptshelf '{last}' ''; echo \"${{COMPREPLY[*]}}\"",
+            words.join(" "),
+            words.len() - 1
+        );
+        let output = Command::new("bash").arg("-c").arg(&script).current_dir(folder.path()).output().expect("bash");
+        let (found, problem) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(found.trim_end(), expected, "{line}: {problem}");
     }
 }

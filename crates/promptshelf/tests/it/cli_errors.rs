@@ -21,17 +21,19 @@ Say hello to {{ name }}{% if tone %} in a {{ tone }} tone{% endif %}.
 #[test]
 fn missing_folder_is_reported() {
     let folder = library(&[]);
-    let reported = "exit code: 3\n----- stdout -----\n----- stderr -----\n\
-                    error: the folder promts does not exist: create it, or use another one\n";
-    for verb in ["serve", "check"] {
-        assert_eq!(run(&folder, &[verb, "promts"]), reported);
-    }
+    let reported = |what: &str| {
+        format!("exit code: 3\n----- stdout -----\n----- stderr -----\nerror: there is no {what} promts\n")
+    };
+    assert_eq!(run(&folder, &["serve", "promts"]), reported("folder"));
+    // It could be a file, too.
+    let near = reported("folder or file") + " help: did you mean `prompts`?\n";
+    assert_eq!(run(&folder, &["check", "promts"]), near);
     for line in [&["check", "https://prompts.example"][..], &["render", "https://prompts.example", "hello"]] {
         let address = run(&folder, line);
         assert!(address.contains("git+https://prompts.example") && !address.contains("create it"), "{address}");
     }
     // The word can also be the name of a server.
-    assert!(run(&folder, &["list", "promts"]).starts_with(reported));
+    assert!(run(&folder, &["list", "promts"]).starts_with(&reported("folder")));
 }
 
 #[test]

@@ -38,6 +38,27 @@ pub(crate) trait Library: Args + Debug {
 
     /// Takes the word. Returns it if an option names the library already.
     fn take(&mut self, word: OsString) -> Result<(), OsString>;
+
+    /// What the error about a word too many adds.
+    const TIP: &str = "";
+
+    /// Returns what is wrong with a word that cannot be a LIBRARY.
+    fn fault(_word: &str) -> Option<String> {
+        None
+    }
+}
+
+/// Returns what is wrong with a word that is no store. A word with a `:` or `@` can have a password, and is not repeated.
+pub(crate) fn store_fault(word: &str) -> Option<String> {
+    if is_url(word) || StoreUrl::is_meant(word) || word.contains([':', '@', '\0']) {
+        return None;
+    }
+    let path = Path::new(word);
+    let is_file = path.extension().is_some_and(|it| ["db", "sqlite", "sqlite3"].iter().any(|known| it == *known));
+    if is_file || path.is_file() {
+        return Some(format!("`{word}` is a file; the store in it is `sqlite:{word}`"));
+    }
+    Some(format!("`{word}` is not a store: the first word is `sqlite:FILE`, `postgres://…` or the URL of a server"))
 }
 
 /// The names after LIBRARY.
@@ -110,16 +131,23 @@ impl<L: Library, N: Names> FromArgMatches for Words<L, N> {
             count if count <= N::LEAST => is_address(first),
             _ => L::is_meant(first) || !N::can_be(first),
         });
+        if is_library && let Some(fault) = words[0].to_str().and_then(L::fault) {
+            return Err(clap::Error::raw(ErrorKind::InvalidValue, fault));
+        }
         if is_library && let Err(word) = library.take(words.remove(0)) {
             let message = format!("`{}` and an option both name the library: name it once", word.display());
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
         }
         if words.len() < N::LEAST {
-            let message = format!("a word is missing: expected [LIBRARY] {}", N::FORM);
+            let mut message = format!("a word is missing: expected [LIBRARY] {}", N::FORM);
+            let range = words.first().and_then(|word| word.to_str()?.split_once(".."));
+            if let Some((a, b)) = range.filter(|(a, b)| N::LEAST == 2 && !a.is_empty() && !b.is_empty()) {
+                message = format!("write two words: `{a} {b}`");
+            }
             return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
         }
         if let Some(word) = words.get(N::MOST) {
-            let message = format!("unexpected `{}`: expected [LIBRARY] {}", word.display(), N::FORM);
+            let message = format!("unexpected `{}`: expected [LIBRARY] {}{}", word.display(), N::FORM, L::TIP);
             return Err(clap::Error::raw(ErrorKind::UnknownArgument, message));
         }
         let names = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -205,6 +233,10 @@ impl Library for StoreArguments {
         is_address(word)
     }
 
+    fn fault(word: &str) -> Option<String> {
+        store_fault(word)
+    }
+
     fn take(&mut self, word: OsString) -> Result<(), OsString> {
         if self.store.as_ref().is_some_and(|store| !is_default_store(&store.0)) {
             return Err(word);
@@ -221,9 +253,14 @@ fn is_default_store(store: &str) -> bool {
 impl Library for PlaceArguments {
     const ABOUT: &str = "The store: sqlite:FILE or postgres://…, or the URL of a server with it; `#CHANNEL` names another \
                          channel than production [env: PROMPTSHELF_STORE]";
+    const TIP: &str = "; `--channel NAME` names a channel";
 
     fn is_meant(word: &OsStr) -> bool {
         is_address(word)
+    }
+
+    fn fault(word: &str) -> Option<String> {
+        store_fault(word)
     }
 
     fn take(&mut self, word: OsString) -> Result<(), OsString> {

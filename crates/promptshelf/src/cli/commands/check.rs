@@ -8,7 +8,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_author::{Change, FixedFile, clients, findings, only_fixes, sarif};
+use promptshelf_author::{Change, FixedFile, clients, findings, fixes, only_fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_git::GitAddress;
 use promptshelf_server::{
@@ -137,9 +137,12 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     // Without a library on the command line `serve` serves the sources, and not the working directory.
     let of_settings = settings.as_ref().and_then(|settings| settings.sources.as_deref());
     let sources = of_settings.filter(|_| paths.is_empty());
+    // What cannot be corrected, by library and path.
+    let mut refused = BTreeSet::new();
     if arguments.fix {
         for selection in &selections {
-            fix(selection, roots(), arguments.dry_run)?;
+            let of_library = fix(selection, roots(), arguments.dry_run)?;
+            refused.extend(of_library.into_iter().map(|path| (selection.folder.clone(), path)));
         }
         // Files may have other names now.
         selections = Selection::of(&paths)?;
@@ -196,9 +199,22 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
         CheckFormat::Github => write!(output.out, "{}", to_github(diagnostics, &folder))?,
         CheckFormat::Human => {
             let is_table = clients.len() > 1 && !arguments.details;
-            let shown: Vec<&Diagnostic> =
-                diagnostics.iter().filter(|found| !(is_table && is_of_client(found.code))).collect();
-            print_findings(&mut output, &shown, found.prompts, &folder, &fixable)?;
+            let is_refused =
+                |finding: &Diagnostic| refused.contains(&(folder.clone(), finding.location.source.path.clone()));
+            let is_corrected = |finding: &Diagnostic| {
+                arguments.fix && !is_refused(finding) && fixes(finding).iter().any(|fix| fix.is_only)
+            };
+            let is_shown = |finding: &&Diagnostic| !(is_table && is_of_client(finding.code)) && !is_corrected(finding);
+            let shown: Vec<&Diagnostic> = diagnostics.iter().filter(is_shown).collect();
+            let about = match selections.as_slice() {
+                [only] if sources.is_none() && !only.is_whole() => only.files().join(", "),
+                _ => folder.display().to_string(),
+            };
+            let corrigible: Vec<Diagnostic> =
+                shown.iter().filter(|found| !is_refused(found)).map(|found| (*found).clone()).collect();
+            let corrigible = only_fixes(&corrigible).iter().map(|file| file.count).sum();
+            let first = First { corrigible, fixable: &fixable };
+            print_findings(&mut output, &shown, (found.prompts, &about), &folder, &first)?;
             if !found.unread.is_empty() {
                 let names = output.line(&found.unread.join(", ")).into_owned();
                 writeln!(output.out, "not read: {names}; `promptshelf serve --check` opens every source")?;
@@ -316,7 +332,7 @@ fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, F
 }
 
 /// Corrects the findings of one library that have one answer, until there are none.
-fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<(), Failure> {
+fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTreeSet<String>, Failure> {
     let folder = &selection.folder;
     if GitAddress::is_meant(&folder.to_string_lossy()) {
         return Err(Failure::new(Exit::Usage, "--fix changes files, and a git repository is only read")
@@ -373,7 +389,8 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<(), 
     }
     let verb = if dry_run { "would be corrected" } else { "corrected" };
     writeln!(output.out, "{} {verb}\n", count(corrected, "finding"))?;
-    Ok(output.out.flush()?)
+    output.out.flush()?;
+    Ok(refused)
 }
 
 enum Corrected {
@@ -415,6 +432,11 @@ fn keep_selected(found: &mut Found, selection: &Selection) {
             let related = finding.related.iter().map(|(location, _)| location);
             std::iter::once(&finding.location).chain(related).any(|location| selection.has(&location.source.path))
         });
+        let is_broken = |path: &String| {
+            found.findings.iter().any(|finding| finding.is_error() && finding.location.source.path == **path)
+        };
+        let is_prompt = |path: &&String| is_prompt_path(&selection.folder, path) && !is_broken(path);
+        found.prompts = selection.files().iter().filter(is_prompt).count();
         // Of a whole library, one line counts such files.
         found.findings.extend(selection.files().iter().filter_map(|path| left_out(&selection.folder, path)));
     }
@@ -449,12 +471,18 @@ fn is_of_client(code: Code) -> bool {
     code.as_str().starts_with("client-")
 }
 
+/// What `--fix` could do.
+struct First<'a> {
+    corrigible: usize,
+    fixable: &'a [PathBuf],
+}
+
 fn print_findings<W: Write>(
     output: &mut Output<W>,
     diagnostics: &[&Diagnostic],
-    prompts: usize,
+    (prompts, about): (usize, &str),
     folder: &Path,
-    fixable: &[PathBuf],
+    &First { corrigible, fixable }: &First<'_>,
 ) -> Result<(), Failure> {
     const GOOD: Style = AnsiColor::Green.on_default().bold();
     const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -488,16 +516,19 @@ fn print_findings<W: Write>(
     let found = count_all(&owned);
     let errors = diagnostics.iter().any(|found| found.is_error());
     let style = if errors { BAD } else { GOOD };
-    let library = output.line(&folder.display().to_string()).into_owned();
+    let library = output.line(about).into_owned();
     let summary = format!("{library}: {}, {found}", count(prompts, "prompt"));
     let summary = output.styled(style, &summary);
     writeln!(output.out, "{summary}")?;
     if kinds.len() > 1 && diagnostics.len() > MOST_OF_A_KIND {
-        let counts: Vec<String> =
-            kinds.iter().rev().map(|((_, code), kind)| format!("{} {code}", kind.len())).collect();
-        writeln!(output.out, "{}", counts.join(", "))?;
+        for severity in [Severity::Error, Severity::Warning, Severity::Hint] {
+            let of_severity = kinds.iter().filter(|((of, _), _)| *of == severity);
+            let counts: Vec<String> = of_severity.map(|((_, code), kind)| format!("{} {code}", kind.len())).collect();
+            if !counts.is_empty() {
+                writeln!(output.out, "{}s: {}", severity.as_str(), counts.join(", "))?;
+            }
+        }
     }
-    let corrigible: usize = only_fixes(&owned).iter().map(|file| file.count).sum();
     if corrigible > 0 {
         let words: Vec<String> = fixable.iter().map(|folder| command_line::path(folder)).collect();
         let words = output.line(&words.join(" ")).into_owned();

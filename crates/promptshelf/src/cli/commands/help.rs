@@ -65,6 +65,10 @@ pages! {
     "versions": "versions.md",
 }
 
+pub(crate) fn topics() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().map(|(topic, ..)| *topic)
+}
+
 pub(crate) fn run(arguments: &HelpArguments) -> Result<(), Failure> {
     let mut root = CommandLine::complete();
     root.build();

@@ -157,6 +157,8 @@ fn summary<W: Write>(output: &mut Output<W>, tests: usize, failed: usize, withou
         1 => "; 1 prompt has no test".to_owned(),
         others => format!("; {others} prompts have no test"),
     };
-    writeln!(output.out, "\n{outcome}{others}")?;
+    // Below the lines of the tests.
+    let distance = if tests > 0 { "\n" } else { "" };
+    writeln!(output.out, "{distance}{outcome}{others}")?;
     Ok(())
 }

@@ -7,7 +7,10 @@ use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, Sto
 
 use super::connection::{CallError, Connection, LocalCaller};
 use crate::{
-    args::channels::{ActorArguments, PlaceArguments, StoreArguments, StoreText},
+    args::{
+        channels::{ActorArguments, PlaceArguments, StoreArguments, StoreText},
+        store_fault,
+    },
     command_line::shell_word,
     environment,
     exit::{Exit, Failure, store_word},
@@ -31,8 +34,11 @@ impl StorePlace {
     fn parse(StoreText(text): &StoreText) -> Result<StorePlace, Failure> {
         let address = ChannelAddress::from_str(text).map_err(|error| {
             let failure = Failure::from(error);
-            let is_server = text.starts_with("https://") || text.starts_with("http://");
-            if is_server { failure.help("this command works on a store, not through a server") } else { failure }
+            match store_fault(text) {
+                Some(fault) => failure.help(fault),
+                None if is_url(text) => failure.help("this command works on a store, not through a server"),
+                None => failure,
+            }
         })?;
         let url = text.split('#').next().unwrap_or(text);
         let is_default = environment::variable(VARIABLE).is_some_and(|default| default.split('#').next() == Some(url));
@@ -236,6 +242,15 @@ impl Place {
             shown,
             caller: LocalCaller::default(),
         })
+    }
+
+    /// Returns the paths in a folder at which the store itself stands.
+    pub(super) fn own_files(&self, folder: &Path) -> Vec<String> {
+        let Target::Store(address) = &self.target else { return Vec::new() };
+        let Some(file) = address.store.path() else { return Vec::new() };
+        let (Ok(file), Ok(folder)) = (file.canonicalize(), folder.canonicalize()) else { return Vec::new() };
+        let Some(path) = file.strip_prefix(&folder).ok().and_then(Path::to_str) else { return Vec::new() };
+        ["", "-wal", "-shm", "-journal"].iter().map(|ending| format!("{path}{ending}")).collect()
     }
 
     /// Names the caller as the arguments do. A server knows the caller, and no name is sent to it.

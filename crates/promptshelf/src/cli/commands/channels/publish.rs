@@ -30,8 +30,15 @@ pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
     }
     let copy = WorkingCopy::open(arguments.library.folder())?;
     let read = read_served_tree(arguments.library.folder());
-    let (tree, left_out) = read.map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
-    let work = Work { arguments, copy, tree, left_out: LeftOut::of(&left_out), message };
+    let (mut tree, left_out) = read.map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    let mut left_out = LeftOut::of(&left_out);
+    for path in place.own_files(arguments.library.folder()) {
+        if tree.get(&path).is_some() {
+            tree = tree.with([(path.as_str(), None)]);
+            left_out.add(path, "it is the store itself");
+        }
+    }
+    let work = Work { arguments, copy, tree, left_out, message };
     place.changing(async |store| publish(store, &place, &work).await).await
 }
 

@@ -30,6 +30,10 @@ impl LeftOut {
         LeftOut(found.iter().map(row).collect())
     }
 
+    pub(super) fn add(&mut self, path: String, reason: &str) {
+        self.0.push((path, reason.to_owned()));
+    }
+
     /// Whether a path is one of these, or below one of them.
     pub(super) fn has(&self, path: &str) -> bool {
         let is_below =
@@ -123,7 +127,12 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
             } else {
                 format!(", a {}", kind(proposal.kind))
             };
-            writeln!(output.out, "published: {channel} is at revision {revision} (proposal {}{how})", proposal.id)?;
+            let new = if revision == 1 { ", a new channel," } else { "" };
+            writeln!(
+                output.out,
+                "published: {channel}{new} is at revision {revision} (proposal {}{how})",
+                proposal.id
+            )?;
         }
         (ProposalState::Published, None) => {
             writeln!(output.out, "the policy of {channel} is changed (proposal {})", proposal.id)?;
