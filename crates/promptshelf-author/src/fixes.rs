@@ -5,8 +5,15 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use promptshelf_core::{Code, Diagnostic, SourceText, nearest};
-use promptshelf_source::{ForeignSyntax, syntax::front_matter};
+use promptshelf_core::{
+    Code, Diagnostic, SourceText,
+    invisible::{describe, hidden},
+    nearest,
+};
+use promptshelf_source::{
+    ForeignSyntax,
+    syntax::{LIBRARY_FILE, front_matter},
+};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// A replacement in the file of a finding.
@@ -188,6 +195,13 @@ fn only(found: &Diagnostic) -> Option<(Change, String)> {
         return Some(change);
     }
     match found.code {
+        Code::TemplateSyntax | Code::Syntax if hidden(&text[line.clone()]).next().is_some() => {
+            let edits = hidden(&text[line.clone()]).map(|(offset, c)| {
+                let start = line.start + offset;
+                Edit { range: start..start + c.len_utf8(), text: String::new() }
+            });
+            Some((Change::Edits(edits.collect()), "Remove the invisible characters".to_owned()))
+        }
         Code::InvalidName => renamed_argument(found, text, at),
         Code::NoEffect if message.starts_with(LATE) => {
             let is_blank = text[..span.start].trim().is_empty();
@@ -409,6 +423,13 @@ fn arguments_as_list(text: &str, span: Range<usize>) -> Option<(Change, String)>
 
 /// The beginning of the message about front matter with something above it.
 pub(crate) const LATE: &str = "front matter starts in the first line";
+
+/// Returns the section of `promptshelf.toml` with a key.
+fn section_of(key: &str) -> Option<String> {
+    let schema = crate::schema::library();
+    let sections = schema["properties"].as_object()?;
+    sections.iter().find(|(_, section)| section["properties"][key].is_object()).map(|(name, _)| name.clone())
+}
 
 /// What word processors make of `-`, `--` and `---`.
 const DASHES: [char; 7] = ['-', '‐', '‑', '–', '—', '―', '−'];
@@ -683,6 +704,14 @@ pub(crate) fn advise(found: &mut Diagnostic) {
         }
         Code::TemplateSyntax if at == "$" => Some("write the name without `$`: `{{ name }}`".to_owned()),
         Code::TemplateSyntax if at == "end" && found.help.is_none() => Some("write the end of the block: `{% endif %}` or `{% endfor %}`".to_owned()),
+        Code::TemplateSyntax | Code::Syntax if hidden(line_at(found)).next().is_some() => {
+            hidden(line_at(found)).next().map(|(_, c)| {
+                format!("this line has an invisible character, U+{:04X}, {}: remove it", u32::from(c), describe(c))
+            })
+        }
+        Code::UnknownKey if found.location.source.path == LIBRARY_FILE && section_of(at).is_some() => {
+            section_of(at).map(|section| format!("`{at}` belongs into `[{section}]`: write it below a line `[{section}]`"))
+        }
         Code::TemplateSyntax | Code::UnknownKey if line_at(found).contains('\u{a0}') => Some(
             "this line has a no-break space (U+00A0), which looks like a space: write ordinary spaces".to_owned(),
         ),

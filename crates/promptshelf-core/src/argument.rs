@@ -21,6 +21,7 @@ use regex_automata::{
 use crate::{
     definition::{ArgumentDefinition, ArgumentType, Choice},
     interrupt::{compiled_once, spend_work},
+    nearest,
     value::Value,
 };
 
@@ -63,7 +64,7 @@ impl Parser<'_> {
                 for item in items {
                     self.check_text(item, matcher.as_mut())?;
                     if !choices.is_empty() && !choices.contains(item.as_str()) {
-                        return Err(self.not_a_choice());
+                        return Err(self.not_a_choice(item));
                     }
                 }
             }
@@ -106,11 +107,17 @@ impl Parser<'_> {
         if choices.is_empty() || choices.iter().any(|choice| choice.value == text || means(choice)) {
             return Ok(());
         }
-        Err(self.not_a_choice())
+        Err(self.not_a_choice(text))
     }
 
-    fn not_a_choice(&self) -> String {
-        format!("must be one of {}", self.choice_list())
+    fn not_a_choice(&self, text: &str) -> String {
+        // A number is near to none.
+        let known = nearest(
+            if text.parse::<f64>().is_ok() { "" } else { text },
+            self.definition.choices.iter().map(|choice| &*choice.value),
+        );
+        let meant = known.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
+        format!("must be one of {}{meant}", self.choice_list())
     }
 
     /// Lists the choices for people, shortened if there are very many.

@@ -74,6 +74,7 @@ fn typical_mistakes_are_corrected_and_decisions_stay() {
         ("end-of-a-word-processor.md", "---\ndescription: Writes\n—\nHello\n".into()),
         ("dashes-of-a-word-processor.md", "—-\ndescription: Writes\n—-\nHello\n".into()),
         ("marks-of-a-list.md", "---\ndescription: Writes\narguments:\n  – name: tone\n    description: How\n  • name: to\n    description: Whom\n---\n{{ tone }} {{ to }}\n".into()),
+        ("invisible.md", body("{{ to\u{200b}ne }}").into()),
         ("colon.md", body("{{ tone | default: \"kind\" | upcase }}").into()),
         ("spaces-in-a-name.md", "---\ndescription: Writes\narguments:\n  - name: my tone\n    description: How\n---\n{{ my tone }} {{my tone|upper}}\n".into()),
         ("list.md", key("description: [a, b]").into()),

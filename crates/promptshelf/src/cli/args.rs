@@ -10,7 +10,6 @@ mod tips;
 mod words;
 
 use std::{
-    borrow::Cow,
     ffi::{OsStr, OsString},
     io::{self, IsTerminal as _, Write},
     path::{Path, PathBuf},
@@ -30,7 +29,7 @@ use crate::{
 };
 
 use self::words::{FileAndValues, NewPrompt, Nothing, PartOfValue, PromptAndValues, PromptsAndValues};
-pub(crate) use self::words::{Words, store_fault};
+pub(crate) use self::words::{Names, Words, store_fault};
 
 pub(crate) use self::operator::{
     AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments,
@@ -96,13 +95,14 @@ impl CommandLine {
         parsed.unwrap_or_else(|error| {
             let error = tips::improve(error, std::env::args_os().skip(1));
             let shown = error.to_string();
-            match without_passwords(&shown) {
-                Cow::Owned(text) if error.use_stderr() => {
-                    write!(io::stderr(), "{text}").ok();
-                    std::process::exit(error.exit_code())
-                }
-                _ => error.exit(),
+            let safe = without_passwords(&shown);
+            let safe = output::visible(&safe);
+            // It has words that were typed.
+            if *safe != *shown && error.use_stderr() {
+                write!(io::stderr(), "{safe}").ok();
+                std::process::exit(error.exit_code())
             }
+            error.exit()
         })
     }
 }

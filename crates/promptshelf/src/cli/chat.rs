@@ -44,6 +44,8 @@ struct Server {
     /// The name in this chat, which the server cannot choose.
     name: String,
     client: Client,
+    /// The library, if it is one of this machine: it knows more than the protocol tells.
+    library: Option<promptshelf_server::Library>,
     forms: Arc<TerminalForms>,
     progress: Progress,
 }
@@ -61,7 +63,8 @@ async fn connect_all(arguments: &UseArguments) -> Result<(Vec<Server>, Vec<Strin
             options.legacy_servers = LegacyServers::disabled();
         }
         let connection = connect(source, options, &progress).await?;
-        Ok::<_, Failure>(Server { name: name.clone(), client: connection.client, forms, progress })
+        let library = connection.library.map(|open| open.library);
+        Ok::<_, Failure>(Server { name: name.clone(), client: connection.client, library, forms, progress })
     });
     let (mut servers, mut failures) = (Vec::new(), Vec::new());
     for ((name, _), connected) in sources.iter().zip(join_all(connecting).await) {

@@ -97,7 +97,9 @@ pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
 pub(crate) fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(CommandLine::complete(), folder));
-    written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display())))
+    written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display())))?;
+    crate::output::note(&[format!("the pages are in {}", folder.display())]);
+    Ok(())
 }
 
 /// `promptshelf --version --json`: prints the version, the protocol revisions, the platform and the commit of

@@ -21,7 +21,7 @@ use crate::{
     exit::{Exit, Failure},
     output::{Output, count},
     settings::ServerFileLocation,
-    source::{HERE, Source, own_prompt},
+    source::{HERE, Source, is_url, own_prompt},
     state,
 };
 
@@ -154,8 +154,15 @@ impl Selection {
         let mut selections: Vec<Selection> = Vec::new();
         for path in paths {
             let is_address = path.to_str().is_some_and(GitAddress::is_meant);
-            if !is_address && !path.exists() && !path.is_symlink() {
-                return Err(missing(path));
+            // A URL that is no repository gets an error of its own.
+            if !is_address && !path.to_str().is_some_and(is_url) {
+                match path.try_exists() {
+                    Ok(false) if !path.is_symlink() => return Err(missing(path)),
+                    Err(error) => {
+                        return Err(Failure::new(Exit::Library, format!("{} cannot be read: {error}", path.display())));
+                    }
+                    Ok(_) => {}
+                }
             }
             let (folder, file) = match path.is_file() && !is_address {
                 true => library_of(path, None).map(|(folder, file)| (folder, Some(file)))?,

@@ -29,7 +29,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::output::{is_quiet, shortened, visible_line};
 
-pub(crate) use self::form::{TerminalForms, agree, confirm};
+pub(crate) use self::form::{TerminalForms, agree, asked, confirm};
 
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()

@@ -29,7 +29,8 @@ fn staged(path: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> io
     builder.prefix(".promptshelf-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
+    // The message would name the file next to it.
+    let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
     file.write_all(bytes)?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;

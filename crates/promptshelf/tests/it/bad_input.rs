@@ -226,3 +226,35 @@ fn bash_completes_words_with_signs_in_them() {
         assert_eq!(found.trim_end(), expected, "{line}: {problem}");
     }
 }
+
+#[test]
+fn words_of_rollouts_follow_the_grammar() {
+    let folder = library(&[("hello.md", HELLO)]);
+    for (line, expected) in [
+        (&["init", "sqlite:team.db", "--from", "prompts"][..], "production"),
+        (&["publish", "prompts", "--to", "sqlite:team.db#next", "-m", "x"], "next, a new channel, is at revision 1"),
+        (&["rollout", "start", "sqlite:team.db", "production", "--to", "next"], "next is served to 10 %"),
+        (&["rollout", "set", "sqlite:team.db", "production", "25%"], "next is served to 25 %"),
+        (&["rollout", "list", "sqlite:team.db"], "production"),
+        (&["rollout", "show", "sqlite:team.db", "production"], "25 %"),
+        (&["rollout", "pause", "production", "--store", "sqlite:team.db"], "takes no steps"),
+    ] {
+        let shown = run(&folder, line);
+        assert!(shown.starts_with("exit code: 0") && shown.contains(expected), "{line:?}: {shown}");
+    }
+    for (line, expected) in [
+        (&["rollout", "set", "sqlite:team.db", "production", "101"][..], "from 0 to 100 per cent"),
+        (&["history", "team.db"], "the store in it is `sqlite:team.db`"),
+        (&["proposals", "list", "sqlite:team.db"], "`list` is not a store"),
+        (&["diff", "sqlite:team.db", "1..2"], "write two words: `1 2`"),
+        (&["publish", "prompts", "--to", "team.db", "-m", "x"], "the store in it is `sqlite:team.db`"),
+    ] {
+        let shown = run(&folder, line);
+        assert!(shown.starts_with("exit code: 2") && shown.contains(expected), "{line:?}: {shown}");
+    }
+    // The store in the library is not published to itself.
+    let other = run(&folder, &["init", "sqlite:prompts/team.db"]);
+    assert!(other.starts_with("exit code: 0"), "{other}");
+    let published = run(&folder, &["publish", "prompts", "--to", "sqlite:prompts/team.db", "-m", "x"]);
+    assert!(published.contains("left out team.db: it is the store itself"), "{published}");
+}

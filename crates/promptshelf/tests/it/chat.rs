@@ -440,7 +440,7 @@ fn slow_request_shows_progress_and_can_be_cancelled() {
 fn chat_requires_a_terminal() {
     let folder = library(&[("hello.md", "Hello.\n")]);
     let shown = crate::program::run(&folder, &["use", "prompts"]);
-    assert!(shown.starts_with("exit code: 2\n") && shown.contains("chat requires a terminal"), "{shown}");
+    assert!(shown.starts_with("exit code: 2\n") && shown.contains("`promptshelf use` needs a terminal"), "{shown}");
 }
 
 /// Values of sensitive arguments are typed in several ways, and none of them is written to disk.

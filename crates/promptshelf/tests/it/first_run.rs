@@ -111,8 +111,10 @@ fn init_offers_what_a_project_has() {
     let folder = Folder::empty();
     folder.write(".claude/commands/review.md", "Review\n");
     folder.write(".github/prompts/plan.prompt.md", "Plan\n");
+    // One with the name of another is not served, and is here all the same.
+    folder.write(".github/prompts/review.prompt.md", "Review\n");
     let offered = run(&folder, &["init"]);
-    for words in [".claude/commands: 1 file", ".github/prompts: 1 file", "serve --open", "import . --to prompts"] {
+    for words in [".claude/commands: 1 file", ".github/prompts: 2 files", "serve --open", "import . --to prompts"] {
         assert!(offered.contains(words), "{words}: {offered}");
     }
     assert!(!folder.path().join("promptshelf.toml").exists(), "{offered}");

@@ -48,14 +48,17 @@ pub(crate) trait Library: Args + Debug {
     }
 }
 
+/// Returns whether a word is the name of a file as databases have.
+fn is_database(word: &OsStr) -> bool {
+    Path::new(word).extension().is_some_and(|it| ["db", "sqlite", "sqlite3"].iter().any(|known| it == *known))
+}
+
 /// Returns what is wrong with a word that is no store. A word with a `:` or `@` can have a password, and is not repeated.
 pub(crate) fn store_fault(word: &str) -> Option<String> {
     if is_url(word) || StoreUrl::is_meant(word) || word.contains([':', '@', '\0']) {
         return None;
     }
-    let path = Path::new(word);
-    let is_file = path.extension().is_some_and(|it| ["db", "sqlite", "sqlite3"].iter().any(|known| it == *known));
-    if is_file || path.is_file() {
+    if is_database(word.as_ref()) || Path::new(word).is_file() {
         return Some(format!("`{word}` is a file; the store in it is `sqlite:{word}`"));
     }
     Some(format!("`{word}` is not a store: the first word is `sqlite:FILE`, `postgres://…` or the URL of a server"))
@@ -230,7 +233,7 @@ impl Library for StoreArguments {
     const ABOUT: &str = "The store: sqlite:FILE or postgres://… [env: PROMPTSHELF_STORE]";
 
     fn is_meant(word: &OsStr) -> bool {
-        is_address(word)
+        is_address(word) || is_database(word)
     }
 
     fn fault(word: &str) -> Option<String> {
@@ -256,7 +259,7 @@ impl Library for PlaceArguments {
     const TIP: &str = "; `--channel NAME` names a channel";
 
     fn is_meant(word: &OsStr) -> bool {
-        is_address(word)
+        is_address(word) || is_database(word)
     }
 
     fn fault(word: &str) -> Option<String> {
@@ -314,6 +317,8 @@ names! {
     BackupFile("<FILE>", 1..=1, false, "The file of the backup");
     Proposal("<NUMBER>", 1..=1, false, "The proposal");
     OnlyProposal("[NUMBER]", 0..=1, false, "Show this proposal with its changes");
+    DividedChannel("<CHANNEL>", 1..=1, false, "The channel whose callers are divided");
+    ChannelAndShare("<CHANNEL> <PERCENT>", 2..=2, false, "The channel whose callers are divided, and their share in per cent, from 0 to 100");
     Token("<TOKEN>", 1..=1, false, "The number of the token, or its name");
     Owner("<NAME>", 1..=1, false, "Name of the token's owner in access rules and records");
 }

@@ -31,7 +31,9 @@ const PROMPT: &str = "promptshelf> ";
 /// Runs a chat until the user ends it.
 pub(crate) async fn chat(arguments: &UseArguments) -> Result<(), Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(Failure::new(Exit::Usage, "chat requires a terminal").help("scripts can use `promptshelf get`"));
+        return Err(
+            Failure::new(Exit::Usage, "`promptshelf use` needs a terminal").help("scripts can use `promptshelf get`")
+        );
     }
     let (servers, failures) = connect_all(arguments).await?;
     failures.iter().for_each(|failure| report(failure));
@@ -213,6 +215,8 @@ impl Chat {
     }
 
     fn show(&self, number: &str) -> Outcome {
+        // The only one needs no number.
+        let number = if number.is_empty() && self.current()?.result.messages.len() == 1 { "1" } else { number };
         let index = self.index(number)?;
         let message = &self.current()?.result.messages[index];
         preview::whole(&mut Output::stdout(), index, message).map_err(|error| error.to_string())?;
@@ -416,7 +420,11 @@ impl Chat {
     ) -> Result<Line, String> {
         let about = argument.description.as_deref().or(argument.title.as_deref()).unwrap_or_default();
         let choices = self.choices(prompt, argument, known);
-        for line in [about, &choices].into_iter().filter(|line| !line.is_empty()) {
+        let library = prompt.server.library.as_ref().map(promptshelf_server::Library::catalog);
+        let own = library.as_ref().and_then(|catalog| catalog.find(&prompt.info.name));
+        let default = own.and_then(|own| own.argument(&argument.name)?.default_value());
+        let default = default.map(|default| format!("if left empty: {default}")).unwrap_or_default();
+        for line in [about, &choices, &default].into_iter().filter(|line| !line.is_empty()) {
             writeln!(io::stdout(), "{}", visible_line(line)).map_err(|error| error.to_string())?;
         }
         let assist = ArgumentAssist {

@@ -826,7 +826,11 @@ fn row_policy(info: &ChannelInfo) -> Vec<String> {
 }
 
 pub(crate) async fn run_diff(arguments: &DiffArguments) -> Result<(), Failure> {
-    let sides = [Side::parse(&arguments.words.names[0])?, Side::parse(&arguments.words.names[1])?];
+    let names = &arguments.words.names;
+    // Without a store, two names of folders can only be those.
+    let are_folders = arguments.words.library.is_missing() && names.iter().all(|name| Path::new(name).is_dir());
+    let side = |name: &String| if are_folders { Ok(Side::Folder(PathBuf::from(name))) } else { Side::parse(name) };
+    let sides = [side(&names[0])?, side(&names[1])?];
     let compared = match sides {
         [Side::Folder(before), Side::Folder(after)] => {
             let (before, after) = (folder(before)?, folder(after)?);

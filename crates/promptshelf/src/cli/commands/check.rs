@@ -179,52 +179,57 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     found.findings.sort_by(|a, b| position(a).cmp(&position(b)));
     let diagnostics = &found.findings;
 
-    let mut output = Output::stdout();
-    let format = if arguments.json { CheckFormat::Json } else { arguments.format };
-    match format {
-        CheckFormat::Json => {
-            let mut json = to_json(diagnostics, &folder);
-            if !clients.is_empty() {
-                let treatments = found.treatments.iter().map(|(prompt, treatments)| {
-                    let of = clients.iter().zip(treatments);
-                    (prompt, of.map(|(client, it)| (client.id, it.as_str())).collect::<BTreeMap<_, _>>())
-                });
-                json["clients"] = serde_json::json!(treatments.collect::<BTreeMap<_, _>>());
+    let print = || -> Result<(), Failure> {
+        let mut output = Output::stdout();
+        let format = if arguments.json { CheckFormat::Json } else { arguments.format };
+        match format {
+            CheckFormat::Json => {
+                let mut json = to_json(diagnostics, &folder);
+                if !clients.is_empty() {
+                    let treatments = found.treatments.iter().map(|(prompt, treatments)| {
+                        let of = clients.iter().zip(treatments);
+                        (prompt, of.map(|(client, it)| (client.id, it.as_str())).collect::<BTreeMap<_, _>>())
+                    });
+                    json["clients"] = serde_json::json!(treatments.collect::<BTreeMap<_, _>>());
+                }
+                writeln!(output.out, "{}", pretty_json(&json))?;
             }
-            writeln!(output.out, "{}", pretty_json(&json))?;
-        }
-        CheckFormat::Sarif => {
-            writeln!(output.out, "{}", pretty_json(&sarif(diagnostics, |path| path_from_here(&folder, path))))?;
-        }
-        CheckFormat::Github => write!(output.out, "{}", to_github(diagnostics, &folder))?,
-        CheckFormat::Human => {
-            let is_table = clients.len() > 1 && !arguments.details;
-            let is_refused =
-                |finding: &Diagnostic| refused.contains(&(folder.clone(), finding.location.source.path.clone()));
-            let is_corrected = |finding: &Diagnostic| {
-                arguments.fix && !is_refused(finding) && fixes(finding).iter().any(|fix| fix.is_only)
-            };
-            let is_shown = |finding: &&Diagnostic| !(is_table && is_of_client(finding.code)) && !is_corrected(finding);
-            let shown: Vec<&Diagnostic> = diagnostics.iter().filter(is_shown).collect();
-            let about = match selections.as_slice() {
-                [only] if sources.is_none() && !only.is_whole() => only.files().join(", "),
-                _ => folder.display().to_string(),
-            };
-            let corrigible: Vec<Diagnostic> =
-                shown.iter().filter(|found| !is_refused(found)).map(|found| (*found).clone()).collect();
-            let corrigible = only_fixes(&corrigible).iter().map(|file| file.count).sum();
-            let first = First { corrigible, fixable: &fixable };
-            print_findings(&mut output, &shown, (found.prompts, &about), &folder, &first)?;
-            if !found.unread.is_empty() {
-                let names = output.line(&found.unread.join(", ")).into_owned();
-                writeln!(output.out, "not read: {names}; `promptshelf serve --check` opens every source")?;
+            CheckFormat::Sarif => {
+                writeln!(output.out, "{}", pretty_json(&sarif(diagnostics, |path| path_from_here(&folder, path))))?;
             }
-            if is_table {
-                print_table(&mut output, &clients, &found.treatments)?;
+            CheckFormat::Github => write!(output.out, "{}", to_github(diagnostics, &folder))?,
+            CheckFormat::Human => {
+                let is_table = clients.len() > 1 && !arguments.details;
+                let is_refused =
+                    |finding: &Diagnostic| refused.contains(&(folder.clone(), finding.location.source.path.clone()));
+                let is_corrected = |finding: &Diagnostic| {
+                    arguments.fix && !is_refused(finding) && fixes(finding).iter().any(|fix| fix.is_only)
+                };
+                let is_shown =
+                    |finding: &&Diagnostic| !(is_table && is_of_client(finding.code)) && !is_corrected(finding);
+                let shown: Vec<&Diagnostic> = diagnostics.iter().filter(is_shown).collect();
+                let about = match selections.as_slice() {
+                    [only] if sources.is_none() && !only.is_whole() => only.files().join(", "),
+                    _ => folder.display().to_string(),
+                };
+                let corrigible: Vec<Diagnostic> =
+                    shown.iter().filter(|found| !is_refused(found)).map(|found| (*found).clone()).collect();
+                let corrigible = only_fixes(&corrigible).iter().map(|file| file.count).sum();
+                let first = First { corrigible, fixable: &fixable };
+                print_findings(&mut output, &shown, (found.prompts, &about), &folder, &first)?;
+                if !found.unread.is_empty() {
+                    let names = output.line(&found.unread.join(", ")).into_owned();
+                    writeln!(output.out, "not read: {names}; `promptshelf serve --check` opens every source")?;
+                }
+                if is_table {
+                    print_table(&mut output, &clients, &found.treatments)?;
+                }
             }
         }
-    }
-    output.out.flush()?;
+        Ok(output.out.flush()?)
+    };
+    // A reader that stops early, such as `head`, changes nothing about the findings.
+    let printed = print();
     let of_settings = |found: &Diagnostic| config.as_deref() == Some(Path::new(&*found.location.source.path));
     if diagnostics.iter().any(|found| found.is_error() && of_settings(found)) {
         return Err(Failure::reported(Exit::Settings));
@@ -233,7 +238,7 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     if diagnostics.iter().any(|diagnostic| diagnostic.severity >= threshold) {
         Err(Failure::reported(Exit::Failed))
     } else {
-        Ok(())
+        printed
     }
 }
 
@@ -536,7 +541,8 @@ fn print_findings<W: Write>(
         return Ok(());
     }
     // Errors come first: their prompts are not served.
-    if let Some(first) = diagnostics.iter().find(|found| found.is_error()).or(diagnostics.first()) {
+    let worst = diagnostics.iter().map(|found| found.severity).max();
+    if let Some(first) = diagnostics.iter().find(|found| Some(found.severity) == worst) {
         writeln!(
             output.out,
             "first: {}; `promptshelf explain {}` explains it",
@@ -566,21 +572,21 @@ fn print_table<W: Write>(
     }
     let longest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let name_width = longest.min(output.width.saturating_sub(3 * clients.len() + 1).max(12));
-    let heading: String = (1..=clients.len()).map(|number| format!("{number:>3}")).collect();
-    if !rows.is_empty() {
+    // A narrow terminal has the columns in several blocks.
+    let columns = (output.width.saturating_sub(name_width) / 3).max(1);
+    for first in (0..clients.len()).step_by(columns).take_while(|_| !rows.is_empty()) {
+        let block = first..clients.len().min(first + columns);
+        let heading: String = block.clone().map(|number| format!("{:>3}", number + 1)).collect();
         writeln!(output.out, "\n{:name_width$}{heading}", "")?;
-    }
-    for (name, row) in rows.iter().take(MOST_ROWS) {
-        let name = shortened(&output.line(name), name_width);
-        let cells: String = row
-            .iter()
-            .map(|treatment| match treatment {
+        for (name, row) in rows.iter().take(MOST_ROWS) {
+            let name = shortened(&output.line(name), name_width);
+            let cells = row[block.clone()].iter().map(|treatment| match treatment {
                 Treatment::Ok => "  ·",
                 Treatment::Changed => "  ~",
                 Treatment::Hidden => "  x",
-            })
-            .collect();
-        writeln!(output.out, "{name:name_width$}{cells}")?;
+            });
+            writeln!(output.out, "{name:name_width$}{}", cells.collect::<String>())?;
+        }
     }
     if rows.len() > MOST_ROWS {
         writeln!(output.out, "… and {} more; --json has all", rows.len() - MOST_ROWS)?;

@@ -30,7 +30,10 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
     let paths = if arguments.paths.is_empty() { &default[..] } else { &arguments.paths };
     let mut files = Vec::new();
     for path in paths {
-        if path.is_dir() {
+        let unread =
+            |error: io::Error| Failure::new(Exit::Library, format!("{} cannot be read: {error}", path.display()));
+        if fs::metadata(path).map_err(unread)?.is_dir() {
+            fs::read_dir(path).map_err(unread)?;
             let found = prompt_files(path).map_err(promptshelf_server::OpenError::Source)?;
             files.extend(found.iter().map(|file| join(path, file)));
         } else {

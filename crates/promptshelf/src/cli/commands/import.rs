@@ -261,7 +261,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     let mut found = Vec::new();
     walk(path, 0, &mut found)
-        .map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be read: {error}", path.display())))?;
+        .map_err(|error| Failure::new(Exit::Library, format!("{} cannot be read: {error}", path.display())))?;
     found.sort();
     Ok(found)
 }

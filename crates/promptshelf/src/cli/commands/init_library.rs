@@ -8,26 +8,27 @@ use std::{
 };
 
 use promptshelf_author::STARTER_LIBRARY;
-use promptshelf_source::syntax::LIBRARY_FILE;
+use promptshelf_source::{Files, Source as _, syntax::LIBRARY_FILE};
 use serde_json::json;
 
 use super::serve::is_too_wide;
 use crate::{
     command_line,
     exit::{Exit, Failure},
-    launcher, library,
+    launcher,
     output::{Output, agrees, count, pretty_json},
     source::HERE,
-    terminal::{agree, is_interactive},
+    terminal::{asked, is_interactive},
     whole_file,
 };
 
 /// Returns the folders with prompts of other programs, and the number of their files.
 fn foreign_prompts(folder: &Path) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
-    let Ok(library) = library::open(folder) else { return found };
-    for prompt in library.catalog().prompts() {
-        let mut parts = prompt.source().path.split('/');
+    // Those with a mistake, and those that have the name of another, count, too.
+    let Ok(read) = Files::folder(folder).lenient().read() else { return found };
+    for prompt in &read.into_definitions().prompts {
+        let mut parts = prompt.origin.source.path.split('/');
         if let (Some(program), Some(kind)) = (parts.next().filter(|part| part.starts_with('.')), parts.next()) {
             *found.entry(format!("{program}/{kind}")).or_default() += 1;
         }
@@ -59,7 +60,10 @@ fn offer(folder: &Path, present: &BTreeMap<String, usize>, json: bool) -> Result
          write examples next to them:\n  {program} init{place} --yes"
     )?;
     output.out.flush()?;
-    Ok(is_interactive() && agree("Write examples next to them? [y/N] "))
+    if !is_interactive() {
+        return Ok(false);
+    }
+    asked("Write examples next to them? [y/N] ").ok_or_else(|| Failure::new(Exit::Declined, "nothing was written"))
 }
 
 /// Writes the files of a new library that are not there yet.

@@ -8,6 +8,8 @@ use std::{
 };
 
 use promptshelf_author::clients::{CONFIGURATIONS, Client, Configuration, Quirk};
+use promptshelf_git::GitAddress;
+use promptshelf_store::StoreUrl;
 use serde_json::{Value, json};
 
 use super::known_clients;
@@ -27,6 +29,11 @@ const ALL: &str = "all";
 
 pub(crate) async fn install(arguments: &InstallArguments) -> Result<(), Failure> {
     let places = places()?;
+    let is_address =
+        |word: &Path| word.to_str().is_some_and(|word| StoreUrl::is_meant(word) || GitAddress::is_meant(word));
+    if let Some(folder) = arguments.library().filter(|folder| !is_address(folder) && !folder.exists()) {
+        return Err(Failure::new(Exit::Library, format!("there is no folder {}", folder.display())));
+    }
     if arguments.entry.clients.is_empty() {
         let place = match (arguments.url(), arguments.library()) {
             (Some(url), _) => shell_word(url),

@@ -76,7 +76,10 @@ enum Selector {
 impl Target {
     /// Resolves the argument of the command. An argument that names no existing file is the name of a prompt.
     fn of(file: &str, library: Option<&Path>) -> Result<Target, Failure> {
-        if !Path::new(file).is_file() {
+        let is_file = Path::new(file)
+            .try_exists()
+            .map_err(|error| Failure::new(Exit::Library, format!("{file} cannot be read: {error}")))?;
+        if !is_file || !Path::new(file).is_file() {
             let folder = library.unwrap_or(Path::new(HERE)).to_owned();
             return Ok(Target { folder, prompt: Selector::Name(file.to_owned()) });
         }

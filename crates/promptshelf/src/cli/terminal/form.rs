@@ -281,7 +281,16 @@ pub(crate) fn confirm(prompt: &str) -> bool {
 
 /// Asks a question that only `y` or `yes` agrees to.
 pub(crate) fn agree(question: &str) -> bool {
-    matches!(read(question, "", Vec::new()), Line::Text(answer) if matches!(answer.trim(), "y" | "yes"))
+    asked(question) == Some(true)
+}
+
+/// Asks a question like [`agree`]; `None` if the person interrupts it.
+pub(crate) fn asked(question: &str) -> Option<bool> {
+    match read(question, "", Vec::new()) {
+        Line::Text(answer) => Some(matches!(answer.trim(), "y" | "yes")),
+        Line::Cancel => None,
+        Line::Back | Line::End => Some(false),
+    }
 }
 
 /// Reads one line. An unreadable terminal cancels.

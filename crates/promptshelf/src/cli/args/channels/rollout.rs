@@ -5,7 +5,29 @@ use promptshelf_store::ChannelName;
 use promptshelf_wire::RolloutStop;
 
 use super::{ActorArguments, PlaceArguments};
-use crate::args::help;
+use crate::{
+    args::{
+        help,
+        words::{ChannelAndShare, DividedChannel, Names, Nothing, Words},
+    },
+    exit::{Exit, Failure},
+};
+
+impl<N: Names> Words<PlaceArguments, N> {
+    /// Returns the first word as the channel whose callers are divided.
+    pub(crate) fn divided(&self) -> Result<ChannelName, Failure> {
+        Ok(self.name().parse()?)
+    }
+}
+
+impl Words<PlaceArguments, ChannelAndShare> {
+    pub(crate) fn percent(&self) -> Result<u8, Failure> {
+        let word = self.names[1].as_str();
+        let percent = word.trim_end_matches('%').parse().ok().filter(|percent| *percent <= 100);
+        let expected = || Failure::new(Exit::Usage, format!("expected a share from 0 to 100 per cent, got `{word}`"));
+        percent.ok_or_else(expected)
+    }
+}
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = help::ROLLOUT_EXAMPLES)]
@@ -35,7 +57,7 @@ pub(crate) enum RolloutCommand {
 #[derive(Debug, Args)]
 pub(crate) struct RolloutListArguments {
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, Nothing>,
 
     /// Print the changes of the shares too, the newest first
     #[arg(long)]
@@ -48,12 +70,8 @@ pub(crate) struct RolloutListArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutShowArguments {
-    /// The channel whose callers are divided
-    #[arg(value_name = "CHANNEL")]
-    pub(crate) channel: ChannelName,
-
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
+    pub(crate) words: Words<PlaceArguments, DividedChannel>,
 
     /// Print JSON
     #[arg(long)]
@@ -62,9 +80,8 @@ pub(crate) struct RolloutShowArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutStartArguments {
-    /// The channel whose callers are divided
-    #[arg(value_name = "CHANNEL")]
-    pub(crate) channel: ChannelName,
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, DividedChannel>,
 
     /// The channel with the new version
     #[arg(long, value_name = "CHANNEL")]
@@ -88,9 +105,6 @@ pub(crate) struct RolloutStartArguments {
     pub(crate) message: Option<String>,
 
     #[command(flatten)]
-    pub(crate) place: PlaceArguments,
-
-    #[command(flatten)]
     pub(crate) actor: ActorArguments,
 
     /// Print JSON
@@ -100,13 +114,8 @@ pub(crate) struct RolloutStartArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutSetArguments {
-    /// The channel whose callers are divided
-    #[arg(value_name = "CHANNEL")]
-    pub(crate) channel: ChannelName,
-
-    /// The share of signed-in callers, in per cent
-    #[arg(value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub(crate) percent: u8,
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, ChannelAndShare>,
 
     #[command(flatten)]
     pub(crate) change: RolloutChange,
@@ -114,9 +123,8 @@ pub(crate) struct RolloutSetArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutChangeArguments {
-    /// The channel whose callers are divided
-    #[arg(value_name = "CHANNEL")]
-    pub(crate) channel: ChannelName,
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, DividedChannel>,
 
     #[command(flatten)]
     pub(crate) change: RolloutChange,
@@ -124,9 +132,8 @@ pub(crate) struct RolloutChangeArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutFinishArguments {
-    /// The channel whose callers are divided
-    #[arg(value_name = "CHANNEL")]
-    pub(crate) channel: ChannelName,
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, DividedChannel>,
 
     /// Undo what only the channel has or has changed: it becomes equal to the new version
     #[arg(long)]
@@ -145,9 +152,6 @@ pub(crate) struct RolloutChange {
     /// The channel with the new version [default: that of the rollout that is not over, else of the last one]
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) to: Option<ChannelName>,
-
-    #[command(flatten)]
-    pub(crate) place: PlaceArguments,
 
     #[command(flatten)]
     pub(crate) actor: ActorArguments,

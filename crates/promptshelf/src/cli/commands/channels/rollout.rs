@@ -2,9 +2,7 @@
 
 use std::io::Write;
 
-use promptshelf_store::{
-    ChannelName, GroupCounts, RolloutChange, RolloutChangeKind, RolloutPhase, RolloutReport, StoreError,
-};
+use promptshelf_store::{GroupCounts, RolloutChange, RolloutChangeKind, RolloutPhase, RolloutReport, StoreError};
 use promptshelf_wire::{RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, op};
 use serde_json::json;
 
@@ -14,9 +12,12 @@ use super::{
     report,
 };
 use crate::{
-    args::channels::{
-        RolloutChangeArguments, RolloutCommand, RolloutFinishArguments, RolloutListArguments, RolloutSetArguments,
-        RolloutShowArguments, RolloutStartArguments, stop,
+    args::{
+        Names, Words,
+        channels::{
+            PlaceArguments, RolloutChangeArguments, RolloutCommand, RolloutFinishArguments, RolloutListArguments,
+            RolloutSetArguments, RolloutShowArguments, RolloutStartArguments, stop,
+        },
     },
     exit::Failure,
     output::{Output, list_json},
@@ -27,39 +28,40 @@ pub(crate) async fn run(command: &RolloutCommand) -> Result<(), Failure> {
         RolloutCommand::List(arguments) => list(arguments).await,
         RolloutCommand::Show(arguments) => show(arguments).await,
         RolloutCommand::Start(arguments) => start(arguments).await,
-        RolloutCommand::Set(RolloutSetArguments { channel, percent, change: edit }) => {
-            change(channel, Some(*percent), None, edit).await
+        RolloutCommand::Set(RolloutSetArguments { words, change: edit }) => {
+            change(words, Some(words.percent()?), None, edit).await
         }
-        RolloutCommand::Pause(RolloutChangeArguments { channel, change: edit }) => {
-            change(channel, None, Some(RolloutPhase::Paused), edit).await
+        RolloutCommand::Pause(RolloutChangeArguments { words, change: edit }) => {
+            change(words, None, Some(RolloutPhase::Paused), edit).await
         }
-        RolloutCommand::Resume(RolloutChangeArguments { channel, change: edit }) => {
-            change(channel, None, Some(RolloutPhase::Running), edit).await
+        RolloutCommand::Resume(RolloutChangeArguments { words, change: edit }) => {
+            change(words, None, Some(RolloutPhase::Running), edit).await
         }
-        RolloutCommand::Stop(RolloutChangeArguments { channel, change: edit }) => {
-            change(channel, None, Some(RolloutPhase::Stopped), edit).await
+        RolloutCommand::Stop(RolloutChangeArguments { words, change: edit }) => {
+            change(words, None, Some(RolloutPhase::Stopped), edit).await
         }
         RolloutCommand::Finish(arguments) => finish(arguments).await,
     }
 }
 
 async fn list(arguments: &RolloutListArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
+    let place = Place::new(&arguments.words.library, None)?;
     let rollouts =
         place.using(async |store: &Connection| Ok(place.waiting(store.all(&op::ListAllRollouts {})).await?)).await?;
     print_all(&rollouts, arguments.history, arguments.json)
 }
 
 async fn show(arguments: &RolloutShowArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?;
-    let operation = op::ListRollouts { channel: arguments.channel.clone() };
+    let place = Place::new(&arguments.words.library, None)?;
+    let operation = op::ListRollouts { channel: arguments.words.divided()? };
     let rollouts = place.using(async |store: &Connection| Ok(place.waiting(store.all(&operation)).await?)).await?;
     print_all(&rollouts, true, arguments.json)
 }
 
 async fn start(arguments: &RolloutStartArguments) -> Result<(), Failure> {
-    let RolloutStartArguments { channel, to, percent, steps, stops, message, .. } = arguments;
-    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let RolloutStartArguments { words, to, percent, steps, stops, message, .. } = arguments;
+    let channel = &words.divided()?;
+    let place = Place::new(&words.library, None)?.acting(&arguments.actor)?;
     let body = RolloutStartBody {
         to: to.clone(),
         percent: *percent,
@@ -73,13 +75,14 @@ async fn start(arguments: &RolloutStartArguments) -> Result<(), Failure> {
     print(&place.changing(start).await?, arguments.json)
 }
 
-async fn change(
-    channel: &ChannelName,
+async fn change<N: Names>(
+    words: &Words<PlaceArguments, N>,
     percent: Option<u8>,
     state: Option<RolloutPhase>,
     arguments: &crate::args::channels::RolloutChange,
 ) -> Result<(), Failure> {
-    let place = Place::new(&arguments.place, None)?.acting(&arguments.actor)?;
+    let channel = &words.divided()?;
+    let place = Place::new(&words.library, None)?.acting(&arguments.actor)?;
     let (to, message) = (arguments.to.clone(), arguments.message.clone());
     let body = RolloutChangeBody { to, percent, state, message, seen: None };
     let change = async |store: &Connection| {
@@ -89,8 +92,9 @@ async fn change(
 }
 
 async fn finish(arguments: &RolloutFinishArguments) -> Result<(), Failure> {
-    let RolloutFinishArguments { channel, all, change } = arguments;
-    let place = Place::new(&change.place, None)?.acting(&change.actor)?;
+    let RolloutFinishArguments { words, all, change } = arguments;
+    let channel = &words.divided()?;
+    let place = Place::new(&words.library, None)?.acting(&change.actor)?;
     let body = RolloutFinishBody { to: change.to.clone(), all: *all, message: change.message.clone() };
     let finish = async |store: &Connection| {
         let finished = place.waiting(store.send(&op::FinishRollout { channel: channel.clone() }, &body)).await;
