@@ -51,7 +51,7 @@ for (const [language, [heading, current, failed]] of Object.entries(WORDS)) {
     assert.equal(texts.length, 3);
     assert.ok(texts[0].includes('team') && texts[0].includes(current), texts[0]);
     assert.ok(texts[2].includes('gone') && texts[2].includes(failed), texts[2]);
-    assert.match(texts[2], /does not exist: create it/);
+    assert.match(texts[2], /there is no folder/);
     const overflow = await page.evaluate(
       () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
     );

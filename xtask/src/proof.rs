@@ -134,7 +134,8 @@ pub(crate) fn coverage(repository: &Repository) -> Result<()> {
     let tool = cargo_tool(repository, "cargo-llvm-cov", "0.9.1", "")?;
     let report = folder(repository).join("coverage.json");
     Program::new(tool, &repository.root)
-        .args(&["llvm-cov", "--workspace", "--exclude", "xtask", "--json", "--summary-only", "--output-path"])
+        .args(&["llvm-cov", "--workspace", "--exclude", "xtask", "--lib", "--bins", "--test", "*", "--no-fail-fast"])
+        .args(&["--json", "--summary-only", "--output-path"])
         .arg(&report)
         // Installs the counters of the toolchain without a question.
         .env("CARGO_LLVM_COV_SETUP", "yes")

@@ -82,10 +82,19 @@ const PARAMETERS: &[&str] = &[
 const SSL_MODES: &[&str] = &["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
 impl StoreUrl {
-    /// Whether a word is meant as a store: it starts with `sqlite:`, `postgres:` or `postgresql:`.
+    /// Whether a word is meant as a store: it starts with `sqlite:`, `postgres:` or `postgresql:`, or is a path that ends
+    /// with `.db`, `.sqlite` or `.sqlite3`, before a `#CHANNEL`.
+    ///
+    /// ```
+    /// use promptshelf_store::StoreUrl;
+    ///
+    /// assert!(StoreUrl::is_meant("sqlite:prompts") && StoreUrl::is_meant("team.db#staging"));
+    /// assert!(!StoreUrl::is_meant("prompts"));
+    /// ```
     #[must_use]
     pub fn is_meant(word: &str) -> bool {
         ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| word.starts_with(scheme))
+            || is_file_name(word.split('#').next().unwrap_or(word))
     }
 
     /// Returns whether the URL contains a password.
@@ -130,13 +139,20 @@ impl FromStr for StoreUrl {
         let place = match text.split_once(':') {
             Some(("sqlite", path)) => Place::Sqlite(sqlite(path)?),
             Some(("postgres" | "postgresql", _)) => Place::Postgres(postgres(text)?),
+            _ if is_file_name(text) => Place::Sqlite(sqlite(text)?),
             _ => {
                 // The text may be a URL with a password, so it is not repeated.
-                return Err(invalid("the URL of a store starts with `sqlite:` or `postgres://`"));
+                return Err(invalid("a store is `sqlite:FILE`, a path that ends with `.db`, or `postgres://…`"));
             }
         };
         Ok(StoreUrl(place))
     }
+}
+
+/// Whether a path has the ending of a database, and is no URL.
+fn is_file_name(path: &str) -> bool {
+    let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ["db", "sqlite", "sqlite3"].contains(&ending)) && !path.contains("://")
 }
 
 fn sqlite(path: &str) -> Result<PathBuf, StoreError> {

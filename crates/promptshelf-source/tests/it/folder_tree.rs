@@ -69,7 +69,7 @@ fn tree_has_the_files_of_a_library() {
 fn empty_folder_is_an_empty_tree() {
     let folder = TempDir::new().expect("a folder");
     assert!(read_tree(folder.path()).expect("a tree").is_empty());
-    assert!(error(&folder.path().join("missing")).contains("does not exist"));
+    assert!(error(&folder.path().join("missing")).contains("there is no folder"));
 }
 
 #[test]

@@ -236,6 +236,9 @@ fn words_of_rollouts_follow_the_grammar() {
         (&["rollout", "start", "sqlite:team.db", "production", "--to", "next"], "next is served to 10 %"),
         (&["rollout", "set", "sqlite:team.db", "production", "25%"], "next is served to 25 %"),
         (&["rollout", "list", "sqlite:team.db"], "production"),
+        // A file of SQLite needs no scheme.
+        (&["history", "team.db#next"], "revision 1"),
+        (&["publish", "prompts", "--to", "team.db", "-m", "x"], "no changes: production"),
         (&["rollout", "show", "sqlite:team.db", "production"], "25 %"),
         (&["rollout", "pause", "production", "--store", "sqlite:team.db"], "takes no steps"),
     ] {
@@ -244,10 +247,9 @@ fn words_of_rollouts_follow_the_grammar() {
     }
     for (line, expected) in [
         (&["rollout", "set", "sqlite:team.db", "production", "101"][..], "from 0 to 100 per cent"),
-        (&["history", "team.db"], "the store in it is `sqlite:team.db`"),
         (&["proposals", "list", "sqlite:team.db"], "`list` is not a store"),
+        (&["history", "prompts/hello.md", "x"], "the store in it is `sqlite:prompts/hello.md`"),
         (&["diff", "sqlite:team.db", "1..2"], "write two words: `1 2`"),
-        (&["publish", "prompts", "--to", "team.db", "-m", "x"], "the store in it is `sqlite:team.db`"),
     ] {
         let shown = run(&folder, line);
         assert!(shown.starts_with("exit code: 2") && shown.contains(expected), "{line:?}: {shown}");

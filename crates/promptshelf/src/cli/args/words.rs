@@ -48,17 +48,12 @@ pub(crate) trait Library: Args + Debug {
     }
 }
 
-/// Returns whether a word is the name of a file as databases have.
-fn is_database(word: &OsStr) -> bool {
-    Path::new(word).extension().is_some_and(|it| ["db", "sqlite", "sqlite3"].iter().any(|known| it == *known))
-}
-
 /// Returns what is wrong with a word that is no store. A word with a `:` or `@` can have a password, and is not repeated.
 pub(crate) fn store_fault(word: &str) -> Option<String> {
     if is_url(word) || StoreUrl::is_meant(word) || word.contains([':', '@', '\0']) {
         return None;
     }
-    if is_database(word.as_ref()) || Path::new(word).is_file() {
+    if Path::new(word).is_file() {
         return Some(format!("`{word}` is a file; the store in it is `sqlite:{word}`"));
     }
     Some(format!("`{word}` is not a store: the first word is `sqlite:FILE`, `postgres://…` or the URL of a server"))
@@ -233,7 +228,7 @@ impl Library for StoreArguments {
     const ABOUT: &str = "The store: sqlite:FILE or postgres://… [env: PROMPTSHELF_STORE]";
 
     fn is_meant(word: &OsStr) -> bool {
-        is_address(word) || is_database(word)
+        is_address(word)
     }
 
     fn fault(word: &str) -> Option<String> {
@@ -259,7 +254,7 @@ impl Library for PlaceArguments {
     const TIP: &str = "; `--channel NAME` names a channel";
 
     fn is_meant(word: &OsStr) -> bool {
-        is_address(word) || is_database(word)
+        is_address(word)
     }
 
     fn fault(word: &str) -> Option<String> {

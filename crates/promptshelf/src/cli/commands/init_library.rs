@@ -80,10 +80,6 @@ pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
     if folder.exists() && !folder.is_dir() {
         return Err(Failure::new(Exit::Usage, format!("{shown} is a file")).help("name a folder"));
     }
-    if !folder.exists() && folder.extension().is_some_and(|end| end == "db" || end == "sqlite" || end == "sqlite3") {
-        let message = format!("{shown} is the name of a database, and a library is a folder: nothing was written");
-        return Err(Failure::new(Exit::Usage, message).help(format!("make a store: `promptshelf init sqlite:{shown}`")));
-    }
     if folder.join(LIBRARY_FILE).exists() {
         let message = format!("{shown} is a library already, and was not changed: it has a {LIBRARY_FILE}");
         return Err(Failure::new(Exit::Conflict, message).help("`promptshelf new NAME` adds a prompt to it"));

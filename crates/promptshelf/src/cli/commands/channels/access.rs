@@ -42,11 +42,10 @@ impl StorePlace {
         })?;
         let url = text.split('#').next().unwrap_or(text);
         let is_default = environment::variable(VARIABLE).is_some_and(|default| default.split('#').next() == Some(url));
-        let shown = match address.store.to_string() == url {
+        let shown = match address.store.has_password() {
             _ if is_default => String::new(),
-            true => shell_word(url),
-            // The URL contains a password.
-            false => format!("\"${VARIABLE}\""),
+            true => format!("\"${VARIABLE}\""),
+            false => shell_word(url),
         };
         Ok(StorePlace { address, has_channel: text.contains('#'), shown })
     }
