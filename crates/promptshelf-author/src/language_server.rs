@@ -22,7 +22,7 @@ mod vocabulary;
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
@@ -1026,10 +1026,26 @@ impl Workspace {
         match self.definition(path) {
             Some(own) => vec![own],
             None => {
-                let uses = |prompt: &&Arc<promptshelf_core::Prompt>| prompt.includes().any(|it| it.path == path);
-                self.catalog.prompts().iter().filter(uses).map(|prompt| prompt.definition()).collect()
+                let including = self.including(path);
+                let prompts = self.prompts.iter().map(|prompt| &**prompt);
+                prompts.filter(|prompt| including.contains(&*prompt.origin.source.path)).collect()
             }
         }
+    }
+
+    /// Returns the paths of the files that include a file, also by way of others. Their texts decide, not the catalog: one
+    /// with a mistake includes it, too.
+    fn including(&self, path: &str) -> HashSet<&str> {
+        let (mut found, mut open) = (HashSet::new(), vec![path.to_owned()]);
+        while let Some(included) = open.pop() {
+            for source in self.texts() {
+                if !found.contains(&*source.path) && changes::includes(source, &included) {
+                    found.insert(&*source.path);
+                    open.push(source.path.to_string());
+                }
+            }
+        }
+        found
     }
 
     fn keys(&self, path: &str, within: &[&str]) -> Vec<(String, String)> {

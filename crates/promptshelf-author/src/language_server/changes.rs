@@ -1,6 +1,9 @@
 //! Changes that an editor asks for: fixes of findings, formatting, and new names; and the places of a name.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use gen_lsp_types::{
     CodeAction, CodeActionKind, DocumentChange, Edit, Location, RenameFile, TextDocumentEdit, TextEdit, Uri,
@@ -134,7 +137,39 @@ fn is_values_of_test(parents: &[&str]) -> bool {
 }
 
 fn is_about_argument(keys: &[&str]) -> bool {
-    matches!(keys, [.., "by" | "when"])
+    matches!(keys, [.., "when"]) || is_argument(keys)
+}
+
+/// Whether the value of a key is the name of an argument.
+fn is_argument(keys: &[&str]) -> bool {
+    matches!(keys, [.., "by"] | [.., "complete", "argument"])
+}
+
+/// Whether a text includes a file itself.
+pub(super) fn includes(source: &SourceText, path: &str) -> bool {
+    let mut uses = Vec::new();
+    if source.text.contains(path) {
+        named(source, path, &mut uses, |place| match place {
+            Place::String { callee } => ["include", "import", "from", "extends"].contains(callee),
+            _ => false,
+        });
+    }
+    !uses.is_empty()
+}
+
+/// Returns the paths of the partials that files include, also by way of others.
+fn included(workspace: &Workspace, files: &[String]) -> HashSet<String> {
+    let (mut found, mut open) = (HashSet::new(), files.to_vec());
+    while let Some(path) = open.pop() {
+        let Some(source) = workspace.texts().find(|source| *source.path == path) else { continue };
+        for partial in workspace.partials() {
+            if !found.contains(&*partial.path) && includes(source, &partial.path) {
+                found.insert(partial.path.to_string());
+                open.push(partial.path.to_string());
+            }
+        }
+    }
+    found
 }
 
 fn is_path(keys: &[&str]) -> bool {
@@ -147,9 +182,15 @@ type Use = (String, Range<usize>);
 /// Returns all places of a symbol, by file and position.
 pub(super) fn uses(workspace: &Workspace, symbol: &Symbol) -> Vec<Use> {
     let mut uses = Vec::new();
+    let partials = match symbol {
+        Symbol::Argument { files, .. } => included(workspace, files),
+        _ => HashSet::new(),
+    };
     for source in workspace.texts() {
         match symbol {
-            Symbol::Argument { name, files } => uses_of_argument(workspace, source, name, files, &mut uses),
+            Symbol::Argument { name, files } => {
+                uses_of_argument(workspace, source, name, (files, &partials), &mut uses);
+            }
             Symbol::Prompt(name) => named(source, name, &mut uses, |place| match place {
                 Place::String { callee } => *callee == "prompt",
                 Place::Value { path } => {
@@ -179,22 +220,23 @@ fn named(source: &SourceText, name: &str, uses: &mut Vec<Use>, is_use: impl Fn(&
     }
 }
 
-fn uses_of_argument(workspace: &Workspace, source: &SourceText, name: &str, files: &[String], uses: &mut Vec<Use>) {
+fn uses_of_argument(
+    workspace: &Workspace,
+    source: &SourceText,
+    name: &str,
+    (files, partials): (&[String], &HashSet<String>),
+    uses: &mut Vec<Use>,
+) {
     let is_own = files.contains(&source.path);
-    let includes = |path: &String| {
-        let prompts = workspace.catalog().prompts();
-        let prompt = prompts.iter().find(|prompt| prompt.source().path == *path);
-        prompt.is_some_and(|prompt| prompt.includes().any(|partial| partial.path == source.path))
-    };
     if is_own {
         named(source, name, uses, |place| match place {
             Place::Key { parents } => is_values_of_test(parents),
-            Place::Value { path } => path.as_slice() == ["arguments", "name"] || is_by(path),
+            Place::Value { path } => path.as_slice() == ["arguments", "name"] || is_argument(path),
             _ => false,
         });
         conditions(source, name, uses);
     }
-    if is_own || files.iter().any(includes) {
+    if is_own || partials.contains(&*source.path) {
         let body = front_matter(&source.text).map_or(0, |keys| after_keys(&source.text, keys.end));
         for used in TemplateAnalysis::of(&source.text[body..]).variables.iter().filter(|used| used.name == name) {
             uses.push((source.path.clone(), body + used.span.start..body + used.span.end));
@@ -202,10 +244,6 @@ fn uses_of_argument(workspace: &Workspace, source: &SourceText, name: &str, file
     }
     let is_of = |called: &str| workspace.named(called).is_some_and(|it| files.contains(&it.origin.source.path));
     named(source, name, uses, |place| matches!(place, Place::CallArgument { prompt } if is_of(prompt)));
-}
-
-fn is_by(keys: &[&str]) -> bool {
-    matches!(keys, [.., "by"])
 }
 
 /// Adds the places in the values of `when:`, which are expressions.
@@ -261,7 +299,7 @@ pub(super) fn renamed(workspace: &Workspace, symbol: &Symbol, new: &str) -> Resu
             if new.is_empty() || new.starts_with('/') || new.split('/').any(|part| matches!(part, "" | "." | "..")) {
                 return Err(format!("`{new}` is not a path inside of the library, such as `_shared/tone.md`"));
             }
-            if workspace.is_file(new) {
+            if workspace.is_file(new) || workspace.texts().any(|source| *source.path == *new) {
                 return Err(format!("the file `{new}` exists"));
             }
             Some((path.clone(), new.to_owned()))
@@ -333,10 +371,17 @@ fn moved(workspace: &Workspace, name: &str, new: &str) -> Result<Option<(String,
     if prompt.origin.spans.get("name").is_some() {
         return Ok(None);
     }
-    let stem = name.replace('.', "/");
-    let at = [name, stem.as_str()].into_iter().find_map(|stem| path.rfind(stem).map(|at| (at, stem.len())));
-    let (at, length) = at.ok_or_else(|| format!("the name of `{name}` comes from its folder: rename the folder"))?;
-    Ok(Some((path.clone(), format!("{}{new}{}", &path[..at], &path[at + length..]))))
+    let file = path.rfind('/').map_or(0, |slash| slash + 1);
+    // The name of the file, up to the ending that its format has: the longest part with which the name ends.
+    let ends = path[file..].match_indices('.').map(|(dot, _)| file + dot);
+    let end = ends.filter(|end| *end > file && name.ends_with(&path[file..*end])).max();
+    let end = end.ok_or_else(|| format!("the name of `{name}` comes from its folder: rename the folder"))?;
+    let folder = &name[..name.len() - (end - file)];
+    let stem = new.strip_prefix(folder).filter(|stem| !stem.is_empty());
+    let stem = stem.ok_or_else(|| {
+        format!("the name of `{name}` begins with its folder: choose one that begins with `{folder}`, or move the file")
+    })?;
+    Ok(Some((path.clone(), format!("{}{stem}{}", &path[..file], &path[end..]))))
 }
 
 /// Returns the bytes of the name at a position that can be given another one.

@@ -233,6 +233,41 @@ fn renamed_argument_of_a_shared_partial_breaks_no_other_prompt() {
     assert_eq!(texts.keys().collect::<Vec<_>>(), ["_tone.md", "other.md", "review.md"]);
 }
 
+/// Front matter of a partial, mistakes in both files, a partial of a partial, and the tests of a prompt.
+#[test]
+fn argument_has_a_new_name_in_partials_whatever_else_is_wrong() {
+    let head = "---\ndescription: Mails\narguments:\n  - name: topic\n    description: What\n";
+    let mail = format!(
+        "{head}tests:\n  - arguments: {{ topic: a }}\n    complete: {{ argument: topic, includes: [a] }}\n---\n\
+         {{{{ topic | uper }}}}\n{{% include \"_a.md\" %}}\n"
+    );
+    let (a, b) = ("{{ topic }} {% include \"_b.md\" %}\n", "---\ntitle: B\n---\nOn {{ topic | uper }}.\n");
+    let mut editor = Editor::open(&[("mail.md", &mail), ("_a.md", a), ("_b.md", b)]);
+    let texts = editor.rename("mail.md", (9, 4), "subject").expect("it can be renamed");
+    assert_eq!(texts["_a.md"], a.replace("topic", "subject"));
+    assert_eq!(texts["_b.md"], b.replace("topic", "subject"));
+    assert_eq!(texts["mail.md"], mail.replace("topic", "subject"));
+    let from_partial = editor.rename("_b.md", (3, 6), "subject").expect("it can be renamed");
+    assert_eq!(from_partial, texts);
+}
+
+#[test]
+fn prompt_keeps_its_folder_and_ending_with_a_new_name() {
+    let call = |name: &str| format!("---\ndescription: Calls\n---\n{{{{ prompt(\"{name}\") }}}}\n");
+    let calls: Vec<(String, String)> =
+        ["m", "md", "git-commit"].map(|name| (format!("of-{name}.md"), call(name))).into();
+    let mut files = vec![("m.md", "One\n"), ("md.md", "Two\n"), ("git/commit.md", "Three\n")];
+    files.extend(calls.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    let mut editor = Editor::open(&files);
+    for (from, to, path) in [("m", "mm", "mm.md"), ("md", "mx", "mx.md"), ("git-commit", "git-save", "git/save.md")] {
+        let texts = editor.rename(&format!("of-{from}.md"), (3, 12), to).expect("it can be renamed");
+        assert!(texts.contains_key(path), "{from}: {texts:?}");
+        assert!(texts[&format!("of-{from}.md")].contains(&format!("prompt(\"{to}\")")), "{texts:?}");
+    }
+    let refused = editor.rename("of-git-commit.md", (3, 12), "save").expect_err("the folder stays");
+    assert!(refused.contains("begins with its folder: choose one that begins with `git-`"), "{refused}");
+}
+
 #[test]
 fn prompts_and_partials_have_new_names() {
     let mut editor = library();
@@ -243,7 +278,7 @@ fn prompts_and_partials_have_new_names() {
     for new in ["caller", "two words"] {
         assert!(editor.rename("caller.md", (8, 12), new).is_err(), "{new}");
     }
-    for new in ["../x.md", "/x.md", "", "_tone.md"] {
+    for new in ["../x.md", "/x.md", "", "_tone.md", "caller.md"] {
         assert!(editor.rename("review.md", (17, 15), new).is_err(), "{new}");
     }
 }

@@ -54,14 +54,15 @@ fn unclosed(text: &str) -> Option<(Range<usize>, usize)> {
     first_key(text, &(start..end)).is_some().then_some((start..end, end))
 }
 
-/// Returns the text with a comment in place of its beginning, which keeps the positions of the rest.
+/// Returns the text with a comment in place of its beginning, which keeps the lines and positions of the rest. The comment
+/// takes the white space after it along: that of its last line has to stay.
 fn blanked(text: &str, end: usize) -> String {
     let inside = &text[..end];
     let mut comment: Vec<u8> =
         inside.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { byte } else { b' ' }).collect();
-    let length = comment.len();
+    let close = inside.trim_end_matches(['\n', '\r']).len();
     comment[..2].copy_from_slice(b"{#");
-    comment[length - 2..].copy_from_slice(b"#}");
+    comment[close - 3..close].copy_from_slice(b"-#}");
     String::from_utf8_lossy(&comment).into_owned() + &text[end..]
 }
 
@@ -98,7 +99,7 @@ mod tests {
     fn front_matter_of_partials_is_left_out() {
         let text = "---\ntitle: Tone\n---\nWrite {{ kindly }}.\n";
         let (source, found) = of(&"_shared/tone.md".into(), &text.into());
-        assert_eq!(&*source.text, "{# \n           \n  #}Write {{ kindly }}.\n");
+        assert_eq!(&*source.text, "{# \n           \n-#}\nWrite {{ kindly }}.\n");
         assert_eq!(
             found.iter().map(ToString::to_string).collect::<Vec<_>>(),
             [
