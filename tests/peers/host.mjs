@@ -3,7 +3,7 @@
 // (both transports, both eras).
 //
 //   node host.mjs [--server target/debug/promptshelf] [--python python/.venv/bin/python]
-//                 [--rust target/peers/debug/rust-peer]
+//                 [--rust target/debug/examples/official-server]
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ const { values } = parseArgs({
   options: {
     server: { type: 'string', default: join(here, '../../target/debug/promptshelf') },
     python: { type: 'string', default: join(here, 'python/.venv/bin/python') },
-    rust: { type: 'string', default: join(here, '../../target/peers/debug/rust-peer') },
+    rust: { type: 'string', default: join(here, '../../target/debug/examples/official-server') },
   },
 });
 const promptshelf = resolve(values.server);

@@ -46,13 +46,11 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
 }
 
 /// Builds the server of the official Rust SDK, and returns its path.
-pub(crate) fn build_rust_peer(repository: &Repository) -> Result<PathBuf> {
-    let target = repository.target().join("peers");
-    Program::cargo(&repository.peers().join("rust"))
-        .args(&["build", "--locked", "--quiet", "--target-dir"])
-        .arg(&target)
-        .run()?;
-    Ok(target.join("debug").join(format!("rust-peer{}", std::env::consts::EXE_SUFFIX)))
+pub(crate) fn build_official_server(repository: &Repository) -> Result<PathBuf> {
+    const NAME: &str = "official-server";
+    Program::cargo(&repository.root).args(&["build", "--workspace", "--tests", "--example", NAME]).run()?;
+    let file = format!("{NAME}{}", std::env::consts::EXE_SUFFIX);
+    Ok(repository.target().join("debug/examples").join(file))
 }
 
 /// Installs a folder's `requirements.txt` into an environment of its own, unless the same versions are there already,

@@ -13,8 +13,8 @@ use anyhow::{Result, bail};
 use crate::{
     conformance, guard, guide,
     prepare::{
-        build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_postgres, install_python,
-        install_target, node,
+        build, build_official_server, cargo_tool, install, install_debian, install_peers, install_postgres,
+        install_python, install_target, node,
     },
     proof, release,
     repository::Repository,
@@ -323,7 +323,7 @@ fn host(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
     let python = install_python(&repository.peers().join("python"))?;
-    let rust = build_rust_peer(repository)?;
+    let rust = build_official_server(repository)?;
     let script =
         |name: &str| node(repository).arg(name).arg("--server").arg(repository.binary()).arg("--python").arg(&python);
     script("host.mjs").arg("--rust").arg(rust).run()?;

@@ -15,6 +15,7 @@ use promptshelf_git::{GitAddress, GitOptions, GitSource, OnErrors};
 use promptshelf_server::Library;
 use promptshelf_service::Rejection;
 use promptshelf_source::{Files, syntax::LIBRARY_FILE};
+use promptshelf_store::{ChannelAddress, StoreUrl};
 
 use crate::{
     command_line,
@@ -30,8 +31,17 @@ pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
     Ok(Library::builder().source(source(folder, granted_roots(None))?).build()?)
 }
 
-/// Returns the source of the library in a folder, or in a git repository as it is now.
+/// Whether a word is no folder, but a git repository or a store.
+pub(crate) fn is_address(folder: &Path) -> bool {
+    folder.to_str().is_some_and(|word| GitAddress::is_meant(word) || StoreUrl::is_meant(word))
+}
+
+/// Returns the source of the library in a folder, or in a git repository or a channel as it is now.
 pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promptshelf_source::Source>, Failure> {
+    if let Some(word) = folder.to_str().filter(|word| StoreUrl::is_meant(word)) {
+        let address: ChannelAddress = word.parse()?;
+        return Ok(Arc::new(Files::tree(apart(crate::commands::channels::tree(&address))?)));
+    }
     let Some(word) = folder.to_str().filter(|word| GitAddress::is_meant(word)) else {
         let directory = Files::folder(folder);
         directory.grant_roots(roots);
@@ -43,13 +53,17 @@ pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promp
     options.on_errors = OnErrors::LeaveOut;
     let git = GitSource::new(options)?;
     git.source().grant_roots(roots);
-    // The runtime of the caller may have one thread, which must not wait.
-    let reading = std::thread::scope(|scope| {
-        let read = || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(refresh(&git));
-        scope.spawn(read).join()
-    });
-    reading.unwrap_or_else(|_| Err(Failure::new(Exit::Failed, "the repository was not read")))?;
+    apart(refresh(&git))?;
     Ok(Arc::new(git.source().clone()))
+}
+
+/// Waits on a thread of its own: the runtime of the caller may have one thread, which must not wait.
+fn apart<T: Send>(work: impl Future<Output = Result<T, Failure>> + Send) -> Result<T, Failure> {
+    let done = std::thread::scope(|scope| {
+        let run = || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work);
+        scope.spawn(run).join()
+    });
+    done.unwrap_or_else(|_| Err(Failure::new(Exit::Failed, "the prompts were not read")))
 }
 
 async fn refresh(git: &GitSource) -> Result<(), Failure> {
@@ -153,7 +167,7 @@ impl Selection {
     pub(crate) fn of(paths: &[PathBuf]) -> Result<Vec<Selection>, Failure> {
         let mut selections: Vec<Selection> = Vec::new();
         for path in paths {
-            let is_address = path.to_str().is_some_and(GitAddress::is_meant);
+            let is_address = is_address(path);
             // A URL that is no repository gets an error of its own.
             if !is_address && !path.to_str().is_some_and(is_url) {
                 match path.try_exists() {

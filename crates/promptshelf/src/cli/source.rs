@@ -42,7 +42,7 @@ impl Source {
         if is_url(text) {
             return Ok(Source::Server(Endpoint::url(text)));
         }
-        if path.exists() || is_path(text) {
+        if path.exists() || is_path(text) || library::is_address(path) {
             return folder();
         }
         let servers = ConfiguredServer::all();

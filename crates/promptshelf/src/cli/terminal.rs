@@ -10,7 +10,7 @@ use std::{
     process::Command,
     sync::{
         Arc,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -33,6 +33,35 @@ pub(crate) use self::form::{TerminalForms, agree, asked, confirm};
 
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Notices Ctrl-C, so that a file which is being written is written as a whole.
+pub(crate) struct Interrupted(Arc<AtomicBool>);
+
+impl Interrupted {
+    /// From here on Ctrl-C does not end the program.
+    pub(crate) fn noticed() -> Interrupted {
+        let flag = Arc::new(AtomicBool::new(false));
+        let noticed = Arc::clone(&flag);
+        tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                noticed.store(true, Ordering::Release);
+            }
+        });
+        Interrupted(flag)
+    }
+
+    pub(crate) fn is_so(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Ends the program as Ctrl-C does, if it was pressed.
+    pub(crate) fn end(&self) {
+        const OF_SIGNAL: i32 = 128 + 2;
+        if self.is_so() {
+            std::process::exit(OF_SIGNAL)
+        }
+    }
 }
 
 const DELAY: Duration = Duration::from_secs(1);

@@ -260,3 +260,50 @@ fn words_of_rollouts_follow_the_grammar() {
     let published = run(&folder, &["publish", "prompts", "--to", "sqlite:prompts/team.db", "-m", "x"]);
     assert!(published.contains("left out team.db: it is the store itself"), "{published}");
 }
+
+#[test]
+fn channel_of_a_store_is_read_like_a_folder() {
+    let folder = library(&[("hello.md", HELLO)]);
+    for (line, code, expected) in [
+        (&["init", "team.db", "--from", "prompts"][..], 0, "production"),
+        (&["list", "team.db"], 0, "hello"),
+        (&["get", "sqlite:team.db#production@1", "hello", "who=Ada"], 0, "Hello Ada!"),
+        (&["check", "team.db"], 0, "1 prompt, no findings"),
+        (&["check", "team.db", "--fix"], 2, "a store is only read"),
+        (&["list", "team.db#nowhere"], 7, "nowhere"),
+        (&["list", "nowhere.db"], 15, "nowhere.db"),
+        (&["new", "prompts", "customer reply"], 2, "such as `customer-reply`"),
+        (&["sync", "prompts", "--client", "claude"], 2, "did you mean `claude-code`?"),
+    ] {
+        let shown = run(&folder, line);
+        assert!(shown.starts_with(&format!("exit code: {code}\n")) && shown.contains(expected), "{line:?}: {shown}");
+    }
+    fs::write(folder.path().join("prompts/notes.txt"), "Hi").expect("a file");
+    let named = run(&folder, &["check", "prompts/notes.txt"]);
+    assert!(named.contains("this file is not read as a prompt, by its ending"), "{named}");
+}
+
+/// Ctrl-C between two files leaves whole files, and none of those next to them.
+#[test]
+fn interrupted_fmt_leaves_no_other_file() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let path = |number: usize| folder.path().join(format!("prompts/p{number}.md"));
+    for number in 0..3_000 {
+        fs::write(path(number), "---\ndescription:   'x'\nname: a\n---\nHi\n").expect("a file");
+    }
+    let mut child = here(&folder, &["fmt", "prompts"]).stdout(std::process::Stdio::piped()).spawn().expect("it runs");
+    // It has begun to write.
+    let begun = std::time::Instant::now();
+    while fs::read_to_string(path(0)).is_ok_and(|text| text.contains("'x'")) && begun.elapsed().as_secs() < 60 {
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a running process");
+    drop(child.stdout.take());
+    let status = child.wait().expect("it ends");
+    assert!(matches!(status.code(), Some(130 | 0)), "{status}");
+    let names = fs::read_dir(folder.path().join("prompts")).expect("a folder");
+    let others: Vec<_> =
+        names.flatten().map(|it| it.file_name()).filter(|it| it.as_encoded_bytes()[0] == b'.').collect();
+    assert!(others.is_empty(), "{others:?}");
+}

@@ -31,8 +31,8 @@ use promptshelf_core::Diagnostic;
 use promptshelf_server::channels::LibraryChecker;
 use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{
-    ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store, StoreCopy,
-    StoreError, StoreUrl, TokenInfo, VerifiedChannel,
+    ChannelAddress, ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store,
+    StoreCopy, StoreError, StoreUrl, TokenInfo, VerifiedChannel,
 };
 use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, op};
 use report::LeftOut;
@@ -823,6 +823,14 @@ fn row_policy(info: &ChannelInfo) -> Vec<String> {
         }
     }
     row
+}
+
+/// Reads the files of a channel, or of a revision of it.
+pub(crate) async fn tree(address: &ChannelAddress) -> Result<MemoryTree, Failure> {
+    let store = access::open(address, access::Opening::Read).await?;
+    let read = store.tree(&address.channel, address.revision).await;
+    store.close().await;
+    Ok(read?.1)
 }
 
 pub(crate) async fn run_diff(arguments: &DiffArguments) -> Result<(), Failure> {

@@ -10,13 +10,15 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::{Change, FixedFile, clients, findings, fixes, only_fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
-use promptshelf_git::GitAddress;
 use promptshelf_server::{
     Library, OpenError,
     settings::{ConfiguredSource, SourcePlace},
     sources::{OpenSources, SharedSettings},
 };
-use promptshelf_source::{EditError, EditableFolder, Files, Fixed, Mark, Source, SourceState, is_prompt_path};
+use promptshelf_source::{
+    EditError, EditableFolder, Files, Fixed, Mark, Source, SourceState, is_prompt_path,
+    syntax::{GOLDEN_ENDING, LIBRARY_FILE},
+};
 
 use super::{
     channels::{print_unified, unified},
@@ -31,6 +33,7 @@ use crate::{
     output::{Output, count, count_all, note, pretty_json, shortened},
     settings::{self, ServerFileLocation},
     source::HERE,
+    terminal::Interrupted,
 };
 
 /// The findings of one kind that are printed with their lines; the others are listed.
@@ -129,7 +132,7 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     if config.is_some() && selections.len() > 1 {
         return Err(Failure::new(Exit::Usage, "--config needs a single library").help("name one library"));
     }
-    let is_git = |folder: &Path| GitAddress::is_meant(&folder.to_string_lossy());
+    let is_git = library::is_address;
     let named = selections.first().map(|only| only.folder.clone());
     let named = named.filter(|folder| !paths.is_empty() && !is_git(folder));
     let settings =
@@ -339,9 +342,9 @@ fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, F
 /// Corrects the findings of one library that have one answer, until there are none.
 fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTreeSet<String>, Failure> {
     let folder = &selection.folder;
-    if GitAddress::is_meant(&folder.to_string_lossy()) {
-        return Err(Failure::new(Exit::Usage, "--fix changes files, and a git repository is only read")
-            .help("clone it, and name the folder"));
+    if library::is_address(folder) {
+        return Err(Failure::new(Exit::Usage, "--fix changes files, and a repository or a store is only read")
+            .help("clone or pull it, and name the folder"));
     }
     let mut output = Output::stdout();
     let mut before: BTreeMap<String, String> = BTreeMap::new();
@@ -350,13 +353,14 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
     source.grant_roots(roots);
     let files = EditableFolder::open(folder)?;
     let mut refused: BTreeSet<String> = BTreeSet::new();
+    let interrupted = Interrupted::noticed();
     for _ in 0..MOST_ROUNDS {
         let checked = promptshelf_core::check(source.read().map_err(OpenError::Source)?.into_definitions(), None);
         let mut findings = findings(&checked.catalog, &checked.diagnostics);
         let is_left = |path: &String| selection.has(path) && !refused.contains(path);
         findings.retain(|finding| is_left(&finding.location.source.path));
         let mut is_done = true;
-        for file in only_fixes(&findings) {
+        for file in only_fixes(&findings).into_iter().take_while(|_| !interrupted.is_so()) {
             let of_file = |finding: &&Diagnostic| finding.location.source.path == file.path;
             let text = findings.iter().find(of_file).map_or("", |finding| &finding.location.source.text);
             match corrected_file(&files, &file, text, dry_run) {
@@ -382,7 +386,7 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
             corrected += file.count;
             is_done = dry_run;
         }
-        if is_done {
+        if is_done || interrupted.is_so() {
             break;
         }
     }
@@ -395,6 +399,7 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
     let verb = if dry_run { "would be corrected" } else { "corrected" };
     writeln!(output.out, "{} {verb}\n", count(corrected, "finding"))?;
     output.out.flush()?;
+    interrupted.end();
     Ok(refused)
 }
 
@@ -454,8 +459,19 @@ fn left_out(folder: &Path, path: &str) -> Option<Diagnostic> {
     let is_private = path.split('/').any(|part| part.starts_with('_'));
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     let is_markdown = ending == "markdown" || ending.starts_with("md") || ending.starts_with("mk");
+    // Prompts refer to files, and tests to those with the expected messages.
+    let is_of_library = || {
+        path == LIBRARY_FILE
+            || path.ends_with(GOLDEN_ENDING)
+            || library::open(folder).is_ok_and(|library| library.catalog().file(path).is_some())
+    };
     let (reason, help) = if is_prompt && Mark::find(&text).is_some() {
         ("`sync` or `export` wrote this file, and it is no prompt", "change the prompt that it comes from")
+    } else if !is_prompt && !is_private && !is_markdown && !is_of_library() {
+        (
+            "this file is not read as a prompt, by its ending",
+            "save it as text with the ending `.md`, such as `reply.md`",
+        )
     } else if !is_prompt && !is_private && is_markdown {
         (
             "this file is not read as a prompt, by its name or ending",

@@ -17,6 +17,7 @@ use crate::{
     args::FmtArguments,
     exit::{Exit, Failure},
     output::{Output, count, list_json, pretty_json},
+    terminal::Interrupted,
     whole_file,
 };
 
@@ -43,7 +44,8 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
     let only_reports = arguments.check || arguments.diff;
     let mut output = Output::stdout();
     let (mut changed, mut invalid, mut items) = (0, 0, Vec::new());
-    for file in &files {
+    let interrupted = Interrupted::noticed();
+    for file in files.iter().take_while(|_| !interrupted.is_so()) {
         let shown = output.line(&file.display().to_string()).into_owned();
         let (word, line) = match format_file(file)? {
             Outcome::Unchanged => ("unchanged", None),
@@ -76,6 +78,7 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
         writeln!(output.out, "{}: {changed} {verb}", count(files.len(), "prompt file"))?;
     }
     output.out.flush()?;
+    interrupted.end();
     if invalid > 0 || (only_reports && changed > 0) { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
 }
 

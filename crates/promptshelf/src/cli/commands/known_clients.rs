@@ -59,8 +59,9 @@ pub(crate) fn run(arguments: &KnownClientsArguments) -> Result<(), Failure> {
 
 pub(crate) fn find(name: &str) -> Result<&'static clients::Client, Failure> {
     clients::find(name).ok_or_else(|| {
-        let known = clients::CLIENTS.iter().map(|client| client.id);
-        let help = match nearest(name, known) {
+        let known = || clients::CLIENTS.iter().map(|client| client.id);
+        let begins = known().find(|known| name.len() > 2 && known.starts_with(&name.to_lowercase()));
+        let help = match nearest(name, known()).or(begins) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`promptshelf known-clients` lists the known clients".to_owned(),
         };

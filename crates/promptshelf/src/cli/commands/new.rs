@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use promptshelf_author::{schema, starter};
+use promptshelf_author::{portable, schema, starter};
 use promptshelf_core::PromptName;
 use serde_json::json;
 
@@ -72,8 +72,11 @@ fn check_name(name: &str) -> Result<(), Failure> {
     if is_valid {
         Ok(())
     } else {
+        let parts: Option<Vec<String>> = name.split('/').map(portable).collect();
+        let near = parts.map(|parts| parts.join("/")).filter(|near| near != name && check_name(near).is_ok());
+        let near = near.map(|near| format!("such as `{near}`: ")).unwrap_or_default();
         Err(Failure::new(Exit::Usage, format!("`{name}` is not a portable prompt name"))
-            .help("use lower-case letters, digits, `-` and single `_`; `/` creates folders"))
+            .help(format!("{near}use lower-case letters, digits, `-` and single `_`; `/` creates folders")))
     }
 }
 

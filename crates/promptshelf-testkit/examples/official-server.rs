@@ -2,7 +2,7 @@
 //! everything that a client of prompts can meet.
 //!
 //! ```text
-//! rust-peer [--http] [REVISION]
+//! official-server [--http] [REVISION]
 //! ```
 //!
 //! With a revision it knows no other, as a server that was not touched since.
@@ -103,8 +103,8 @@ impl Peer {
                     },
                     "required": ["colour", "coats"],
                 });
-                let requested_schema =
-                    serde_json::from_value(schema).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+                let requested_schema = serde_json::from_value(schema)
+                    .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
                 let params = ElicitRequestParams::FormElicitationParams {
                     meta: None,
                     message: "Which colour?".into(),
@@ -201,8 +201,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let sessions = Arc::new(LocalSessionManager::default());
-    let service =
-        StreamableHttpService::new(move || Ok(peer.clone()), sessions, StreamableHttpServerConfig::default());
+    let service = StreamableHttpService::new(move || Ok(peer.clone()), sessions, StreamableHttpServerConfig::default());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
     eprintln!("listening on http://{}/mcp", listener.local_addr()?);
     Ok(axum::serve(listener, axum::Router::new().route_service("/mcp", service)).await?)
