@@ -237,7 +237,7 @@ fn words_of_rollouts_follow_the_grammar() {
         (&["rollout", "set", "sqlite:team.db", "production", "25%"], "next is served to 25 %"),
         (&["rollout", "list", "sqlite:team.db"], "production"),
         // A file of SQLite needs no scheme.
-        (&["history", "team.db#next"], "revision 1"),
+        (&["history", "team.db#next"], "+hello"),
         (&["publish", "prompts", "--to", "team.db", "-m", "x"], "no changes: production"),
         (&["rollout", "show", "sqlite:team.db", "production"], "25 %"),
         (&["rollout", "pause", "production", "--store", "sqlite:team.db"], "takes no steps"),

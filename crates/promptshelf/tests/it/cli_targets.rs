@@ -101,7 +101,7 @@ fn unknown_target_names_the_configured_servers() {
     for line in [&["list", "promts"][..], &["get", "promts", "review"], &["resources", "promts"]] {
         let shown = run(&folder, line);
         assert!(shown.starts_with("exit code: 3\n"), "{shown}");
-        assert!(shown.contains("the folder promts does not exist"), "{shown}");
+        assert!(shown.contains("there is no folder promts"), "{shown}");
         assert!(shown.contains("no server is named promts either: the configured servers are mine"), "{shown}");
     }
 }

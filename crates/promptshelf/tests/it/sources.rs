@@ -126,7 +126,7 @@ fn sources_are_served_together_and_report_their_state() {
     assert_eq!(answer["result"]["completion"]["values"][0], "rust", "{answer}");
 
     let gone = eventually(|| place.state("gone"), |gone| gone["state"] == "failed");
-    assert!(gone["problem"].as_str().is_some_and(|problem| problem.contains("does not exist")), "{gone}");
+    assert!(gone["problem"].as_str().is_some_and(|problem| problem.contains("there is no folder")), "{gone}");
     assert!(gone["behindSince"].is_string() && gone["prompts"] == 0, "{gone}");
     place.0.write("gone/late.md", HELLO);
     assert!(place.run(&["source", "refresh", "gone"]).starts_with("exit code: 0"));

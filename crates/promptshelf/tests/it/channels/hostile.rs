@@ -52,7 +52,7 @@ fn invalid_names_are_usage_errors() {
     let lines: [&[&str]; 13] = [
         &["history", "--channel", ""],
         &["history", "--channel", "../production"],
-        &["history", "--store", "team.db"],
+        &["history", "--store", "teamdb"],
         &["history", "--store", ""],
         &["history", "--store", "sqlite:"],
         &["history", "--store", "sqlite:team.db#production@2"],
