@@ -463,7 +463,9 @@ fn left_out(folder: &Path, path: &str) -> Option<Diagnostic> {
     let is_of_library = || {
         path == LIBRARY_FILE
             || path.ends_with(GOLDEN_ENDING)
-            || library::open(folder).is_ok_and(|library| library.catalog().file(path).is_some())
+            || library::open(folder).is_ok_and(|library| {
+                library.catalog().prompts().iter().any(|prompt| prompt.source().text.contains(path))
+            })
     };
     let (reason, help) = if is_prompt && Mark::find(&text).is_some() {
         ("`sync` or `export` wrote this file, and it is no prompt", "change the prompt that it comes from")
