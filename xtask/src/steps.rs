@@ -1,14 +1,15 @@
 //! Steps of `cargo xtask test`, the fast ones first, and parts of `cargo xtask nightly`.
 
 use std::{
-    path::Path,
-    process::exit,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio, exit},
     sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::{
     conformance, guard, guide,
@@ -62,12 +63,18 @@ pub(crate) const TEST: &[Step] = &[
     step("guided", "guided prompts with the official client, over two servers", |it| peer(it, "guided.mjs")),
     step("tools", "prompts as tools with the official clients of both generations", |it| peer(it, "tools.mjs")),
     step("sign-in", "a real authorization server and the official client", |it| peer(it, "sign-in.mjs")),
-    step("web", "the page: types, lint, and the whole of it in a browser", web::run),
     step("conformance", "the official conformance suites", suites),
     step("packages", "npm packages and wheels install and serve", release::check_quickly),
     step("workflows", "workflows, manifests and scripts are valid", workflows),
     step("host", "our client, against servers of the official SDKs; coding agents read files of sync", host),
+    step(PAGE, "the page: types, lint, and the whole of it in a browser", web::run),
 ];
+
+const PAGE: &str = "web";
+
+/// Steps that mostly wait for one other program. In a whole run, another process runs them while the page is tested.
+const BESIDE: [&str; 9] =
+    ["client-v2", "client-v1", "guided", "tools", "sign-in", "conformance", "packages", "workflows", "host"];
 
 /// The parts of `cargo xtask nightly`: they take long for what they prove of one change.
 pub(crate) const NIGHTLY: &[Step] = &[
@@ -111,10 +118,14 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
         let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
         bail!("unknown step `{unknown}`: expected one of {}", names.join(", "));
     }
-    let chosen: Vec<&Step> =
-        steps.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect();
+    let is_chosen = |step: &&Step| match only {
+        [] => !BESIDE.contains(&step.name),
+        only => only.iter().any(|name| name == step.name),
+    };
+    let chosen: Vec<&Step> = steps.iter().filter(is_chosen).collect();
     let (mut times, mut failed) = (Vec::new(), Vec::new());
     for (at, step) in chosen.iter().enumerate() {
+        let beside = (step.name == PAGE && only.is_empty()).then(|| Beside::start(repository)).transpose()?;
         println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);
         let started = Instant::now();
         let outcome = within_limit(step, || (step.run)(repository));
@@ -128,6 +139,13 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
             }
         }
         times.push((step.name, took, outcome.is_ok()));
+        if let Some(beside) = beside {
+            let (took, outcome) = beside.end()?;
+            if let Err(error) = &outcome {
+                failed.push((BESIDE[0], format!("=== beside the page FAILED: {error:#}")));
+            }
+            times.push(("beside", took, outcome.is_ok()));
+        }
     }
     println!();
     for (name, took, passed) in &times {
@@ -143,6 +161,39 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
         bail!("{} failed; again alone: --only {}", names.join(", "), names.join(" --only "));
     }
     Ok(())
+}
+
+/// The steps of [`BESIDE`] in a process of their own, whose output is printed at its end.
+struct Beside {
+    child: Child,
+    log: PathBuf,
+    started: Instant,
+}
+
+impl Beside {
+    fn start(repository: &Repository) -> Result<Beside> {
+        let path = repository.target().join("beside.log");
+        let log = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+        let child = Command::new(std::env::current_exe()?)
+            .arg("test")
+            .args(BESIDE.iter().flat_map(|name| ["--only", name]))
+            .current_dir(&repository.root)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .context("the steps beside the page could not be started")?;
+        println!("=== beside it: {} (see {})", BESIDE.join(", "), path.display());
+        Ok(Beside { child, log: path, started: Instant::now() })
+    }
+
+    /// Waits for the end, and returns how long it took.
+    fn end(mut self) -> Result<(String, Result<()>)> {
+        let status = self.child.wait()?;
+        println!("{}", String::from_utf8_lossy(&fs::read(&self.log)?));
+        let outcome = if status.success() { Ok(()) } else { Err(anyhow!("{status}: see above")) };
+        Ok((seconds(self.started.elapsed()), outcome))
+    }
 }
 
 /// The longest time of a step. The slowest one needs about a fifth of it on two processors.
@@ -195,7 +246,11 @@ fn test(repository: &Repository) -> Result<()> {
         install_debian(repository, "strace", "strace")?;
         install_debian(repository, "faketime", "faketime")?;
     }
-    cargo(repository, "test --workspace --lib --bins --examples --test * --no-fail-fast").run_tests()?;
+    // Tests of the program wait for servers, databases and clocks most of the time.
+    let threads = thread::available_parallelism().map_or(2, usize::from) * 2;
+    let threads = std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| threads.to_string());
+    let tests = cargo(repository, "test --workspace --lib --bins --examples --test * --no-fail-fast");
+    tests.env("RUST_TEST_THREADS", &threads).run_tests()?;
     cargo(repository, "test --workspace --doc --no-fail-fast").run_tests()
 }
 
