@@ -2,11 +2,11 @@
 //!
 //! The targets are a package of their own in `fuzz/`, because only they need a nightly toolchain.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{repository::Repository, terminal::Program};
+use crate::{prepare::cargo_tool, repository::Repository, terminal::Program};
 
 /// Bytes of one input: enough for any meaningful message.
 const MAX_LEN: u32 = 4_096;
@@ -17,12 +17,13 @@ const SLOW_SECONDS: u32 = 5;
 
 /// Runs one target, or all of them in turn.
 pub(crate) fn run(repository: &Repository, seconds: u32, target: Option<&str>) -> Result<()> {
-    let installed = Command::new("cargo-fuzz").arg("--version").output();
-    if !installed.is_ok_and(|output| output.status.success()) {
-        bail!("cargo-fuzz is not installed: rustup toolchain install nightly && cargo install --locked cargo-fuzz");
-    }
     let fuzz = repository.root.join("fuzz");
-    let listed = cargo_fuzz(repository).args(&["list", "--fuzz-dir"]).arg(&fuzz).read()?;
+    let tool = cargo_tool(repository, "cargo-fuzz", "0.13.2", "")?;
+    let cargo_fuzz = || {
+        // Started through cargo, it would use the toolchain of this program.
+        Program::new(&tool, &repository.root).arg("fuzz").env("RUSTUP_TOOLCHAIN", "nightly")
+    };
+    let listed = cargo_fuzz().args(&["list", "--fuzz-dir"]).arg(&fuzz).read()?;
     let targets: Vec<&str> = listed.lines().filter(|name| target.is_none_or(|target| target == *name)).collect();
     if targets.is_empty() {
         bail!("unknown target: expected one of {}", listed.lines().collect::<Vec<_>>().join(", "));
@@ -32,7 +33,7 @@ pub(crate) fn run(repository: &Repository, seconds: u32, target: Option<&str>) -
         // New inputs go to the first folder, which is not committed.
         let corpus = fuzz.join("corpus").join(target);
         fs::create_dir_all(&corpus).context("fuzz/corpus cannot be written")?;
-        cargo_fuzz(repository)
+        cargo_fuzz()
             .args(&["run", "--fuzz-dir"])
             .arg(&fuzz)
             .arg(target)
@@ -45,9 +46,4 @@ pub(crate) fn run(repository: &Repository, seconds: u32, target: Option<&str>) -
     }
     println!("{} targets, no failure", targets.len());
     Ok(())
-}
-
-/// Returns cargo-fuzz with the nightly toolchain: started through cargo, it would use the toolchain of this program.
-fn cargo_fuzz(repository: &Repository) -> Program {
-    Program::new("cargo-fuzz", &repository.root).arg("fuzz").env("RUSTUP_TOOLCHAIN", "nightly")
 }

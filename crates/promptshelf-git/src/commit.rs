@@ -81,13 +81,13 @@ async fn signer(repository: &Repository, lock: &Locked, commit: &str, judge: &Ju
 }
 
 /// A commit without its signature, and the signature.
-struct Signed {
+pub(crate) struct Signed {
     payload: Vec<u8>,
     signature: Vec<u8>,
 }
 
 /// Splits a commit as git does to verify it; see `gitformat-signature(5)`.
-fn signed(content: &[u8], is_sha256: bool) -> Signed {
+pub(crate) fn signed(content: &[u8], is_sha256: bool) -> Signed {
     let own: &[u8] = if is_sha256 { b"gpgsig-sha256 " } else { b"gpgsig " };
     let (mut payload, mut signature) = (Vec::with_capacity(content.len()), Vec::new());
     let mut lines = content.split_inclusive(|byte| *byte == b'\n');

@@ -34,3 +34,16 @@ pub use options::{Credentials, GitLimits, GitOptions, OnErrors};
 pub use source::GitSource;
 pub use state::{GitState, ServedCommit};
 pub use webhook::{MAX_WEBHOOK_BYTES, WebhookError, verify_webhook};
+
+/// Parses what git prints of a commit, for the fuzz targets: the list of its tree, whose links have the first line as their
+/// text, and the commit with its signature.
+#[doc(hidden)]
+pub fn read_printed(printed: &[u8]) {
+    let (text, listed) = printed.split_at(printed.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+    if let Ok(entries) = objects::entries(listed, "fuzz", 1_000) {
+        let text = promptshelf_source::MemoryFile::new(text.trim_ascii_end());
+        let texts = entries.iter().map(|entry| (entry.id.clone(), text.clone())).collect();
+        let _ = links::Links::new(&entries, &texts).items(1_000);
+    }
+    commit::signed(printed, false);
+}

@@ -153,7 +153,7 @@ async fn root(repository: &Repository, commit: &str, folder: &str) -> Result<Str
 }
 
 /// Parses the list of a tree. Files that a library ignores are left out, unless links can lead to them.
-fn entries(listed: &[u8], commit: &str, max_files: usize) -> Result<Vec<Entry>, GitError> {
+pub(crate) fn entries(listed: &[u8], commit: &str, max_files: usize) -> Result<Vec<Entry>, GitError> {
     let refused = |reason: String| GitError::Refused { commit: commit.to_owned(), reason };
     let has_links = listed.split(|byte| *byte == 0).any(|line| line.starts_with(LINK_MODE.as_bytes()));
     let mut entries = Vec::new();
