@@ -146,6 +146,36 @@ pub fn only_fixes(findings: &[Diagnostic]) -> Vec<FixedFile> {
     files.into_values().collect()
 }
 
+/// How often a library is checked again after its files were corrected.
+const MOST_ROUNDS: usize = 10;
+
+/// Applies the fixes with one answer until no finding has one: some mistakes are found only after others are corrected.
+/// `find` returns the findings of the present texts, and `apply` changes a file whose text is the second value; it returns
+/// whether it has done so. Returns the number of corrected findings.
+///
+/// # Errors
+///
+/// The errors of `find` and `apply`.
+pub fn fix_all<E>(
+    mut find: impl FnMut() -> Result<Vec<Diagnostic>, E>,
+    mut apply: impl FnMut(&FixedFile, &str) -> Result<bool, E>,
+) -> Result<usize, E> {
+    let mut corrected = 0;
+    for _ in 0..MOST_ROUNDS {
+        let (findings, before) = (find()?, corrected);
+        for file in only_fixes(&findings) {
+            let text = findings.iter().find(|found| found.location.source.path == file.path);
+            if apply(&file, text.map_or("", |found| &found.location.source.text))? {
+                corrected += file.count;
+            }
+        }
+        if corrected == before {
+            break;
+        }
+    }
+    Ok(corrected)
+}
+
 fn overlap(one: &Edit, other: &Edit) -> bool {
     one.range.start < other.range.end && other.range.start < one.range.end || one.range.start == other.range.start
 }

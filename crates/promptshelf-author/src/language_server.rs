@@ -2,7 +2,7 @@
 //! folding, coloured templates and defaults in editors (Language Server Protocol 3.17).
 //!
 //! Open files replace the files on disk, saved or not, and go through the same check as a load. One
-//! thread is enough: a library is checked in milliseconds.
+//! thread is enough: only what has changed is read, checked, reviewed and sent again.
 //!
 //! Framing and the protocol's types are the work of `lsp-server` and `gen-lsp-types`, which rust-analyzer
 //! uses, too.
@@ -22,7 +22,7 @@ mod vocabulary;
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
@@ -31,14 +31,15 @@ use std::{
 use gen_lsp_types::{
     self as lsp, CodeActionKind, CodeActionOptions, CodeActionParams, CodeActionProvider, CodeDescription,
     CompletionOptions, CompletionParams, CompletionResponse, DefinitionParams, DefinitionProvider,
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentFormattingParams,
-    DocumentFormattingProvider, DocumentSymbolParams, DocumentSymbolProvider, DocumentSymbolResponse,
-    FoldingRangeParams, FoldingRangeProvider, Full, HoverParams, HoverProvider, InitializeParams, InitializeResult,
-    InlayHintParams, InlayHintProvider, Position, PrepareRenameParams, PublishDiagnosticsParams, ReferenceParams,
-    ReferencesProvider, RenameOptions, RenameParams, RenameProvider, SemanticTokens, SemanticTokensLegend,
-    SemanticTokensOptions, SemanticTokensParams, SemanticTokensProvider, ServerCapabilities, ServerInfo,
-    TextDocumentContentChangeEvent as Change, TextDocumentPositionParams, TextDocumentSync, TextDocumentSyncKind, Uri,
-    WorkspaceFolders, WorkspaceSymbolParams, WorkspaceSymbolProvider,
+    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DocumentFormattingParams, DocumentFormattingProvider, DocumentSymbolParams, DocumentSymbolProvider,
+    DocumentSymbolResponse, FileChangeType, FileEvent, FoldingRangeParams, FoldingRangeProvider, Full, HoverParams,
+    HoverProvider, InitializeParams, InitializeResult, InlayHintParams, InlayHintProvider, Position,
+    PrepareRenameParams, PublishDiagnosticsParams, ReferenceParams, ReferencesProvider, RenameOptions, RenameParams,
+    RenameProvider, SemanticTokens, SemanticTokensLegend, SemanticTokensOptions, SemanticTokensParams,
+    SemanticTokensProvider, ServerCapabilities, ServerInfo, TextDocumentContentChangeEvent as Change, TextDocumentItem,
+    TextDocumentPositionParams, TextDocumentSync, TextDocumentSyncKind, Uri, WorkspaceFolders, WorkspaceSymbolParams,
+    WorkspaceSymbolProvider,
 };
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use promptshelf_core::{
@@ -126,6 +127,7 @@ impl LanguageServer {
         let (id, params) = connection.initialize_start().map_err(LanguageServerError::protocol)?;
         let operations = &params["capabilities"]["workspace"]["workspaceEdit"]["resourceOperations"];
         let renames_files = operations.as_array().is_some_and(|all| all.iter().any(|it| it == "rename"));
+        let watching = params["capabilities"]["workspace"]["didChangeWatchedFiles"].clone();
         let params: InitializeParams = serde_json::from_value(params).map_err(LanguageServerError::protocol)?;
         let result = InitializeResult {
             capabilities: capabilities(),
@@ -140,6 +142,9 @@ impl LanguageServer {
         let schemas = WorkspaceOptions { renames_files, ..self.schemas };
         let mut session = Session::new(connection, folders, schemas);
         session.start();
+        if watching["dynamicRegistration"] == true {
+            session.watch(watching["relativePatternSupport"] == true)?;
+        }
         session.run()
     }
 }
@@ -248,6 +253,11 @@ enum Place<'t> {
     /// A string that is passed to a function, or to a statement such as `include`.
     String {
         callee: &'t str,
+    },
+    /// A string that is compared with an argument, or is the value of one in a call of `prompt("name", …)`.
+    Choice {
+        prompt: Option<&'t str>,
+        argument: &'t str,
     },
     /// A filter: after `|`.
     Filter,
@@ -382,12 +392,18 @@ fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
     let base = body + open + 2;
     if let Some((quote, start)) = unclosed(inside) {
         let end = text[offset..].find([quote, '\n']).map_or(text.len(), |length| offset + length);
-        let callee = inside[..start - 1].trim_end().trim_end_matches(['(', '[']).trim_end();
-        let callee = callee.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
-        return found(Place::String { callee }, base + start..end);
+        let span = base + start..end;
+        let code = inside[..start - 1].trim_end();
+        if let Some((prompt, argument)) = passed(code) {
+            return found(Place::Choice { prompt: Some(prompt), argument }, span);
+        }
+        if let Some(argument) = compared(code, text[end..].strip_prefix(quote).unwrap_or_default()) {
+            return found(Place::Choice { prompt: None, argument }, span);
+        }
+        return found(Place::String { callee: last_word(code.trim_end_matches(['(', '[']).trim_end()) }, span);
     }
     let code = inside[..word.start.saturating_sub(base).min(inside.len())].trim_start_matches('-').trim_end();
-    let last = code.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
+    let last = last_word(code);
     let place = if code.ends_with('|') {
         Place::Filter
     } else if last == "is" || code.ends_with("is not") {
@@ -400,6 +416,59 @@ fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
         Place::Expression
     };
     found(place, word)
+}
+
+/// Returns the word at the end; empty without one.
+fn last_word(code: &str) -> &str {
+    code.rsplit(|c: char| !is_word(c)).next().unwrap_or_default()
+}
+
+/// Returns the prompt and the argument whose value begins after the code: `prompt("greet", tone=`.
+fn passed(code: &str) -> Option<(&str, &str)> {
+    let name = code.strip_suffix('=')?.trim_end();
+    let argument = last_word(name);
+    let before = name[..name.len() - argument.len()].trim_end();
+    (!argument.is_empty()).then_some((call_of_prompt(before)?, argument))
+}
+
+/// Returns the variable that is compared with a string between two parts of an expression: `tone == `, `tone not in ["a", `
+/// and `tone is eq(`, or, after the string, ` == tone` and ` in tones`.
+fn compared<'t>(before: &'t str, after: &'t str) -> Option<&'t str> {
+    let variable = |code: &'t str| {
+        let mut code = code.trim_end();
+        // `tone | lower`
+        while let Some(value) = code.strip_suffix(last_word(code)).and_then(|rest| rest.trim_end().strip_suffix('|')) {
+            code = value.trim_end();
+        }
+        Some(last_word(code)).filter(|word| !word.is_empty())
+    };
+    if let Some(code) = before.strip_suffix("==").or(before.strip_suffix("!=")) {
+        return variable(code);
+    }
+    let mut code = before;
+    while let Some(items) = code.strip_suffix(',').map(str::trim_end)
+        && let Some(quote) = items.chars().next_back().filter(|quote| matches!(quote, '"' | '\''))
+    {
+        code = items[..items.len() - 1].rsplit_once(quote)?.0.trim_end();
+    }
+    if let Some(list) = code.strip_suffix(['[', '(']).map(str::trim_end) {
+        let operator = last_word(list);
+        let value = list[..list.len() - operator.len()].trim_end();
+        let value = match operator {
+            // `is in([`
+            "in" | "eq" | "equalto" | "ne" | "sameas" => Some(value),
+            "" => list.strip_suffix('(').and_then(|list| list.trim_end().strip_suffix(" in")),
+            _ => None,
+        };
+        if let Some(value) = value {
+            let value = value.strip_suffix(" not").unwrap_or(value).trim_end();
+            return variable(value.strip_suffix(" is").unwrap_or(value));
+        }
+    }
+    let after = after.trim_start();
+    let operators = ["==", "!=", "in ", "not in "];
+    let value = operators.iter().find_map(|operator| after.strip_prefix(operator))?.trim_start();
+    value.split(|c: char| !is_word(c)).next().filter(|word| !word.is_empty())
 }
 
 fn unclosed(inside: &str) -> Option<(char, usize)> {
@@ -494,6 +563,8 @@ impl Analyzer {
         texts.iter().for_each(|(path, text)| files.set_unsaved(path, Some(text)));
         let found = self.workspace.diagnose();
         texts.keys().for_each(|path| files.set_unsaved(path, None));
+        // The next analysis begins with the files as they are then.
+        files.note_changes(None);
         Ok(Analysis { found: found?, workspace: &self.workspace })
     }
 
@@ -607,11 +678,24 @@ mod analyzer_tests {
     }
 }
 
+/// The id of the request to report changes of files.
+const WATCH: &str = "watch";
+
+/// The text of an open file, and its version in the editor.
+struct OpenText {
+    text: String,
+    version: i32,
+}
+
 struct Session<'c> {
     connection: &'c Connection,
     folders: Vec<PathBuf>,
     workspaces: Vec<Workspace>,
-    open: BTreeMap<String, String>,
+    open: BTreeMap<String, OpenText>,
+    /// Whether the editor reports changes of files. Otherwise all files are looked at after each edit.
+    is_watched: bool,
+    /// The URIs with diagnostics of libraries that are no longer open.
+    retired: BTreeSet<String>,
     /// Whether something has changed since the last check.
     is_stale: bool,
     schemas: WorkspaceOptions,
@@ -619,7 +703,8 @@ struct Session<'c> {
 
 impl<'c> Session<'c> {
     fn new(connection: &'c Connection, folders: Vec<PathBuf>, schemas: WorkspaceOptions) -> Session<'c> {
-        Session { connection, folders, workspaces: Vec::new(), open: BTreeMap::new(), is_stale: false, schemas }
+        let (workspaces, open, retired) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
+        Session { connection, folders, workspaces, open, is_watched: false, retired, is_stale: false, schemas }
     }
 
     fn start(&mut self) {
@@ -630,6 +715,24 @@ impl<'c> Session<'c> {
             }
         }
         self.is_stale = true;
+    }
+
+    /// Asks the editor to report changes of the files in its folders. A library has files of any name, and a removed
+    /// folder is reported by its own name only.
+    fn watch(&self, knows_folders: bool) -> Result<(), LanguageServerError> {
+        let of_folder = |folder: &PathBuf| json!({ "baseUri": position::uri_of(folder), "pattern": "**/*" });
+        let patterns = if knows_folders { self.folders.iter().map(of_folder).collect() } else { vec![json!("**/*")] };
+        let watchers: Vec<Value> = patterns.into_iter().map(|pattern| json!({ "globPattern": pattern })).collect();
+        let registration = json!({
+            "id": WATCH,
+            "method": "workspace/didChangeWatchedFiles",
+            "registerOptions": { "watchers": watchers },
+        });
+        self.send(Message::Request(Request {
+            id: WATCH.to_owned().into(),
+            method: "client/registerCapability".to_owned(),
+            params: json!({ "registrations": [registration] }),
+        }))
     }
 
     /// Serves the connection until the editor shuts down.
@@ -656,7 +759,7 @@ impl<'c> Session<'c> {
                     self.send(Message::Response(response))?;
                 }
                 Message::Notification(notification) => self.note(notification),
-                Message::Response(_) => {}
+                Message::Response(response) => self.take_response(&response),
             }
         }
     }
@@ -669,31 +772,62 @@ impl<'c> Session<'c> {
         if !std::mem::take(&mut self.is_stale) {
             return Ok(());
         }
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
+        let folders: Vec<PathBuf> = self.workspaces.iter().map(|workspace| workspace.folder.clone()).collect();
         for workspace in &mut self.workspaces {
-            found.extend(workspace.check());
+            if !self.is_watched {
+                workspace.files().note_changes(None);
+            }
+            let inner =
+                folders.iter().filter(|other| **other != workspace.folder && other.starts_with(&workspace.folder));
+            let inner: Vec<String> = inner.map(|folder| format!("{}/", position::uri_of(folder))).collect();
+            // The files of a library inside of another one have its diagnostics.
+            let is_own = |uri: &String| !inner.iter().any(|folder| uri.starts_with(folder));
+            found.extend(workspace.check().into_iter().filter(|(uri, _)| is_own(uri)));
+        }
+        for uri in std::mem::take(&mut self.retired) {
+            found.entry(uri).or_default();
         }
         for (uri, diagnostics) in found {
-            let params = PublishDiagnosticsParams { uri: Uri::from(uri), version: None, diagnostics };
+            let version = self.open.get(&uri).map(|open| open.version);
+            let params = PublishDiagnosticsParams { uri: Uri::from(uri), version, diagnostics };
             let method = "textDocument/publishDiagnostics".to_owned();
             self.send(Message::Notification(Notification::new(method, params)))?;
         }
         Ok(())
     }
 
+    fn take_response(&mut self, response: &Response) {
+        if response.id != WATCH.to_owned().into() {
+            return;
+        }
+        match &response.response_result {
+            Ok(_) => self.is_watched = true,
+            Err(error) => tracing::warn!("the editor does not report changes of files: {}", error.message),
+        }
+        // Files may have changed before.
+        self.look_at_all();
+    }
+
+    fn look_at_all(&mut self) {
+        self.workspaces.iter().for_each(|workspace| workspace.files().note_changes(None));
+        self.is_stale = true;
+    }
+
     fn note(&mut self, notification: Notification) {
         match notification.method.as_str() {
             "textDocument/didOpen" => {
                 if let Some(params) = parsed::<DidOpenTextDocumentParams>(notification.params) {
-                    self.changed(params.text_document.uri.as_ref(), Some(params.text_document.text));
+                    let TextDocumentItem { uri, text, version, .. } = params.text_document;
+                    self.changed(uri.as_ref(), Some(OpenText { text, version }));
                 }
             }
             "textDocument/didChange" => {
                 if let Some(params) = parsed::<DidChangeTextDocumentParams>(notification.params) {
                     let uri = params.text_document.text_document_identifier.uri;
-                    let text = self.open.remove(uri.as_ref()).unwrap_or_default();
+                    let text = self.open.remove(uri.as_ref()).map(|open| open.text).unwrap_or_default();
                     let text = params.content_changes.into_iter().fold(text, edited);
-                    self.changed(uri.as_ref(), Some(text));
+                    self.changed(uri.as_ref(), Some(OpenText { text, version: params.text_document.version }));
                 }
             }
             "textDocument/didClose" => {
@@ -701,20 +835,48 @@ impl<'c> Session<'c> {
                     self.changed(params.text_document.uri.as_ref(), None);
                 }
             }
-            "textDocument/didSave" | "workspace/didChangeWatchedFiles" => self.is_stale = true,
+            // Some editors report only the files that they have written themselves.
+            "textDocument/didSave" => self.look_at_all(),
+            "workspace/didChangeWatchedFiles" => {
+                if let Some(params) = parsed::<DidChangeWatchedFilesParams>(notification.params) {
+                    self.changed_outside(&params.changes);
+                }
+            }
             _ => {}
         }
     }
 
-    fn changed(&mut self, uri: &str, text: Option<String>) {
+    fn changed(&mut self, uri: &str, open: Option<OpenText>) {
         if let Some((index, path)) = self.workspace_of(uri) {
-            self.workspaces[index].files().set_unsaved(&path, text.as_deref());
+            self.workspaces[index].set_text(&path, open.as_ref().map(|open| &*open.text));
             self.is_stale = true;
         }
-        match text {
-            Some(text) => self.open.insert(uri.to_owned(), text),
+        match open {
+            Some(open) => self.open.insert(uri.to_owned(), open),
             None => self.open.remove(uri),
         };
+    }
+
+    /// Takes note of files that other programs have changed.
+    fn changed_outside(&mut self, changes: &[FileEvent]) {
+        let is_manifest = |uri: &str| uri.rsplit('/').next() == Some(LIBRARY_FILE);
+        if changes.iter().any(|change| change.kind != FileChangeType::Changed && is_manifest(change.uri.as_ref())) {
+            return self.reopen();
+        }
+        for change in changes {
+            let Some((index, path)) = self.workspace_of(change.uri.as_ref()) else { continue };
+            self.workspaces[index].files().note_changes(Some([path].into()));
+            self.is_stale = true;
+        }
+    }
+
+    /// Opens the libraries again, since others may be there now.
+    fn reopen(&mut self) {
+        self.retired.extend(self.workspaces.drain(..).flat_map(|workspace| workspace.uris_with_findings()));
+        self.start();
+        for (uri, open) in std::mem::take(&mut self.open) {
+            self.changed(&uri, Some(open));
+        }
     }
 
     /// Returns the index of the library that contains a file, and the file's path in it. Opens the library if
@@ -730,6 +892,9 @@ impl<'c> Session<'c> {
         let index = match self.workspaces.iter().position(|workspace| workspace.folder() == root) {
             Some(index) => index,
             None => {
+                let inside = format!("{}/", position::uri_of(&root));
+                let shown = self.workspaces.iter().flat_map(Workspace::uris_with_findings);
+                self.retired.extend(shown.filter(|uri| uri.starts_with(&inside)));
                 self.workspaces.push(Workspace::open(root.clone(), self.schemas.clone()));
                 self.workspaces.len() - 1
             }
@@ -793,15 +958,16 @@ impl<'c> Session<'c> {
             }
             "textDocument/codeAction" => {
                 let params: CodeActionParams = required(params)?;
-                let only = params.context.only;
-                self.of(params.text_document.uri, |it| {
-                    let range = position::span(it.text, params.range);
-                    let mut actions = changes::actions(it.workspace, it.path, it.text, &range);
-                    if let Some(only) = only {
-                        actions.retain(|action| action.kind.as_ref().is_some_and(|kind| is_one_of(kind, &only)));
-                    }
-                    actions
-                })
+                let Some((index, path)) = self.workspace_of(params.text_document.uri.as_ref()) else {
+                    return Ok(Value::Null);
+                };
+                let Some(open) = self.open.get(params.text_document.uri.as_ref()) else { return Ok(Value::Null) };
+                let range = position::span(&open.text, params.range);
+                let mut actions = changes::actions(&mut self.workspaces[index], &path, &open.text, &range);
+                if let Some(only) = params.context.only {
+                    actions.retain(|action| action.kind.as_ref().is_some_and(|kind| is_one_of(kind, &only)));
+                }
+                json_of(actions)
             }
             "textDocument/formatting" => {
                 let params: DocumentFormattingParams = required(params)?;
@@ -863,7 +1029,7 @@ impl<'c> Session<'c> {
 
     fn open<T>(&mut self, uri: &str, at: Position, answer: impl FnOnce(&Open<'_>) -> T) -> Option<T> {
         let (index, path) = self.workspace_of(uri)?;
-        let text = self.open.get(uri)?;
+        let text = &self.open.get(uri)?.text;
         Some(answer(&Open { workspace: &self.workspaces[index], path: &path, text, at }))
     }
 }
@@ -944,7 +1110,10 @@ struct Workspace {
     catalog: Catalog,
     /// What the last check found.
     found: Vec<Diagnostic>,
-    published: BTreeMap<String, Vec<lsp::Diagnostic>>,
+    /// The open files that were edited since: an editor moves the diagnostics of an older text.
+    edited: BTreeSet<String>,
+    /// The edits that correct everything with one answer in a file, since the last check.
+    all_fixed: Option<(String, Option<changes::AllFixed>)>,
     /// The schemas of prompt files and of `promptshelf.toml`.
     schemas: WorkspaceOptions,
     reviewer: Reviewer,
@@ -966,7 +1135,8 @@ impl Workspace {
             partials: BTreeMap::new(),
             catalog: Catalog::default(),
             found: Vec::new(),
-            published: BTreeMap::new(),
+            edited: BTreeSet::new(),
+            all_fixed: None,
             schemas,
             reviewer: Reviewer::default(),
         }
@@ -1041,7 +1211,8 @@ impl Workspace {
             for source in self.texts() {
                 if !found.contains(&*source.path) && changes::includes(source, &included) {
                     found.insert(&*source.path);
-                    open.push(source.path.to_string());
+                    // Nothing includes a prompt.
+                    open.extend(self.is_partial(&source.path).then(|| source.path.clone()));
                 }
             }
         }
@@ -1068,28 +1239,44 @@ impl Workspace {
         if path == LIBRARY_FILE { &self.schemas.library } else { &self.schemas.prompt }
     }
 
-    /// Reads and checks the library. Returns the diagnostics of each file that has some, or had some the last time.
+    /// Replaces the text of a file with one that is not saved, or restores its own with `None`.
+    fn set_text(&mut self, path: &str, text: Option<&str>) {
+        self.files.set_unsaved(path, text);
+        self.edited.insert(path.to_owned());
+    }
+
+    fn uris_with_findings(&self) -> BTreeSet<String> {
+        self.found.iter().map(|found| self.uri(shown(&found.location.source.path))).collect()
+    }
+
+    /// Reads and checks the library. Returns the diagnostics of each file that has others than before.
     fn check(&mut self) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
-        let diagnostics = self.diagnose().unwrap_or_else(|error| {
+        let now = self.diagnose().unwrap_or_else(|error| {
             tracing::warn!("{error}");
             error.diagnostics().to_vec()
         });
-        let mut by_file: BTreeMap<String, Vec<lsp::Diagnostic>> =
-            self.published.keys().map(|uri| (uri.clone(), Vec::new())).collect();
-        self.found = diagnostics;
-        for found in &self.found {
-            by_file.entry(self.uri(shown(&found.location.source.path))).or_default().push(self.to_lsp(found));
-        }
-        // The editor has the others.
-        by_file.retain(|uri, found| self.published.get(uri) != Some(found));
-        self.published.extend(by_file.iter().map(|(uri, found)| (uri.clone(), found.clone())));
-        self.published.retain(|_, found| !found.is_empty());
-        by_file
+        let before = std::mem::replace(&mut self.found, now);
+        self.all_fixed = None;
+        let edited = std::mem::take(&mut self.edited);
+        let (before, now) = (by_path(&before), by_path(&self.found));
+        let paths: BTreeSet<&str> = before.keys().chain(now.keys()).copied().collect();
+        let is_new = |path: &&str| before.get(path) != now.get(path) || edited.contains(*path);
+        let of_file = |path: &str| {
+            let found = now.get(path).into_iter().flatten();
+            (self.uri(path), found.map(|found| self.to_lsp(found)).collect())
+        };
+        paths.into_iter().filter(is_new).map(of_file).collect()
     }
 
     fn diagnose(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
         let definitions = self.files.read()?.into_definitions();
         Ok(self.take(definitions))
+    }
+
+    /// Returns the findings of the present texts, and leaves everything else as it is.
+    fn findings(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
+        let checked = check(self.files.read()?.into_definitions(), Some(&self.catalog));
+        Ok(self.reviewer.findings(&checked.catalog, &checked.diagnostics))
     }
 
     /// Returns the diagnostics of one file and of `files` others, by path, at most `of_each` of each.
@@ -1166,6 +1353,14 @@ fn seen_from(found: &Diagnostic, include: &Location) -> Diagnostic {
     Diagnostic { message, location: include.clone(), related, ..found.clone() }
 }
 
+fn by_path(found: &[Diagnostic]) -> BTreeMap<&str, Vec<&Diagnostic>> {
+    let mut by_path: BTreeMap<&str, Vec<&Diagnostic>> = BTreeMap::new();
+    for found in found {
+        by_path.entry(shown(&found.location.source.path)).or_default().push(found);
+    }
+    by_path
+}
+
 /// Diagnostics of the whole folder are published at `promptshelf.toml`.
 fn shown(path: &str) -> &str {
     if path == "." { LIBRARY_FILE } else { path }
@@ -1206,5 +1401,39 @@ mod tests {
         is("{{ prompt(\"gr^eet\") }}", "String { callee: \"prompt\" }", "greet");
         is("{{ prompt(\"greet\", wh^", "CallArgument { prompt: \"greet\" }", "wh");
         is("{{ prompt(\"greet\", who=na^", "Expression", "na");
+        is("{{ prompt(\"greet\", who=\"y^", "Choice { prompt: Some(\"greet\"), argument: \"who\" }", "y");
+        is("{{ prompt(\"greet^\", who=\"y\")", "String { callee: \"prompt\" }", "greet");
+    }
+
+    #[test]
+    fn string_is_compared_with_a_variable() {
+        for code in [
+            "{% if tone == \"k^\" %}",
+            "{% if tone != 'k^",
+            "{% if a and tone | lower | trim == \"k^\" %}",
+            "{% elif tone in [\"k^\"",
+            "{% elif tone not in ('a', \"b, c\", 'k^') %}",
+            "{% if tone is eq(\"k^\") %}",
+            "{% if tone is not in([\"a\", \"k^\"]) %}",
+            "{{ 1 if tone == \"k^\" else 2 }}",
+            "{% if \"k^\" == tone %}",
+            "{% if \"k^\" not in tone %}",
+            "{% if a and (\"k^\" == tone) %}",
+        ] {
+            assert_eq!(
+                place(code),
+                ("Choice { prompt: None, argument: \"tone\" }".to_owned(), "k".to_owned()),
+                "{code}"
+            );
+        }
+        for code in [
+            "{{ \"k^\" }}",
+            "{{ tone | default(\"k^\") }}",
+            "{% set tone = \"k^\" %}",
+            "{{ [\"k^\"] }}",
+            "{{ == \"k^\"",
+        ] {
+            assert!(!place(code).0.starts_with("Choice"), "{code}: {}", place(code).0);
+        }
     }
 }

@@ -1,6 +1,11 @@
 //! The source for files: a folder, or files in memory such as a revision of a channel.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use promptshelf_core::Provenance;
@@ -130,13 +135,20 @@ impl Files {
 
     /// Replaces the text of a file with one that an editor has not saved, or restores the file's own text with `None`.
     ///
-    /// The path is relative to the folder, with `/` between its parts. The file does not have to exist.
+    /// The path is relative to the folder, with `/` between its parts. The file does not have to exist. The next read of
+    /// a folder looks at no other file unless others are [noted](Files::note_changes).
     pub fn set_unsaved(&self, path: &str, text: Option<&str>) {
         self.update(|state| match text {
             Some(text) => state.unsaved.insert(path.to_owned(), MemoryFile::new(text.as_bytes())),
             None => state.unsaved.remove(path),
         });
-        self.0.watched.add_changes(None);
+        self.note_changes(Some([path.to_owned()].into()));
+    }
+
+    /// Notes that files may have changed since the last read, by path; `None` for any of them, and for others. The next
+    /// read looks at no others. A read without a note looks at all.
+    pub fn note_changes(&self, paths: Option<BTreeSet<String>>) {
+        self.0.watched.add_changes(paths);
     }
 
     /// Replaces all files, and requests a reload.
@@ -211,7 +223,6 @@ impl Source for Files {
         let changed = self.0.watched.take_changes();
         let State { is_lenient, tree, provenance, hides_provenance, number, unsaved, .. } =
             self.update(|state| state.clone());
-        let is_saved = unsaved.is_empty();
         let (roots, unsaved) = match tree {
             Some(tree) => (
                 self.0.roots.with_tree(tree.with(unsaved.into_iter().map(|(path, file)| (path, Some(file))))),
@@ -219,8 +230,14 @@ impl Source for Files {
             ),
             None => (self.0.roots.clone(), unsaved),
         };
-        let changed = changed.as_ref().filter(|_| is_saved);
-        let reading = Reading { roots: &roots, unsaved, changed, tree: number, is_lenient, watched: &self.0.watched };
+        let reading = Reading {
+            roots: &roots,
+            unsaved,
+            changed: changed.as_ref(),
+            tree: number,
+            is_lenient,
+            watched: &self.0.watched,
+        };
         let read = reading.read(&mut last);
         if read.is_err() {
             // The changes still have to be read, and others may have happened meanwhile.

@@ -71,9 +71,10 @@ impl Tree {
         }
     }
 
-    /// Whether a regular file, and not a link to one, is at a path of a folder.
+    /// Whether a regular file, and not a link to one, or an unsaved text is at a path of a folder.
     pub(crate) fn is_plain_file(&self, path: &str) -> bool {
         match self {
+            Tree::Folder(_, unsaved) if unsaved.contains_key(path) => true,
             Tree::Folder(folder, _) => folder.dir().symlink_metadata(path).is_ok_and(|found| found.is_file()),
             Tree::Memory(_) => false,
         }

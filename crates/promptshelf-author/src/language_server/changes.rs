@@ -9,41 +9,61 @@ use gen_lsp_types::{
     CodeAction, CodeActionKind, DocumentChange, Edit, Location, RenameFile, TextDocumentEdit, TextEdit, Uri,
     WorkspaceEdit,
 };
-use promptshelf_core::{PromptDefinition, SourceText, TemplateAnalysis, TemplateWords};
-use promptshelf_source::{ForeignSyntax, syntax::LIBRARY_FILE};
+use promptshelf_core::{Diagnostic, PromptDefinition, SourceText, TemplateAnalysis, TemplateWords};
+use promptshelf_source::{ForeignSyntax, SourceError, syntax::LIBRARY_FILE};
+use similar::{DiffOp, DiffTag, TextDiff};
 
 use super::{Cursor, Place, Workspace, cursor_at, front_matter, is_word, position};
-use crate::{Change, fixes, fixes::only_fixes, format};
+use crate::{
+    Change, Fix, FixedFile, fixes,
+    fixes::{edited, fix_all},
+    format,
+};
 
 /// The calls and statements whose text is a path.
 const OF_FILES: [&str; 6] = ["include", "import", "from", "extends", "attach", "link"];
 
 /// Returns the fixes of the findings at a range of a file, and the one of the whole file.
-pub(super) fn actions(workspace: &Workspace, path: &str, text: &str, range: &Range<usize>) -> Vec<CodeAction> {
-    let of_file = || workspace.found.iter().filter(|found| found.location.source.path == path);
-    let touched = of_file().filter(|found| {
+pub(super) fn actions(workspace: &mut Workspace, path: &str, text: &str, range: &Range<usize>) -> Vec<CodeAction> {
+    let touched = workspace.found.iter().filter(|found| found.location.source.path == path).filter(|found| {
         let span = found.location.span();
         span.start <= range.end && range.start <= span.end
     });
-    let mut actions = Vec::new();
+    let mut offered: Vec<(Fix, CodeAction)> = Vec::new();
     for found in touched {
         for fix in fixes(found) {
-            let Some(edit) = edit_of(workspace, path, text, &fix.change) else { continue };
-            actions.push(CodeAction {
-                title: fix.title,
+            // Several findings can have the same answer.
+            if let Some((_, same)) = offered.iter_mut().find(|(other, _)| *other == fix) {
+                same.diagnostics.get_or_insert_default().push(workspace.to_lsp(found));
+                continue;
+            }
+            let edit = match &fix.change {
+                Change::Edits(edits) => {
+                    let edits = edits.iter().map(|edit| text_edit(text, &edit.range, edit.text.clone()));
+                    edit_of(workspace, path, edits.collect(), None)
+                }
+                Change::Rename(to) => edit_of(workspace, path, Vec::new(), Some(to)),
+                // An editor has the text of a file already.
+                Change::Decode => None,
+            };
+            let action = CodeAction {
+                title: fix.title.clone(),
                 kind: Some(CodeActionKind::QuickFix),
                 diagnostics: Some(vec![workspace.to_lsp(found)]),
                 is_preferred: Some(fix.is_only),
-                edit: Some(edit),
+                edit,
                 ..CodeAction::default()
-            });
+            };
+            offered.push((fix, action));
         }
     }
-    let findings: Vec<_> = of_file().cloned().collect();
-    for file in only_fixes(&findings) {
-        let Some(edit) = edit_of(workspace, path, text, &file.change) else { continue };
+    let mut actions: Vec<CodeAction> =
+        offered.into_iter().map(|(_, action)| action).filter(|action| action.edit.is_some()).collect();
+    if let Some(AllFixed { text: corrected, rename, count }) = all_fixed(workspace, path)
+        && let Some(edit) = edit_of(workspace, path, line_edits(text, &corrected), rename.as_deref())
+    {
         actions.push(CodeAction {
-            title: format!("Fix everything that has one answer ({})", file.count),
+            title: format!("Fix everything that has one answer ({count})"),
             kind: Some(CodeActionKind::SourceFixAll),
             edit: Some(edit),
             ..CodeAction::default()
@@ -52,22 +72,97 @@ pub(super) fn actions(workspace: &Workspace, path: &str, text: &str, range: &Ran
     actions
 }
 
-fn edit_of(workspace: &Workspace, path: &str, text: &str, change: &Change) -> Option<WorkspaceEdit> {
-    match change {
-        Change::Edits(edits) => {
-            let edits = edits
-                .iter()
-                .map(|edit| TextEdit { range: position::range(text, &edit.range), new_text: edit.text.clone() });
-            let changes = [(workspace.uri(path).into(), edits.collect())].into();
+/// A file after all fixes with one answer.
+#[derive(Clone)]
+pub(super) struct AllFixed {
+    text: String,
+    rename: Option<String>,
+    count: usize,
+}
+
+/// Corrects what has one answer in a file, as `check --fix` does. Editors ask at each movement of the cursor, so the result
+/// is kept until the next check.
+fn all_fixed(workspace: &mut Workspace, path: &str) -> Option<AllFixed> {
+    if workspace.all_fixed.as_ref().is_none_or(|(of, _)| of != path) {
+        workspace.all_fixed = Some((path.to_owned(), find_all_fixed(workspace, path)));
+    }
+    workspace.all_fixed.as_ref().and_then(|(_, fixed)| fixed.clone())
+}
+
+fn find_all_fixed(workspace: &mut Workspace, path: &str) -> Option<AllFixed> {
+    let of_file = workspace.found.iter().filter(|found| found.location.source.path == path);
+    let original = of_file.clone().next()?.location.source.text.to_string();
+    let renamed = |fix: Fix| match fix.change {
+        Change::Rename(to) => Some(to),
+        _ => None,
+    };
+    let rename = of_file.flat_map(fixes).filter(|fix| fix.is_only).find_map(renamed);
+    let rename = rename.filter(|_| workspace.editor_renames_files());
+    let (mut text, files) = (original.clone(), workspace.files().clone());
+    let mut is_first = true;
+    let find = || -> Result<Vec<Diagnostic>, SourceError> {
+        let mut found = if std::mem::take(&mut is_first) { workspace.found.clone() } else { workspace.findings()? };
+        found.retain(|found| {
+            let is_edit = |fix: &Fix| matches!(fix.change, Change::Edits(_));
+            found.location.source.path == path && fixes(found).iter().any(is_edit)
+        });
+        Ok(found)
+    };
+    let apply = |file: &FixedFile, before: &str| {
+        let Change::Edits(edits) = &file.change else { return Ok(false) };
+        text = edited(before, edits);
+        files.set_unsaved(path, Some(&text));
+        Ok(true)
+    };
+    let count = fix_all(find, apply);
+    files.set_unsaved(path, Some(&original));
+    let count = count.inspect_err(|error| tracing::warn!("{error}")).ok()? + usize::from(rename.is_some());
+    (count > 0).then_some(AllFixed { text, rename, count })
+}
+
+fn text_edit(text: &str, range: &Range<usize>, new_text: String) -> TextEdit {
+    TextEdit { range: position::range(text, range), new_text }
+}
+
+/// Returns the edits of the lines in which two texts differ.
+fn line_edits(old: &str, new: &str) -> Vec<TextEdit> {
+    let diff = TextDiff::from_lines(old, new);
+    let length = |lines: &[&str]| lines.iter().map(|line| line.len()).sum::<usize>();
+    let changed = diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal);
+    let edit = |op: &DiffOp| {
+        let start = length(&diff.old_slices()[..op.old_range().start]);
+        let end = start + length(&diff.old_slices()[op.old_range()]);
+        text_edit(old, &(start..end), diff.new_slices()[op.new_range()].concat())
+    };
+    changed.map(edit).collect()
+}
+
+/// Returns the change of a file and of its path; `None` if there is none, or if the editor cannot rename files.
+fn edit_of(workspace: &Workspace, path: &str, edits: Vec<TextEdit>, rename: Option<&str>) -> Option<WorkspaceEdit> {
+    match rename {
+        None if edits.is_empty() => None,
+        None => {
+            let changes = [(workspace.uri(path).into(), edits)].into();
             Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() })
         }
-        Change::Rename(to) if workspace.editor_renames_files() => {
+        Some(to) if workspace.editor_renames_files() => {
             let rename = DocumentChange::RenameFile(rename_of(workspace, path, to));
-            Some(WorkspaceEdit { document_changes: Some(vec![rename]), ..WorkspaceEdit::default() })
+            let edits = (!edits.is_empty()).then(|| document_edit(workspace, path, edits));
+            let changes = edits.into_iter().chain([rename]).collect();
+            Some(WorkspaceEdit { document_changes: Some(changes), ..WorkspaceEdit::default() })
         }
-        // An editor has the text of a file already.
-        Change::Rename(_) | Change::Decode => None,
+        Some(_) => None,
     }
+}
+
+fn document_edit(workspace: &Workspace, path: &str, edits: Vec<TextEdit>) -> DocumentChange {
+    DocumentChange::TextDocumentEdit(TextDocumentEdit {
+        text_document: gen_lsp_types::OptionalVersionedTextDocumentIdentifier {
+            version: None,
+            text_document_identifier: gen_lsp_types::TextDocumentIdentifier { uri: workspace.uri(path).into() },
+        },
+        edits: edits.into_iter().map(Edit::TextEdit).collect(),
+    })
 }
 
 fn rename_of(workspace: &Workspace, from: &str, to: &str) -> RenameFile {
@@ -88,7 +183,7 @@ pub(super) fn formatted(path: &str, text: &str) -> Vec<TextEdit> {
     if laid_out == text {
         return Vec::new();
     }
-    vec![TextEdit { range: position::range(text, &(0..text.len())), new_text: laid_out }]
+    vec![text_edit(text, &(0..text.len()), laid_out)]
 }
 
 /// Something with a name that stands in several places.
@@ -311,23 +406,14 @@ pub(super) fn renamed(workspace: &Workspace, symbol: &Symbol, new: &str) -> Resu
     let mut changes: HashMap<String, Vec<TextEdit>> = HashMap::new();
     for (path, span) in uses {
         let Some(source) = workspace.texts().find(|source| source.path == path) else { continue };
-        let edit = TextEdit { range: position::range(&source.text, &span), new_text: new.to_owned() };
-        changes.entry(path).or_default().push(edit);
+        changes.entry(path).or_default().push(text_edit(&source.text, &span, new.to_owned()));
     }
     let Some((from, to)) = file else {
         let changes = changes.into_iter().map(|(path, edits)| (Uri::from(workspace.uri(&path)), edits)).collect();
         return Ok(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() });
     };
-    let edited = changes.into_iter().map(|(path, edits)| {
-        DocumentChange::TextDocumentEdit(TextDocumentEdit {
-            text_document: gen_lsp_types::OptionalVersionedTextDocumentIdentifier {
-                version: None,
-                text_document_identifier: gen_lsp_types::TextDocumentIdentifier { uri: workspace.uri(&path).into() },
-            },
-            edits: edits.into_iter().map(Edit::TextEdit).collect(),
-        })
-    });
-    let mut all: Vec<DocumentChange> = edited.collect();
+    let mut all: Vec<DocumentChange> =
+        changes.into_iter().map(|(path, edits)| document_edit(workspace, &path, edits)).collect();
     all.push(DocumentChange::RenameFile(rename_of(workspace, &from, &to)));
     Ok(WorkspaceEdit { document_changes: Some(all), ..WorkspaceEdit::default() })
 }

@@ -6,7 +6,7 @@ use gen_lsp_types::{
     CompletionItem, CompletionItemKind as Kind, CompletionItemTag, CompletionItemTextEdit, Documentation,
     MarkupContent, MarkupKind, TextEdit,
 };
-use promptshelf_core::ArgumentDefinition;
+use promptshelf_core::{ArgumentDefinition, Choice};
 use promptshelf_source::ForeignSyntax;
 
 use super::{Cursor, Place, Workspace, is_word, keys, position, vocabulary};
@@ -15,7 +15,7 @@ use super::{Cursor, Place, Workspace, is_word, keys, position, vocabulary};
 const MAX_ITEMS: usize = 500;
 
 pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Cursor<'_>) -> Vec<CompletionItem> {
-    let mut list = List { text, cursor, items: Vec::new() };
+    let mut list = List { text, cursor, items: Vec::new(), places: HashMap::new() };
     match cursor.place {
         Place::Key { parents: ref within } => {
             let is_toml = path.ends_with(".toml");
@@ -34,6 +34,11 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
             placeholders(path, text, cursor, &mut list);
         }
         Place::String { callee } => strings(workspace, callee, &mut list),
+        Place::Choice { prompt, argument } => {
+            for choice in choices(workspace, path, prompt, argument) {
+                list.add(&choice.value, Kind::EnumMember, choice.title.as_deref().unwrap_or_default());
+            }
+        }
         Place::Filter => {
             for filter in vocabulary::FILTERS {
                 list.add(filter.name, Kind::Function, &filter.markdown());
@@ -53,7 +58,7 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         }
         Place::Statement => {
             for statement in vocabulary::STATEMENTS {
-                list.add(statement, Kind::Keyword, "");
+                list.add(statement.name, Kind::Keyword, &statement.markdown());
             }
         }
         Place::Expression => {
@@ -161,6 +166,24 @@ fn strings(workspace: &Workspace, callee: &str, list: &mut List<'_>) {
     }
 }
 
+fn choices<'w>(workspace: &'w Workspace, path: &str, prompt: Option<&str>, argument: &str) -> Vec<&'w Choice> {
+    compared(workspace, path, prompt, argument).into_iter().flat_map(|argument| &argument.choices).collect()
+}
+
+/// Returns the arguments with a name: of a prompt, or of those whose templates contain a file.
+pub(super) fn compared<'w>(
+    workspace: &'w Workspace,
+    path: &str,
+    prompt: Option<&str>,
+    argument: &str,
+) -> Vec<&'w ArgumentDefinition> {
+    let users = match prompt {
+        Some(prompt) => workspace.named(prompt).into_iter().collect(),
+        None => workspace.users(path),
+    };
+    users.into_iter().flat_map(|user| &user.arguments).filter(|it| it.name == argument).collect()
+}
+
 pub(super) fn about(argument: &ArgumentDefinition) -> String {
     let mut about = format!("argument · {}", argument.kind.as_str());
     match &argument.default {
@@ -181,11 +204,14 @@ struct List<'t> {
     text: &'t str,
     cursor: &'t Cursor<'t>,
     items: Vec<CompletionItem>,
+    /// The places of the labels.
+    places: HashMap<String, usize>,
 }
 
 impl List<'_> {
     fn add(&mut self, label: &str, kind: Kind, about: &str) -> &mut CompletionItem {
-        let index = self.items.iter().position(|item| item.label == label).unwrap_or_else(|| {
+        let index = self.places.get(label).copied().unwrap_or_else(|| {
+            self.places.insert(label.to_owned(), self.items.len());
             self.items.push(CompletionItem {
                 label: label.to_owned(),
                 kind: Some(kind),

@@ -9,7 +9,11 @@ use serde_json::{Value, json};
 
 use crate::{add_samples, testing::transcript};
 
-use super::{Cursor, Place, Workspace, completion::about, position, vocabulary};
+use super::{
+    Cursor, Place, Workspace,
+    completion::{about, compared},
+    position, vocabulary,
+};
 
 pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Cursor<'_>) -> Option<Hover> {
     let word = cursor.word;
@@ -31,14 +35,17 @@ pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         Place::Filter => vocabulary::about(vocabulary::FILTERS, word)?,
         Place::Test => vocabulary::about(vocabulary::TESTS, word)?,
         Place::CallArgument { prompt } => about(workspace.catalog().find(prompt)?.argument(word)?.definition()),
-        Place::Expression | Place::Statement => {
-            let users = workspace.users(path);
-            let argument = users.iter().flat_map(|it| &it.arguments).find(|argument| argument.name == word);
-            match argument {
-                Some(argument) => format!("**{word}**\n\n{}", about(argument)),
-                None => vocabulary::about(vocabulary::FUNCTIONS, word)?,
-            }
+        Place::Choice { prompt, argument } => {
+            format!("**{argument}**\n\n{}", about(compared(workspace, path, prompt, argument).first()?))
         }
+        Place::Statement if let Some(statement) = vocabulary::about(vocabulary::STATEMENTS, word) => statement,
+        Place::Expression | Place::Statement => match compared(workspace, path, None, word).first() {
+            Some(argument) => format!("**{word}**\n\n{}", about(argument)),
+            None => {
+                let words = [vocabulary::FUNCTIONS, vocabulary::OPERATORS, vocabulary::STATEMENTS];
+                words.into_iter().find_map(|words| vocabulary::about(words, word))?
+            }
+        },
         Place::String { .. } | Place::Text => return None,
     };
     Some(Hover {
@@ -138,6 +145,10 @@ pub(super) fn definition(workspace: &Workspace, path: &str, cursor: &Cursor<'_>)
         Place::CallArgument { prompt } => argument(workspace, workspace.catalog().find(prompt)?.definition(), word)?,
         Place::Expression | Place::Statement | Place::Filter | Place::Test => {
             workspace.users(path).into_iter().find_map(|it| argument(workspace, it, word))?
+        }
+        Place::Choice { prompt: Some(prompt), argument: name } => argument(workspace, workspace.named(prompt)?, name)?,
+        Place::Choice { prompt: None, argument: name } => {
+            workspace.users(path).into_iter().find_map(|it| argument(workspace, it, name))?
         }
         Place::Key { .. } | Place::Text => return None,
     };

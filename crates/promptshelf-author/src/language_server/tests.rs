@@ -12,31 +12,95 @@ struct Editor {
     server: Option<thread::JoinHandle<Result<(), LanguageServerError>>>,
     folder: TempDir,
     next: i32,
+    /// The diagnostics that the server has sent, by path, the last ones last.
+    published: BTreeMap<String, Vec<PublishDiagnosticsParams>>,
+    /// What the server has asked for.
+    requests: Vec<Request>,
+    /// Whether requests of the server are refused.
+    refuses: bool,
 }
 
 impl Editor {
     /// Opens all files of a library.
     fn open(files: &[(&str, &str)]) -> Editor {
-        let folder = TempDir::new().expect("a folder");
-        for (path, text) in files {
-            let path = folder.path().join(path);
-            fs::create_dir_all(path.parent().expect("a folder around it")).expect("folders");
-            fs::write(path, text).expect("a file");
-        }
-        let (server, connection) = Connection::memory();
-        let server = thread::spawn(move || LanguageServer::new().serve(&server));
-        let mut editor = Editor { connection: Some(connection), server: Some(server), folder, next: 0 };
-        let root = position::uri_of(editor.folder.path());
-        let can =
-            json!({ "workspace": { "workspaceEdit": { "resourceOperations": ["rename"], "documentChanges": true } } });
-        let folders = json!([{ "uri": root, "name": "x" }]);
-        let params = json!({ "processId": null, "rootUri": root, "capabilities": can, "workspaceFolders": folders });
-        editor.request("initialize", params);
-        editor.notify("initialized", json!({}));
+        let editor = Editor::on(files, json!({}));
         for (path, text) in files {
             editor.begin(path, text);
         }
         editor
+    }
+
+    /// Opens the folder of a library, and none of its files. `workspace` are capabilities of the editor.
+    fn on<T: AsRef<str>>(files: &[(T, T)], workspace: Value) -> Editor {
+        Editor::with(files, workspace, false)
+    }
+
+    fn refusing(files: &[(&str, &str)], workspace: Value) -> Editor {
+        Editor::with(files, workspace, true)
+    }
+
+    fn with<T: AsRef<str>>(files: &[(T, T)], workspace: Value, refuses: bool) -> Editor {
+        let folder = TempDir::new().expect("a folder");
+        let mut can = json!({ "workspaceEdit": { "resourceOperations": ["rename"], "documentChanges": true } });
+        can.as_object_mut().expect("an object").extend(workspace.as_object().cloned().unwrap_or_default());
+        let (server, connection) = Connection::memory();
+        let server = thread::spawn(move || LanguageServer::new().serve(&server));
+        let (published, requests) = (BTreeMap::new(), Vec::new());
+        let connection = Some(connection);
+        let mut editor = Editor { connection, server: Some(server), folder, next: 0, published, requests, refuses };
+        for (path, text) in files {
+            editor.write(path.as_ref(), text.as_ref());
+        }
+        let root = position::uri_of(editor.folder.path());
+        let folders = json!([{ "uri": root, "name": "x" }]);
+        let can = json!({ "workspace": can, "textDocument": { "publishDiagnostics": { "versionSupport": true } } });
+        let params = json!({ "processId": null, "rootUri": root, "capabilities": can, "workspaceFolders": folders });
+        editor.request("initialize", params);
+        editor.notify("initialized", json!({}));
+        editor
+    }
+
+    /// Writes a file without the editor.
+    fn write(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder around it")).expect("folders");
+        fs::write(path, text).expect("a file");
+    }
+
+    /// Replaces the text of an open file.
+    fn edit(&self, path: &str, version: i32, text: &str) {
+        let file = json!({ "uri": self.uri(path), "version": version });
+        let change = json!({ "textDocument": file, "contentChanges": [{ "text": text }] });
+        self.notify("textDocument/didChange", change);
+    }
+
+    /// Receives a message; a request is answered with `null`, or refused.
+    fn receive(&mut self) -> Option<Response> {
+        match self.connection.as_ref().expect("an open connection").receiver.recv().expect("a message") {
+            Message::Response(response) => return Some(response),
+            Message::Request(request) => {
+                let id = request.id.clone();
+                let refused = || Response::new_err(id.clone(), ErrorCode::RequestFailed as i32, "no".to_owned());
+                let response = if self.refuses { refused() } else { Response::new_ok(id.clone(), Value::Null) };
+                self.send(Message::Response(response));
+                self.requests.push(request);
+            }
+            Message::Notification(notification) => {
+                let found: PublishDiagnosticsParams = serde_json::from_value(notification.params).expect("diagnostics");
+                let root = format!("{}/", position::uri_of(self.folder.path()));
+                let path = found.uri.as_ref().strip_prefix(&root).expect("a file of the library").to_owned();
+                self.published.entry(path).or_default().push(found);
+            }
+        }
+        None
+    }
+
+    /// The messages of the diagnostics that the editor shows for a file now.
+    fn shown(&mut self, path: &str) -> Vec<String> {
+        // What was sent before an answer has arrived.
+        self.request("workspace/symbol", json!({ "query": "nothing has this name" }));
+        let last = self.published.get(path).and_then(|all| all.last());
+        last.iter().flat_map(|last| &last.diagnostics).map(|found| json!(found)["message"].to_string()).collect()
     }
 
     fn uri(&self, path: &str) -> String {
@@ -61,10 +125,7 @@ impl Editor {
         let id = lsp_server::RequestId::from(self.next);
         self.send(Message::Request(Request { id: id.clone(), method: method.to_owned(), params }));
         loop {
-            let message = self.connection.as_ref().expect("an open connection").receiver.recv();
-            if let Message::Response(response) = message.expect("an answer")
-                && response.id == id
-            {
+            if let Some(response) = self.receive().filter(|response| response.id == id) {
                 let answer = json!(response);
                 return match answer.get("error") {
                     Some(error) => Err(error["message"].as_str().unwrap_or_default().to_owned()),
@@ -363,6 +424,179 @@ fn front_matter_is_formatted_and_hover_shows_the_text() {
     assert!(keys.contains(&"title") && !keys.contains(&"description") && !keys.contains(&"tests"), "{keys:?}");
 }
 
+#[test]
+fn choices_are_completed_and_statements_explained() {
+    let text = "---\ndescription: Replies\narguments:\n  - name: tone\n    description: How\n    enum: [kind, formal]\n---\n{% if tone == \"\" %}Hi{% endif %}\n{{ \"b\" if tone not in [\"kind\", \"\"] and tone }}\n{{ prompt(\"other\", mood=\"\") }}\n";
+    let other = "---\ndescription: Other\narguments:\n  - name: mood\n    description: How\n    enum: [{ value: sad, title: Very sad }]\n---\n{{ mood }}\n";
+    let mut editor = Editor::open(&[("reply.md", text), ("other.md", other)]);
+    let labels = |editor: &mut Editor, line: u32, character: u32| {
+        let at = json!({ "position": { "line": line, "character": character } });
+        let items = editor.of("textDocument/completion", "reply.md", at);
+        let label = |item: &Value| item["label"].as_str().unwrap_or_default().to_owned();
+        items.as_array().into_iter().flatten().map(label).collect::<Vec<_>>()
+    };
+    for (line, character, expected) in
+        [(7, 15, &["kind", "formal"][..]), (8, 32, &["kind", "formal"]), (9, 25, &["sad"])]
+    {
+        assert_eq!(labels(&mut editor, line, character), expected, "{line}");
+    }
+    assert_eq!(labels(&mut editor, 8, 4), [""; 0], "a string of its own");
+    for (line, character, expected) in [
+        (7, 4, "The text up to `endif`"),
+        (7, 25, "Ends `if`."),
+        (7, 9, "one of kind, formal"),
+        (8, 8, "The text up to `endif`"),
+        (8, 20, "Whether a list"),
+        (9, 25, "one of sad"),
+    ] {
+        let at = json!({ "position": { "line": line, "character": character } });
+        let hover = editor.of("textDocument/hover", "reply.md", at);
+        let shown = hover["contents"]["value"].as_str().unwrap_or_default();
+        assert!(shown.contains(expected), "{line}:{character}: {shown}");
+    }
+}
+
+#[test]
+fn everything_with_one_answer_is_fixed_to_the_end() {
+    let text = "---\ndescripton: Greets people\narguments:\n  - name: tone\n    description: How, for example kind\n---\n{% if tone = “x” %}a{% end if %}\n{{ tone | uper }}\n";
+    let mut editor = Editor::open(&[("hi.md", text)]);
+    let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 0 } });
+    let only = json!({ "range": whole, "context": { "diagnostics": [], "only": ["source.fixAll"] } });
+    let before = editor.shown("hi.md");
+    let actions = editor.of("textDocument/codeAction", "hi.md", only.clone());
+    let edits = actions[0]["edit"]["changes"][&editor.uri("hi.md")].as_array().cloned().unwrap_or_default();
+    let fixed = apply(text, &edits);
+    assert!(fixed.contains("{% if tone == \"x\" %}a{% endif %}") && fixed.contains("| upper"), "{fixed}");
+    assert!(edits.iter().all(|edit| edit["range"]["start"]["line"] != 2), "other lines stay: {edits:?}");
+    assert_eq!(editor.shown("hi.md"), before, "an offer changes nothing");
+    editor.edit("hi.md", 2, &fixed);
+    let none: Vec<Value> = Vec::new();
+    assert_eq!(editor.of("textDocument/codeAction", "hi.md", only), json!(none));
+    assert_eq!(editor.shown("hi.md"), [""; 0]);
+}
+
+/// A file name breaks several rules, and has one answer.
+#[test]
+fn each_fix_is_offered_once() {
+    let text = "---\ndescripton: Launches a rocket\n---\nGo!\n";
+    let mut editor = Editor::open(&[("other.md", text)]);
+    editor.begin("🚀 launch.md", text);
+    let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 9, "character": 0 } });
+    let context = json!({ "range": range, "context": { "diagnostics": [] } });
+    let actions = editor.of("textDocument/codeAction", "🚀 launch.md", context);
+    let mut titles: Vec<&str> =
+        actions.as_array().into_iter().flatten().filter_map(|it| it["title"].as_str()).collect();
+    assert_eq!(titles.len(), 3, "{actions:#}");
+    let renames = actions[0]["diagnostics"].as_array().map_or(0, Vec::len);
+    assert!(renames > 1, "the fix belongs to all findings that it corrects: {actions:#}");
+    titles.dedup();
+    assert_eq!(titles.len(), 3, "{titles:?}");
+    let all = actions[2]["edit"]["documentChanges"].as_array().cloned().unwrap_or_default();
+    assert_eq!((all.len(), &all[1]["kind"]), (2, &json!("rename")), "{all:#?}");
+}
+
+#[test]
+fn diagnostics_have_the_version_of_the_text() {
+    let mut editor = Editor::on(&[("a.md", "{{ one }}\n"), ("b.md", "{{ two }}\n")], json!({}));
+    editor.begin("a.md", "{{ one }}\n");
+    editor.edit("a.md", 7, "{{ one }}\n{{ three }}\n");
+    // An editor may have removed the marks of an older text.
+    editor.edit("a.md", 8, "{{ one }}\n{{ three }}\n");
+    assert!(editor.shown("a.md").iter().any(|found| found.contains("three")));
+    let last = |editor: &Editor, path: &str| editor.published[path].last().and_then(|last| last.version);
+    assert_eq!((last(&editor, "a.md"), last(&editor, "b.md")), (Some(8), None));
+    let close = json!({ "textDocument": { "uri": editor.uri("a.md") } });
+    editor.notify("textDocument/didClose", close);
+    assert!(!editor.shown("a.md").iter().any(|found| found.contains("three")), "the file is checked as it is saved");
+    assert_eq!(last(&editor, "a.md"), None);
+}
+
+/// Each change of another program, and the diagnostics afterwards.
+#[test]
+fn changes_of_other_programs_are_noticed() {
+    let user = "---\ndescription: Replies to a message\n---\n{% include \"_shared/tone.md\" %}\n{{ attach(\"_shared/a.txt\") }}\n";
+    let files =
+        [("user.md", user), ("_shared/tone.md", "Be kind.\n"), ("_shared/a.txt", "data\n"), ("promptshelf.toml", "")];
+    let watches = json!({ "didChangeWatchedFiles": { "dynamicRegistration": true, "relativePatternSupport": true } });
+    let mut editor = Editor::on(&files, watches);
+    assert_eq!(editor.shown("user.md"), [""; 0]);
+    let asked = &editor.requests[0];
+    assert_eq!((asked.method.as_str(), editor.requests.len()), ("client/registerCapability", 1));
+    let registration = &asked.params["registrations"][0];
+    assert_eq!(registration["method"], "workspace/didChangeWatchedFiles");
+    let pattern = &registration["registerOptions"]["watchers"][0]["globPattern"];
+    assert_eq!(pattern, &json!({ "baseUri": position::uri_of(editor.folder.path()), "pattern": "**/*" }));
+
+    let (created, changed, deleted) = (1, 2, 3);
+    let tell = |editor: &Editor, changes: &[(&str, i32)]| {
+        let changes: Vec<Value> =
+            changes.iter().map(|(path, kind)| json!({ "uri": editor.uri(path), "type": kind })).collect();
+        editor.notify("workspace/didChangeWatchedFiles", json!({ "changes": changes }));
+    };
+    let remove = |editor: &Editor, path: &str| fs::remove_file(editor.folder.path().join(path)).expect("a file");
+    editor.write("_shared/tone.md", "Be {{ mood }}.\n");
+    tell(&editor, &[("_shared/tone.md", changed)]);
+    assert!(editor.shown("_shared/tone.md").iter().any(|found| found.contains("mood")));
+    editor.write("_shared/tone.md", "Be very kind.\n");
+    tell(&editor, &[("_shared/tone.md", changed)]);
+    assert_eq!(editor.shown("_shared/tone.md"), [""; 0]);
+    // The open text counts, and files that it uses are noticed.
+    editor.begin("user.md", user);
+    fs::rename(editor.folder.path().join("_shared/tone.md"), editor.folder.path().join("_shared/voice.md"))
+        .expect("a file");
+    tell(&editor, &[("_shared/tone.md", deleted), ("_shared/voice.md", created)]);
+    assert!(editor.shown("user.md").iter().any(|found| found.contains("_shared/tone.md")));
+    editor.write("_shared/tone.md", "Be kind.\n");
+    tell(&editor, &[("_shared/tone.md", created)]);
+    assert_eq!(editor.shown("user.md"), [""; 0]);
+    remove(&editor, "_shared/a.txt");
+    tell(&editor, &[("_shared/a.txt", deleted)]);
+    assert!(editor.shown("user.md").iter().any(|found| found.contains("_shared/a.txt")));
+    // Some editors report a removed folder alone.
+    fs::remove_dir_all(editor.folder.path().join("_shared")).expect("a folder");
+    tell(&editor, &[("_shared", deleted)]);
+    assert_eq!(editor.shown("user.md").len(), 2);
+    editor.write("broken.md", "{{ nobody }}\n");
+    tell(&editor, &[("broken.md", created)]);
+    assert!(editor.shown("broken.md").iter().any(|found| found.contains("nobody")));
+    remove(&editor, "broken.md");
+    tell(&editor, &[("broken.md", deleted)]);
+    assert_eq!(editor.shown("broken.md"), [""; 0]);
+    editor.write("promptshelf.toml", "[limit]\n");
+    tell(&editor, &[("promptshelf.toml", changed)]);
+    assert!(editor.shown("promptshelf.toml").iter().any(|found| found.contains("limit")));
+    // A folder becomes a library: its file is a partial of this one no longer.
+    editor.write("inner/one.md", "{% include \"_two.md\" %}\n");
+    editor.write("inner/_two.md", "{{ deep }}\n");
+    tell(&editor, &[("inner/one.md", created), ("inner/_two.md", created)]);
+    assert!(
+        editor.shown("inner/one.md").iter().any(|found| found.contains("_two.md")),
+        "{:?}",
+        editor.shown("inner/one.md")
+    );
+    editor.begin("inner/one.md", "---\ndescription: Writes one thing\n---\n{% include \"_two.md\" %}\n");
+    editor.write("inner/promptshelf.toml", "");
+    tell(&editor, &[("inner/promptshelf.toml", created)]);
+    assert_eq!(editor.shown("inner/one.md"), [""; 0]);
+    assert!(editor.shown("inner/_two.md").iter().any(|found| found.contains("deep")));
+}
+
+/// An editor that reports nothing, or refuses to: files are looked at after each edit.
+#[test]
+fn files_are_looked_at_without_reports() {
+    for watches in [false, true] {
+        let can = json!({ "didChangeWatchedFiles": { "dynamicRegistration": watches } });
+        let text = "---\ndescription: Replies to a message\n---\n{% include \"_tone.md\" %}\n";
+        let mut editor = Editor::refusing(&[("a.md", text), ("_tone.md", "Be kind.\n")], can);
+        editor.begin("a.md", text);
+        assert_eq!(editor.shown("a.md"), [""; 0]);
+        fs::remove_file(editor.folder.path().join("_tone.md")).expect("a file");
+        editor.edit("a.md", 2, text);
+        assert!(editor.shown("a.md").iter().any(|found| found.contains("_tone.md")));
+        assert_eq!(editor.requests.len(), usize::from(watches));
+    }
+}
+
 /// Unfinished and hostile texts have an answer to every question.
 #[test]
 fn unfinished_texts_have_answers() {
@@ -424,4 +658,86 @@ fn long_texts_have_answers() {
         assert!(tokens.len() >= 20_000, "{}", tokens.len());
         outline::folds("a.md", &text);
     }
+}
+
+/// Prints how long an editor waits in a large library. Run it in an optimized program:
+/// `cargo test --release -p promptshelf-author --lib -- --ignored --nocapture waiting_times`
+#[test]
+#[ignore = "it measures, and proves nothing"]
+fn waiting_times_in_a_large_library() {
+    const FILES: usize = 10_000;
+    let prompt = |number: usize, more: &str| {
+        let text = format!(
+            "---\ndescription: Writes about topic {number}\narguments:\n  - name: topic\n    description: The topic, for example {number}\n    \
+             required: true\n  - name: tone\n    description: The tone, for example kind\n    enum: [kind, formal]\n    default: kind\n---\n\
+             Write about {{{{ topic | upper }}}} in folder {}.\n{more}\n{{% include \"_shared/tone.md\" %}}\n",
+            number / 100
+        );
+        (format!("team{:02}/prompt{number:05}.md", number / 100), text)
+    };
+    let mut files: Vec<(String, String)> = (0..FILES).map(|number| prompt(number, "")).collect();
+    files.push(("_shared/tone.md".to_owned(), "Write in a {{ tone }} tone.\n".to_owned()));
+    files.push(("promptshelf.toml".to_owned(), String::new()));
+    let start = std::time::Instant::now();
+    let watches = json!({ "didChangeWatchedFiles": { "dynamicRegistration": true } });
+    let mut editor = Editor::on(&files, watches);
+    let (path, text) = prompt(4_200, "");
+    editor.begin(&path, &text);
+    editor.begin("_shared/tone.md", "Write in a {{ tone }} tone.\n");
+    editor.shown(&path);
+    eprintln!("first answer: {} ms", start.elapsed().as_millis());
+    let mut version = 1;
+    let median = |what: &str, count: usize, act: &mut dyn FnMut(usize)| {
+        let mut times: Vec<_> = (0..count)
+            .map(|round| {
+                let start = std::time::Instant::now();
+                act(round);
+                start.elapsed()
+            })
+            .collect();
+        times.sort();
+        eprintln!(
+            "{what}: median {:.1} ms, most {:.1} ms",
+            times[count / 2].as_secs_f64() * 1e3,
+            times[count - 1].as_secs_f64() * 1e3
+        );
+    };
+    let mut wait = |editor: &mut Editor, shown: &str, path: &str, text: &str| {
+        version += 1;
+        let before = editor.published.get(shown).map_or(0, Vec::len);
+        editor.edit(path, version, text);
+        while editor.published.get(shown).map_or(0, Vec::len) == before {
+            editor.receive();
+        }
+    };
+    let broken = prompt(4_200, "{{ tpic }}").1;
+    median("edit of a prompt", 40, &mut |round| {
+        wait(&mut editor, &path, &path, if round % 2 == 0 { &broken } else { &text })
+    });
+    let more =
+        |round: usize| format!("Write in a {{{{ tone }}}} tone{}.\n", if round % 2 == 0 { " {{ tne }}" } else { "" });
+    median("edit of a partial", 10, &mut |round| {
+        wait(&mut editor, "_shared/tone.md", "_shared/tone.md", &more(round));
+        editor.shown(&path);
+    });
+    let at = |line: u32, character: u32| json!({ "position": { "line": line, "character": character }, "context": { "triggerKind": 1, "includeDeclaration": true } });
+    median("completion of an argument", 20, &mut |_| drop(editor.of("textDocument/completion", &path, at(11, 16))));
+    median("completion of a path", 20, &mut |_| drop(editor.of("textDocument/completion", &path, at(13, 20))));
+    median("hover", 20, &mut |_| drop(editor.of("textDocument/hover", &path, at(11, 18))));
+    median("workspace symbols", 20, &mut |_| {
+        drop(editor.request("workspace/symbol", json!({ "query": "prompt0999" })))
+    });
+    median("all workspace symbols", 20, &mut |_| drop(editor.request("workspace/symbol", json!({ "query": "" }))));
+    median("references of an argument", 5, &mut |_| drop(editor.of("textDocument/references", &path, at(11, 16))));
+    median("references of a partial", 5, &mut |_| drop(editor.of("textDocument/references", &path, at(13, 18))));
+    median("references of an argument in a partial", 1, &mut |_| {
+        drop(editor.of("textDocument/references", "_shared/tone.md", at(0, 16)))
+    });
+    median("inlay hints", 5, &mut |_| {
+        drop(editor.of(
+            "textDocument/inlayHint",
+            "_shared/tone.md",
+            json!({ "range": { "start": { "line": 0, "character": 0 }, "end": { "line": 9, "character": 0 } } }),
+        ))
+    });
 }

@@ -1,6 +1,6 @@
 //! Descriptions of the words of the template language.
 
-/// A function, filter or test.
+/// A function, filter, test, statement or operator.
 pub(super) struct Word {
     pub(super) name: &'static str,
     about: &'static str,
@@ -507,26 +507,142 @@ pub(super) const TESTS: &[Word] = &[
     },
 ];
 
-pub(super) const STATEMENTS: &[&str] = &[
-    "if",
-    "elif",
-    "else",
-    "endif",
-    "for",
-    "endfor",
-    "set",
-    "endset",
-    "with",
-    "endwith",
-    "include",
-    "import",
-    "from",
-    "macro",
-    "endmacro",
-    "filter",
-    "endfilter",
-    "raw",
-    "endraw",
+pub(super) const STATEMENTS: &[Word] = &[
+    Word {
+        name: "if",
+        about: "The text up to `endif` if a condition holds; otherwise that of `elif` or `else`, if there is one.",
+        example: "{% if 2 > 1 %}yes{% else %}no{% endif %}",
+        result: Some("yes"),
+    },
+    Word {
+        name: "elif",
+        about: "The text for another condition, if those before do not hold.",
+        example: "{% if 1 > 2 %}a{% elif 2 > 1 %}b{% endif %}",
+        result: Some("b"),
+    },
+    Word {
+        name: "else",
+        about: "The text if no condition before holds, or if a loop has no items.",
+        example: "{% for x in [] %}{{ x }}{% else %}none{% endfor %}",
+        result: Some("none"),
+    },
+    Word { name: "endif", about: "Ends `if`.", example: "{% if 2 > 1 %}yes{% endif %}", result: Some("yes") },
+    Word {
+        name: "for",
+        about: "The text up to `endfor` once for each item of a list; `loop.index` is its number, from 1.",
+        example: "{% for x in [\"a\", \"b\"] %}{{ loop.index }}{{ x }} {% endfor %}",
+        result: Some("1a 2b "),
+    },
+    Word {
+        name: "endfor",
+        about: "Ends `for`.",
+        example: "{% for x in [\"a\", \"b\"] %}{{ x }}{% endfor %}",
+        result: Some("ab"),
+    },
+    Word {
+        name: "break",
+        about: "Ends a loop.",
+        example: "{% for x in [1, 2, 3] %}{% if x == 2 %}{% break %}{% endif %}{{ x }}{% endfor %}",
+        result: Some("1"),
+    },
+    Word {
+        name: "continue",
+        about: "Goes on with the next item of a loop.",
+        example: "{% for x in [1, 2, 3] %}{% if x == 2 %}{% continue %}{% endif %}{{ x }}{% endfor %}",
+        result: Some("13"),
+    },
+    Word {
+        name: "set",
+        about: "Gives a name to a value, or to the text up to `endset`.",
+        example: "{% set x = \"a\" %}{{ x }}",
+        result: Some("a"),
+    },
+    Word {
+        name: "endset",
+        about: "Ends the text of `set`.",
+        example: "{% set x %}some text{% endset %}{{ x }}",
+        result: Some("some text"),
+    },
+    Word {
+        name: "with",
+        about: "Names for values, up to `endwith`.",
+        example: "{% with x = 1 %}{{ x }}{% endwith %}",
+        result: Some("1"),
+    },
+    Word { name: "endwith", about: "Ends `with`.", example: "{% with x = 1 %}{{ x }}{% endwith %}", result: Some("1") },
+    Word {
+        name: "include",
+        about: "The text of another file of the library, which uses the same arguments.",
+        example: "{% include \"_shared/tone.md\" %}",
+        result: None,
+    },
+    Word {
+        name: "import",
+        about: "The macros and variables of another file, under a name.",
+        example: "{% import \"_macros.md\" as macros %}{{ macros.greet(\"you\") }}",
+        result: None,
+    },
+    Word {
+        name: "from",
+        about: "Some macros or variables of another file.",
+        example: "{% from \"_macros.md\" import greet %}{{ greet(\"you\") }}",
+        result: None,
+    },
+    Word {
+        name: "macro",
+        about: "A text with parameters, which is called like a function.",
+        example: "{% macro hi(who) %}Hi {{ who }}!{% endmacro %}{{ hi(\"you\") }}",
+        result: Some("Hi you!"),
+    },
+    Word {
+        name: "endmacro",
+        about: "Ends `macro`.",
+        example: "{% macro hi(who) %}Hi {{ who }}!{% endmacro %}{{ hi(\"you\") }}",
+        result: Some("Hi you!"),
+    },
+    Word {
+        name: "filter",
+        about: "The text up to `endfilter`, changed by a filter.",
+        example: "{% filter upper %}abc{% endfilter %}",
+        result: Some("ABC"),
+    },
+    Word {
+        name: "endfilter",
+        about: "Ends `filter`.",
+        example: "{% filter upper %}abc{% endfilter %}",
+        result: Some("ABC"),
+    },
+    Word {
+        name: "raw",
+        about: "The text up to `endraw` as it is written, with its braces.",
+        example: "{% raw %}{{ x }}{% endraw %}",
+        result: Some("{{ x }}"),
+    },
+    Word { name: "endraw", about: "Ends `raw`.", example: "{% raw %}{{ x }}{% endraw %}", result: Some("{{ x }}") },
+];
+
+/// Words of conditions.
+pub(super) const OPERATORS: &[Word] = &[
+    Word {
+        name: "and",
+        about: "Whether both conditions hold.",
+        example: "{{ true and false }}",
+        result: Some("false"),
+    },
+    Word {
+        name: "or",
+        about: "Whether one of the conditions holds; or the first value, unless it is empty.",
+        example: "{{ \"\" or \"b\" }}",
+        result: Some("b"),
+    },
+    Word { name: "not", about: "Whether a condition does not hold.", example: "{{ not false }}", result: Some("true") },
+    Word {
+        name: "in",
+        about: "Whether a list, mapping or text contains a value; in `for`, the list of the items.",
+        example: "{{ \"a\" in [\"a\", \"b\"] }}",
+        result: Some("true"),
+    },
+    Word { name: "is", about: "Whether a value passes a test.", example: "{{ 3 is odd }}", result: Some("true") },
 ];
 
 pub(super) fn about(words: &[Word], word: &str) -> Option<String> {
@@ -559,7 +675,7 @@ mod tests {
     #[test]
     fn examples_give_what_they_say() {
         let mut wrong = Vec::new();
-        for word in FUNCTIONS.iter().chain(FILTERS).chain(TESTS) {
+        for word in [FUNCTIONS, FILTERS, TESTS, STATEMENTS, OPERATORS].into_iter().flatten() {
             let Some(expected) = word.result else { continue };
             let argument = promptshelf_core::ArgumentDefinition::new("nothing");
             let text = format!("{}|{{{{ nothing }}}}", word.example);

@@ -1,6 +1,7 @@
 //! `promptshelf check`: reports every mistake in a library.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet, HashMap},
     io::Write,
     path::{Path, PathBuf},
@@ -8,7 +9,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_author::{Change, FixedFile, clients, findings, fixes, only_fixes, sarif};
+use promptshelf_author::{Change, Fix, FixedFile, clients, findings, fix_all, fixes, only_fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_server::{
     Library, OpenError,
@@ -38,8 +39,6 @@ use crate::{
 
 /// The findings of one kind that are printed with their lines; the others are listed.
 const MOST_OF_A_KIND: usize = 5;
-/// How often a library is checked again after its files were corrected.
-const MOST_ROUNDS: usize = 10;
 const MOST_LISTED: usize = 20;
 /// The most rows of the table of clients.
 const MOST_ROWS: usize = 100;
@@ -347,60 +346,64 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
             .help("clone or pull it, and name the folder"));
     }
     let mut output = Output::stdout();
-    let mut before: BTreeMap<String, String> = BTreeMap::new();
-    let mut corrected = 0;
+    // The texts before and after, by path.
+    let mut texts: BTreeMap<String, (String, String)> = BTreeMap::new();
     let source = Files::folder(folder).lenient();
     source.grant_roots(roots);
     let files = EditableFolder::open(folder)?;
-    let mut refused: BTreeSet<String> = BTreeSet::new();
+    let (refused, renamed) = (RefCell::new(BTreeSet::new()), RefCell::new(BTreeSet::new()));
     let interrupted = Interrupted::noticed();
-    for _ in 0..MOST_ROUNDS {
+    let find = || {
+        if interrupted.is_so() {
+            return Ok(Vec::new());
+        }
         let checked = promptshelf_core::check(source.read().map_err(OpenError::Source)?.into_definitions(), None);
         let mut findings = findings(&checked.catalog, &checked.diagnostics);
-        let is_left = |path: &String| selection.has(path) && !refused.contains(path);
-        findings.retain(|finding| is_left(&finding.location.source.path));
-        let mut is_done = true;
-        for file in only_fixes(&findings).into_iter().take_while(|_| !interrupted.is_so()) {
-            let of_file = |finding: &&Diagnostic| finding.location.source.path == file.path;
-            let text = findings.iter().find(of_file).map_or("", |finding| &finding.location.source.text);
-            match corrected_file(&files, &file, text, dry_run) {
-                Ok(Corrected::Not) => continue,
-                Ok(Corrected::Renamed(to)) => {
-                    let [from, to] = [&file.path, &to].map(|path| folder.join(path).display().to_string());
-                    let line = output.line(&format!("renamed {from} to {to}")).into_owned();
-                    writeln!(output.out, "{line}")?;
-                }
-                Ok(Corrected::Text { old, new }) => {
-                    if dry_run {
-                        print_change(&mut output, &file.path, &old, &new)?;
-                    }
-                    before.entry(file.path.clone()).or_insert(old);
-                }
-                Err(error) => {
-                    let path = folder.join(&file.path);
-                    note(&[format!("{} cannot be changed: {error}", path.display())]);
-                    refused.insert(file.path.clone());
-                    continue;
-                }
+        findings.retain(|finding| {
+            let path = &finding.location.source.path;
+            // In a dry run, a renamed file still has its name.
+            let is_rename = |fix: &Fix| matches!(fix.change, Change::Rename(_));
+            let is_done = renamed.borrow().contains(path) && fixes(finding).iter().any(is_rename);
+            selection.has(path) && !refused.borrow().contains(path) && !is_done
+        });
+        Ok(findings)
+    };
+    let apply = |file: &FixedFile, text: &str| -> Result<bool, Failure> {
+        if interrupted.is_so() {
+            return Ok(false);
+        }
+        match corrected_file(&files, file, text, dry_run) {
+            Ok(Corrected::Not) => return Ok(false),
+            Ok(Corrected::Renamed(to)) => {
+                let [from, to] = [&file.path, &to].map(|path| folder.join(path).display().to_string());
+                let line = output.line(&format!("renamed {from} to {to}")).into_owned();
+                writeln!(output.out, "{line}")?;
+                renamed.borrow_mut().insert(file.path.clone());
             }
-            corrected += file.count;
-            is_done = dry_run;
+            Ok(Corrected::Text { old, new }) => {
+                if dry_run {
+                    source.set_unsaved(&file.path, Some(&new));
+                }
+                texts.entry(file.path.clone()).or_insert((old, String::new())).1 = new;
+            }
+            Err(error) => {
+                let path = folder.join(&file.path);
+                note(&[format!("{} cannot be changed: {error}", path.display())]);
+                refused.borrow_mut().insert(file.path.clone());
+                return Ok(false);
+            }
         }
-        if is_done || interrupted.is_so() {
-            break;
-        }
-    }
-    for (path, before) in before.iter().filter(|_| !dry_run) {
-        // It may have been renamed since.
-        if let Ok(after) = std::fs::read_to_string(folder.join(path)) {
-            print_change(&mut output, path, before, &after)?;
-        }
+        Ok(true)
+    };
+    let corrected = fix_all(find, apply)?;
+    for (path, (before, after)) in &texts {
+        print_change(&mut output, path, before, after)?;
     }
     let verb = if dry_run { "would be corrected" } else { "corrected" };
     writeln!(output.out, "{} {verb}\n", count(corrected, "finding"))?;
     output.out.flush()?;
     interrupted.end();
-    Ok(refused)
+    Ok(refused.into_inner())
 }
 
 enum Corrected {
