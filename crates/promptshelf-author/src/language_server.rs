@@ -22,7 +22,7 @@ mod vocabulary;
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
@@ -1173,6 +1173,10 @@ impl Workspace {
     /// Returns the texts of the prompts and partials, as they are in the editor.
     fn texts(&self) -> impl Iterator<Item = &Arc<SourceText>> {
         self.prompts.iter().map(|prompt| &prompt.origin.source).chain(self.partials())
+    }
+
+    fn texts_by_path(&self) -> HashMap<&str, &Arc<SourceText>> {
+        self.texts().map(|source| (&*source.path, source)).collect()
     }
 
     fn editor_renames_files(&self) -> bool {

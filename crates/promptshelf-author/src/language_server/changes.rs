@@ -1,7 +1,7 @@
 //! Changes that an editor asks for: fixes of findings, formatting, and new names; and the places of a name.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     ops::Range,
 };
 
@@ -192,7 +192,7 @@ pub(super) enum Symbol {
     /// An argument of the prompts in these files.
     Argument {
         name: String,
-        files: Vec<String>,
+        files: BTreeSet<String>,
     },
     Prompt(String),
     /// A partial, or another file of the library, by its path.
@@ -207,7 +207,7 @@ pub(super) fn symbol(workspace: &Workspace, path: &str, cursor: &Cursor<'_>) -> 
     }
     let argument = |users: Vec<&PromptDefinition>| {
         let files = users.into_iter().filter(|user| user.arguments.iter().any(|argument| argument.name == word));
-        let files: Vec<String> = files.map(|user| user.origin.source.path.clone()).collect();
+        let files: BTreeSet<String> = files.map(|user| user.origin.source.path.clone()).collect();
         (!files.is_empty()).then(|| Symbol::Argument { name: word.clone(), files })
     };
     match &cursor.place {
@@ -253,10 +253,11 @@ pub(super) fn includes(source: &SourceText, path: &str) -> bool {
 }
 
 /// Returns the paths of the partials that files include, also by way of others.
-fn included(workspace: &Workspace, files: &[String]) -> HashSet<String> {
-    let (mut found, mut open) = (HashSet::new(), files.to_vec());
-    while let Some(path) = open.pop() {
-        let Some(source) = workspace.texts().find(|source| *source.path == path) else { continue };
+fn included(workspace: &Workspace, files: &BTreeSet<String>) -> HashSet<String> {
+    let (mut found, mut open) = (HashSet::new(), Vec::from_iter(files.iter().cloned()));
+    let texts = workspace.texts_by_path();
+    while let Some(source) = open.pop().map(|path| texts.get(&*path)) {
+        let Some(source) = source else { continue };
         for partial in workspace.partials() {
             if !found.contains(&*partial.path) && includes(source, &partial.path) {
                 found.insert(partial.path.to_string());
@@ -319,7 +320,7 @@ fn uses_of_argument(
     workspace: &Workspace,
     source: &SourceText,
     name: &str,
-    (files, partials): (&[String], &HashSet<String>),
+    (files, partials): (&BTreeSet<String>, &HashSet<String>),
     uses: &mut Vec<Use>,
 ) {
     let is_own = files.contains(&source.path);
@@ -338,7 +339,10 @@ fn uses_of_argument(
         }
     }
     let is_of = |called: &str| workspace.named(called).is_some_and(|it| files.contains(&it.origin.source.path));
-    named(source, name, uses, |place| matches!(place, Place::CallArgument { prompt } if is_of(prompt)));
+    // Most texts call no prompt.
+    if source.text.contains("prompt(") {
+        named(source, name, uses, |place| matches!(place, Place::CallArgument { prompt } if is_of(prompt)));
+    }
 }
 
 /// Adds the places in the values of `when:`, which are expressions.
@@ -370,8 +374,9 @@ fn after_keys(text: &str, keys_end: usize) -> usize {
 }
 
 pub(super) fn locations(workspace: &Workspace, uses: Vec<Use>) -> Vec<Location> {
+    let texts = workspace.texts_by_path();
     let location = |(path, span): Use| {
-        let source = workspace.texts().find(|source| source.path == path)?;
+        let source = texts.get(&*path)?;
         Some(Location { uri: workspace.uri(&path).into(), range: position::range(&source.text, &span) })
     };
     uses.into_iter().filter_map(location).collect()
@@ -404,8 +409,9 @@ pub(super) fn renamed(workspace: &Workspace, symbol: &Symbol, new: &str) -> Resu
         return Err("this editor cannot rename files: rename the file, and its references are reported".to_owned());
     }
     let mut changes: HashMap<String, Vec<TextEdit>> = HashMap::new();
+    let texts = workspace.texts_by_path();
     for (path, span) in uses {
-        let Some(source) = workspace.texts().find(|source| source.path == path) else { continue };
+        let Some(source) = texts.get(&*path) else { continue };
         changes.entry(path).or_default().push(text_edit(&source.text, &span, new.to_owned()));
     }
     let Some((from, to)) = file else {
@@ -418,7 +424,13 @@ pub(super) fn renamed(workspace: &Workspace, symbol: &Symbol, new: &str) -> Resu
     Ok(WorkspaceEdit { document_changes: Some(all), ..WorkspaceEdit::default() })
 }
 
-fn check_argument(workspace: &Workspace, name: &str, files: &[String], new: &str, uses: &[Use]) -> Result<(), String> {
+fn check_argument(
+    workspace: &Workspace,
+    name: &str,
+    files: &BTreeSet<String>,
+    new: &str,
+    uses: &[Use],
+) -> Result<(), String> {
     let is_name = new.starts_with(|c: char| c.is_alphabetic() || c == '_') && new.chars().all(is_word);
     if !is_name {
         return Err(format!("`{new}` is not a name of an argument: use letters, digits and `_`, such as `user_name`"));

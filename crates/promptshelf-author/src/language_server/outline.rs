@@ -78,10 +78,11 @@ pub(super) fn of_workspace(workspace: &Workspace, query: &str) -> Vec<WorkspaceS
         query.iter().all(|wanted| letters.any(|letter| letter == *wanted))
     };
     let mut symbols = Vec::new();
-    let mut add = |name: &str, kind, container: Option<&str>, location: Location, is_deprecated: bool| {
-        if fits(name) {
+    // The places are looked for when the name fits.
+    let mut add = |name: &str, kind, container: Option<&str>, location: &dyn Fn() -> Location, is_deprecated: bool| {
+        if symbols.len() < MAX_SYMBOLS && fits(name) {
             symbols.push(WorkspaceSymbol {
-                location: location.into(),
+                location: location().into(),
                 data: None,
                 base_symbol_information: BaseSymbolInformation {
                     name: name.to_owned(),
@@ -99,20 +100,19 @@ pub(super) fn of_workspace(workspace: &Workspace, query: &str) -> Vec<WorkspaceS
             let range = position::range(&found.source.text, &found.span());
             Location { uri: workspace.uri(&found.source.path).into(), range }
         };
-        add(name, SymbolKind::Module, None, at("name"), prompt.deprecation().is_some());
+        add(name, SymbolKind::Module, None, &|| at("name"), prompt.deprecation().is_some());
         for (index, argument) in definition.arguments.iter().enumerate() {
-            let at = at(&format!("arguments.{index}.name"));
-            add(&argument.name, SymbolKind::Variable, Some(name), at, false);
+            let at = || at(&format!("arguments.{index}.name"));
+            add(&argument.name, SymbolKind::Variable, Some(name), &at, false);
         }
     }
     let start = |path: &str| Location { uri: workspace.uri(path).into(), range: Default::default() };
     for partial in workspace.partials() {
-        add(&partial.path, SymbolKind::File, None, start(&partial.path), false);
+        add(&partial.path, SymbolKind::File, None, &|| start(&partial.path), false);
     }
     for resource in workspace.catalog().resources() {
-        add(resource.uri(), SymbolKind::Object, None, start(super::LIBRARY_FILE), false);
+        add(resource.uri(), SymbolKind::Object, None, &|| start(super::LIBRARY_FILE), false);
     }
-    symbols.truncate(MAX_SYMBOLS);
     symbols
 }
 
