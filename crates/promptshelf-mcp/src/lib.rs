@@ -74,6 +74,24 @@ pub struct Server {
     delivery: Option<Arc<Delivery>>,
 }
 
+/// The number of an HTTP request, which is among its extensions from where it enters on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestNumber(u64);
+
+impl RequestNumber {
+    /// Returns the caller in this request.
+    #[must_use]
+    pub fn of(self, caller: Caller) -> Caller {
+        caller.with_request(self.0)
+    }
+
+    /// Returns the number as logs, records, traces and responses show it.
+    #[must_use]
+    pub fn id(self) -> String {
+        promptshelf_service::request_id(self.0)
+    }
+}
+
 #[derive(Debug)]
 struct Delivery {
     profile: Profile,
@@ -162,15 +180,29 @@ impl Server {
         self.inner.subscriptions.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of a new request.
+    #[must_use]
+    pub fn request_number(&self) -> RequestNumber {
+        RequestNumber(self.inner.requests.fetch_add(1, Ordering::Relaxed))
+    }
+
     /// Returns the caller with a request number, unless it has one. Logs, records and traces identify the request by
     /// it.
     #[must_use]
     pub fn numbered(&self, caller: &Caller) -> Caller {
         let caller = caller.clone();
-        if caller.request().is_some() {
-            return caller;
+        if caller.request().is_some() { caller } else { self.request_number().of(caller) }
+    }
+
+    /// Returns the caller of a request with its number: both are among its extensions, unless the caller is anonymous and
+    /// nobody has counted the request before.
+    #[must_use]
+    pub fn caller_of(&self, extensions: &::http::Extensions) -> Caller {
+        let caller = extensions.get().cloned().unwrap_or_else(Caller::anonymous);
+        match extensions.get::<RequestNumber>() {
+            Some(number) => number.of(caller),
+            None => self.numbered(&caller),
         }
-        caller.with_request(self.inner.requests.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Returns the caller with the client program of the header `User-Agent`, if the use of prompts is counted.

@@ -33,7 +33,7 @@ use self::{
     value::HttpsUrl,
 };
 pub use self::{
-    file::{KnownFiles, ServerFile, ServerFileLocation},
+    file::{KnownFiles, ServerFile, ServerFileLocation, UnusableFile},
     lists::{ConfiguredEvaluation, ConfiguredSource, ConfiguredWebhook, GitPlace, McpPlace, SourcePlace},
     sections::{FLAGS, Flag, descriptions, schema},
     value::{Address, Day, InvalidValue, is_scope},
@@ -282,12 +282,28 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// All mistakes of `server.toml`, else the first invalid flag or variable, else settings that exclude each other.
+    /// All mistakes of `server.toml`, else the first invalid flag or variable, else settings that exclude each other, else
+    /// the first file that they name and that cannot be used.
     pub fn read(
         location: &ServerFileLocation,
         arguments: &Arguments,
         environment: &impl Fn(&str) -> Option<String>,
     ) -> Result<Settings, Failure> {
+        let (settings, unusable) = Settings::read_for_check(location, arguments, environment)?;
+        unusable.into_iter().next().map_or(Ok(settings), |file| Err(file.failure))
+    }
+
+    /// Reads settings as [`read`](Settings::read) does, with all files that they name and that cannot be used. If there are
+    /// some, the settings lack a part, such as the sign-in, and must not be served.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Settings::read), apart from files.
+    pub fn read_for_check(
+        location: &ServerFileLocation,
+        arguments: &Arguments,
+        environment: &impl Fn(&str) -> Option<String>,
+    ) -> Result<(Settings, Vec<UnusableFile>), Failure> {
         let mut file = location.load()?;
         file.give(FLAGS.iter().filter_map(|flag| flag.given(&arguments.flags, environment)).collect());
         let Lists { access, sources, webhooks } = Lists::read(&mut file);
@@ -310,7 +326,8 @@ impl Settings {
         let allow_remote = written.http.allow_remote;
         let is_shared = allow_remote || sign_in.is_some();
         let http = written.http_options(sign_in.as_ref(), tls.is_some(), is_shared);
-        Ok(Settings {
+        let unusable = std::mem::take(&mut file.unusable);
+        let settings = Settings {
             asks_for_http: file.has(&["http", "address"]),
             file: file.path().map(Path::to_path_buf),
             files: file.files,
@@ -343,7 +360,8 @@ impl Settings {
                 refuses_unknown_arguments: written.prompts.unknown_arguments == UnknownArguments::Refuse,
                 hides_provenance: !written.provenance.enabled,
             },
-        })
+        };
+        Ok((settings, unusable))
     }
 }
 
@@ -370,12 +388,14 @@ fn sign_in(
     let exit = if file.is_given(&["auth", "tokens-file"]) { Exit::Usage } else { Exit::Settings };
     let mut tokens: Vec<StaticToken> = std::mem::take(&mut auth.tokens).into_iter().map(Token::into).collect();
     if let Some(FilePath(path)) = &auth.tokens_file {
-        let read = read_tokens(path, exit, &mut file.files)?;
-        // An empty file of tokens must not switch sign-in off.
-        if read.is_empty() && tokens.is_empty() && auth.issuer.is_none() && auth.store_tokens != Some(true) {
-            return Err(Failure::new(exit, format!("{} contains no tokens", path.display())));
-        }
-        tokens.extend(read);
+        let read = read_tokens(path, exit, &mut file.files).and_then(|read| {
+            // An empty file of tokens must not switch sign-in off.
+            if read.is_empty() && tokens.is_empty() && auth.issuer.is_none() && auth.store_tokens != Some(true) {
+                return Err(Failure::new(exit, format!("{} contains no tokens", path.display())));
+            }
+            Ok(read)
+        });
+        tokens.extend(file.usable("tokens", path, read).unwrap_or_default());
     }
     if auth.store_tokens == Some(true) && !has_store {
         let message = "`store-tokens` in [auth] needs a store, and the library is another one";
@@ -386,14 +406,16 @@ fn sign_in(
     let blocked_subjects = match std::mem::take(&mut auth.blocked_subjects) {
         BlockedSubjects::List(subjects) => subjects,
         BlockedSubjects::File(secret) => {
-            let text = read_file(&secret.file.0, "blocked-subjects", &mut file.files)?;
+            let path = &secret.file.0;
+            let text = read_file(path, "blocked-subjects", &mut file.files);
+            let text = file.usable("blocked subjects", path, text).unwrap_or_default();
             // A name with a remark after it is meant without the remark.
             let remark = |line: &'_ str| line.find(" #").or_else(|| line.find("\t#"));
             let names = lines(&text).flat_map(|(_, line)| [Some(line), remark(line).map(|at| &line[..at])]);
             names.flatten().map(str::to_owned).collect()
         }
     };
-    let issuer = issuer(auth, &mut file.files)?;
+    let issuer = issuer(auth, file)?;
     if issuer.is_none() && tokens.is_empty() && !has_store_tokens {
         return Ok((None, has_store_tokens));
     }
@@ -411,7 +433,7 @@ fn sign_in(
     Ok((Some(options), has_store_tokens))
 }
 
-fn issuer(auth: &mut sections::Auth, files: &mut KnownFiles) -> Result<Option<IssuerOptions>, Failure> {
+fn issuer(auth: &mut sections::Auth, file: &mut ServerFile) -> Result<Option<IssuerOptions>, Failure> {
     let Some(HttpsUrl(issuer)) = auth.issuer.take() else { return Ok(None) };
     if auth.resource.is_none() {
         let message = format!("tokens of {issuer} need the URL that they are issued for");
@@ -427,12 +449,14 @@ fn issuer(auth: &mut sections::Auth, files: &mut KnownFiles) -> Result<Option<Is
             let message = "`jwks-file` and `jwks-uri` in [auth] both name the keys of the issuer";
             return Err(Failure::new(Exit::Settings, message).help("keep one of them"));
         }
-        let keys = read_file(path, "jwks-file", files)?.parse::<KeySet>();
-        options.keys = Some(keys.map_err(|reason| invalid(path, reason))?);
+        let keys = read_file(path, "jwks-file", &mut file.files)
+            .and_then(|text| text.parse::<KeySet>().map_err(|reason| invalid(path, reason)));
+        options.keys = file.usable("keys of the issuer", path, keys);
     }
     if let Some(FilePath(path)) = &auth.ca_file {
-        let certificates = read_file(path, "ca-file", files)?.into_bytes();
-        options.trust(certificates).map_err(|reason| invalid(path, reason))?;
+        let trusted = read_file(path, "ca-file", &mut file.files)
+            .and_then(|text| options.trust(text.into_bytes()).map_err(|reason| invalid(path, reason)));
+        file.usable("authorities of the issuer", path, trusted);
     }
     if let Some(algorithms) = auth.algorithms.take() {
         options.algorithms = algorithms.into_iter().map(|algorithm| algorithm.0).collect();
@@ -465,8 +489,8 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Reads a file with one token a line, each an inline table; lines that begin with `#` are comments. An invalid line ends
-/// the program with the code `exit`.
+/// Reads a file with one token a line, each an inline table; lines that begin with `#` are comments. A file that cannot be
+/// read and an invalid line end the program with the code `exit`.
 fn read_tokens(path: &Path, exit: Exit, files: &mut KnownFiles) -> Result<Vec<StaticToken>, Failure> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -476,7 +500,7 @@ fn read_tokens(path: &Path, exit: Exit, files: &mut KnownFiles) -> Result<Vec<St
 
     let shown = path.display();
     let text = read_text(path, files)
-        .map_err(|error| Failure::new(Exit::Failed, format!("the tokens file {shown} cannot be read: {error}")))?;
+        .map_err(|error| Failure::new(exit, format!("the tokens file {shown} cannot be read: {error}")))?;
     let mut tokens = Vec::new();
     for (number, line) in lines(&text) {
         let line = line.trim_end_matches(',');

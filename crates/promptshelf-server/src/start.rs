@@ -455,13 +455,20 @@ fn folder_api(settings: &Settings, start: &Start, bound: SocketAddr) -> Result<O
     Ok(Some(FolderApi::new(files, settings.live.granted_roots.iter().cloned())))
 }
 
+/// Refuses the API of a store without sign-in at an address that other machines reach.
+fn must_be_private(settings: &Settings, bound: SocketAddr) -> Result<(), Failure> {
+    let has_api = settings.fixed.has_api && store(settings).is_some();
+    if !has_api || settings.live.sign_in.is_some() || bound.ip().is_loopback() {
+        return Ok(());
+    }
+    let message = format!("other machines can reach {bound}, and the API is on without sign-in");
+    Err(Failure::new(Exit::Address, message)
+        .help("configure [auth], or turn the API off: it would let everyone publish"))
+}
+
 fn api(settings: &Settings, rules: &FixedSource, bound: SocketAddr) -> Result<Option<Api>, Failure> {
     let Some(store) = store(settings).filter(|_| settings.fixed.has_api) else { return Ok(None) };
-    if settings.live.sign_in.is_none() && !bound.ip().is_loopback() {
-        let message = format!("other machines can reach {bound}, and the API is on without sign-in");
-        return Err(Failure::new(Exit::Address, message)
-            .help("configure [auth], or turn the API off: it would let everyone publish"));
-    }
+    must_be_private(settings, bound)?;
     tokio::spawn(store.clone().remove_uploads());
     let checker = LibraryChecker::new().grant_roots(settings.live.granted_roots.clone()).rules(rules.clone());
     Ok(Some(Api::new(store, Arc::new(checker)).evaluations(settings.fixed.evaluations.iter().cloned())))
@@ -487,16 +494,20 @@ fn open_audit(settings: &Settings) -> Result<Option<Arc<AuditFile>>, Failure> {
     Ok(Some(Arc::new(audit)))
 }
 
+fn needs_store(settings: &Settings) -> Failure {
+    let message = format!("[[webhook]] needs a store, and {} is not a channel of one", settings.fixed.library);
+    Failure::new(Exit::Settings, message).help(
+        "serve a channel, such as sqlite:team.db or postgres://…, add one as a [[source]] of the kind `store`, or remove \
+         [[webhook]] from server.toml",
+    )
+}
+
 /// Opens the deliveries to webhooks, if there are any.
 fn deliveries(settings: &Settings) -> Result<Option<Deliveries>, Failure> {
     if settings.fixed.webhooks.is_empty() {
         return Ok(None);
     }
-    let Some(store) = store(settings) else {
-        let message = format!("[[webhook]] needs a store, and {} is not a channel of one", settings.fixed.library);
-        let help = "serve a channel, such as sqlite:team.db or postgres://…, add one as a [[source]] of the kind `store`, or remove [[webhook]] from server.toml";
-        return Err(Failure::new(Exit::Settings, message).help(help));
-    };
+    let store = store(settings).ok_or_else(|| needs_store(settings))?;
     let mut targets = Vec::new();
     for webhook in &settings.fixed.webhooks {
         let target = webhook.target.clone();
@@ -605,13 +616,25 @@ const BACKLOG: u32 = 4_096;
 
 /// Listens on the address and returns the bound one: port 0 becomes the port that the system chose.
 async fn bind(settings: &Settings) -> Result<(TcpListener, SocketAddr), Failure> {
+    let addresses = addresses(settings).await?;
+    let bound = async {
+        let listener = listen(&addresses)?;
+        let bound = listener.local_addr()?;
+        Ok((listener, bound))
+    };
+    bound.await.map_err(|error| unusable(&settings.fixed.address, &error))
+}
+
+/// Resolves the address to listen on, which other machines may reach with sign-in only.
+async fn addresses(settings: &Settings) -> Result<Vec<SocketAddr>, Failure> {
     let address = &settings.fixed.address;
-    let found = lookup_host((address.host.as_str(), address.port)).await.map(Iterator::collect::<Vec<SocketAddr>>);
-    let addresses = match found {
-        Ok(addresses) if !addresses.is_empty() => addresses,
-        Ok(_) => return Err(cannot(address, "the host name has no address")),
+    let addresses: Vec<SocketAddr> = match lookup_host((address.host.as_str(), address.port)).await {
+        Ok(found) => found.collect(),
         Err(error) => return Err(cannot(address, &error.to_string())),
     };
+    if addresses.is_empty() {
+        return Err(cannot(address, "the host name has no address"));
+    }
     if !settings.fixed.allow_remote
         && settings.live.sign_in.is_none()
         && addresses.iter().any(|address| !address.ip().is_loopback())
@@ -622,12 +645,11 @@ async fn bind(settings: &Settings) -> Result<(TcpListener, SocketAddr), Failure>
             address.port
         )));
     }
-    let bound = async {
-        let listener = listen(&addresses)?;
-        let bound = listener.local_addr()?;
-        Ok((listener, bound))
-    };
-    bound.await.map_err(|error: io::Error| match error.kind() {
+    Ok(addresses)
+}
+
+fn unusable(address: &Address, error: &io::Error) -> Failure {
+    match error.kind() {
         io::ErrorKind::AddrInUse => cannot(address, "the address is in use by another program")
             .help("end that program, or use a free port with --http 127.0.0.1:0"),
         io::ErrorKind::PermissionDenied => {
@@ -635,10 +657,15 @@ async fn bind(settings: &Settings) -> Result<(TcpListener, SocketAddr), Failure>
         }
         io::ErrorKind::AddrNotAvailable => cannot(address, "the address does not belong to this machine"),
         _ => cannot(address, &error.to_string()),
-    })
+    }
 }
 
 fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
+    socket(addresses)?.listen(BACKLOG)
+}
+
+/// Binds the first of the addresses that can be bound.
+fn socket(addresses: &[SocketAddr]) -> io::Result<TcpSocket> {
     let mut last = io::Error::from(io::ErrorKind::InvalidInput);
     for address in addresses {
         let socket = match address {
@@ -648,8 +675,8 @@ fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
         // On Windows, the option would allow other programs to take over the port.
         #[cfg(not(windows))]
         socket.set_reuseaddr(true)?;
-        match socket.bind(*address).and_then(|()| socket.listen(BACKLOG)) {
-            Ok(listener) => return Ok(listener),
+        match socket.bind(*address) {
+            Ok(()) => return Ok(socket),
             Err(error) => last = error,
         }
     }

@@ -389,8 +389,8 @@ impl Clock {
 /// The least number of callers that is shown by default.
 pub const MIN_CALLERS: u64 = 5;
 
-/// Makes a report of figures. `detail` separates channels, versions of clients and protocols. Fewer callers than
-/// `min_callers` are not shown.
+/// Makes a report of figures. Channels are separated, because each counts its own versions; `detail` separates versions of
+/// clients and protocols too. Fewer callers than `min_callers` are not shown.
 #[must_use]
 pub fn report_of(
     since: Option<Timestamp>,
@@ -402,7 +402,7 @@ pub fn report_of(
     for (key, figures) in figures {
         let mut key = key.clone();
         if !detail {
-            (key.channel, key.client_version, key.protocol) = Default::default();
+            (key.client_version, key.protocol) = Default::default();
         }
         merged.entry(key).or_default().merge(figures);
     }
@@ -420,9 +420,10 @@ fn entry(key: UsageKey, figures: UsageFigures, detail: bool, min_callers: u64) -
     PromptUsage {
         name: key.prompt,
         deprecated: false,
+        alias_of: None,
         source: None,
         version: Some(key.version).filter(|version| *version > 0),
-        channel: Some(key.channel).filter(|channel| detail && !channel.is_empty()),
+        channel: Some(key.channel).filter(|channel| !channel.is_empty()),
         client: Some(key.client).filter(|client| !client.is_empty()).unwrap_or_else(|| "unknown".to_owned()),
         client_version: Some(key.client_version).filter(|_| detail),
         protocol: Some(key.protocol).filter(|_| detail),
@@ -455,6 +456,8 @@ pub(crate) type ListedPrompts = BTreeMap<String, Option<Deprecated>>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deprecated {
     pub(crate) replacement: Option<String>,
+    /// Whether it is a former name of the replacement.
+    pub(crate) is_alias: bool,
 }
 
 #[derive(Default)]
@@ -557,8 +560,9 @@ pub(crate) fn overview_of(
             });
         }
     }
-    let is_used = |name: &str| prompts.0.contains_key(name);
-    let unused = listed.keys().filter(|name| selected.is_none() && !is_used(name));
+    let of_alias = |name: &String| listed.get(name)?.as_ref().filter(|one| one.is_alias)?.replacement.as_ref();
+    let called: BTreeSet<&String> = prompts.0.keys().map(|name| of_alias(name).unwrap_or(name)).collect();
+    let unused = listed.keys().filter(|name| selected.is_none() && of_alias(name).is_none() && !called.contains(name));
     let mut deprecated: Vec<UsedDeprecated> = listed
         .iter()
         .filter_map(|(name, deprecated)| {
@@ -599,7 +603,7 @@ const RENDERING: [&str; 2] = ["prompts/get", "tools/call"];
 
 /// Returns the recent calls that a difference of a channel affects; `None` if names of arguments do not decide it.
 ///
-/// `report` has the figures of the last 30 days with [details](report_of), so that channels are separated.
+/// `report` has the figures of the last 30 days.
 #[must_use]
 pub fn recent_calls(difference: &Difference, channel: &str, report: &UsageReport) -> Option<RecentCalls> {
     if difference.subject != Subject::Prompt {

@@ -60,6 +60,30 @@ impl Caller {
     pub fn meets(&self, requirements: &Arc<Access>) -> bool {
         decide(self, std::slice::from_ref(requirements)) == AccessDecision::Granted
     }
+
+    /// Returns what the caller lacks of requirements, in words for operators; `None` if it meets them.
+    #[must_use]
+    pub fn lacks(&self, requirements: &Arc<Access>) -> Option<String> {
+        if self.meets(requirements) {
+            return None;
+        }
+        let Access { roles, users, scopes, .. } = &**requirements;
+        let identity = self.identity();
+        let is_named = identity.is_some_and(|identity| users.contains(&identity.name));
+        let has_role = identity.is_some_and(|identity| identity.roles.iter().any(|role| roles.contains(role)));
+        let lacks_scope = |scope: &&String| !identity.is_some_and(|identity| identity.scopes.contains(scope));
+        let mut lacks = Vec::new();
+        if !is_named && !has_role {
+            match roles.as_slice() {
+                [] if users.is_empty() => {}
+                [] => lacks.push("it is none of the users".to_owned()),
+                [role] => lacks.push(format!("it lacks the role {role}")),
+                roles => lacks.push(format!("it has none of the roles {}", roles.join(", "))),
+            }
+        }
+        lacks.extend(scopes.iter().filter(lacks_scope).map(|scope| format!("it lacks the scope {scope}")));
+        Some(lacks.join(" and "))
+    }
 }
 
 pub(crate) fn is_listed(caller: &Caller, requirements: &[Arc<Access>]) -> bool {

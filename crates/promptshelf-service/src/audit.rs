@@ -40,6 +40,62 @@ use crate::{
 
 pub use file::AuditFile;
 
+/// Declares what records are of, with the words in them.
+macro_rules! methods {
+    ($($name:ident = $word:literal,)*) => {
+        /// What a record is of. Nothing else can be recorded, so that a filter knows all words.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Method {
+            $(#[doc = concat!("`", $word, "`.")] $name,)*
+            /// An operation of the API, by the name that is declared with it.
+            Api(&'static str),
+        }
+
+        impl Method {
+            /// All but the operations of the API.
+            pub const OWN: &'static [Method] = &[$(Method::$name),*];
+
+            /// Returns the word in records.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Method::$name => $word,)*
+                    Method::Api(word) => word,
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    List = "list",
+    Get = "get",
+    Complete = "complete",
+    Read = "read",
+    Find = "find",
+    Skill = "skill",
+    Folder = "folder",
+    Follow = "follow",
+    Subscribe = "subscribe",
+    Overview = "overview",
+    Describe = "describe",
+    Diagnostics = "diagnostics",
+    SignIn = "sign-in",
+    Channel = "channel",
+    LangfusePrompts = "api/langfuse-prompts",
+    RolloutStep = "rollout/step",
+    RolloutStop = "rollout/stop",
+    StoreMigrate = "store/migrate",
+    StoreCopy = "store/copy",
+    StoreBackup = "store/backup",
+    StoreRestore = "store/restore",
+    StoreNewEpoch = "store/new-epoch",
+    StoreVerify = "store/verify",
+    StoreGc = "store/gc",
+    StorePrune = "store/prune",
+}
+
 /// Maximum length of a value, name or URI in a record, in bytes; the rest is cut off.
 const MAX_TEXT: usize = 1_024;
 
@@ -136,7 +192,7 @@ struct Record {
 }
 
 impl Call {
-    pub(crate) fn begin(log: Option<&Arc<AuditLog>>, caller: &Caller, method: &'static str) -> Call {
+    pub(crate) fn begin(log: Option<&Arc<AuditLog>>, caller: &Caller, method: Method) -> Call {
         let record = log.map(|log| {
             let mut members = Map::new();
             members.insert("time".into(), format!("{:.3}", Timestamp::now()).into());
@@ -147,7 +203,7 @@ impl Call {
             if let Some(address) = caller.address() {
                 members.insert("address".into(), address.to_string().into());
             }
-            members.insert("method".into(), method.into());
+            members.insert("method".into(), method.as_str().into());
             let log = Arc::clone(log);
             let address = caller.address().map(address_key);
             let refusal = Refusal { caller: caller.name().to_owned(), address, method, outcome: "" };
@@ -315,14 +371,15 @@ pub fn timed_out(drop: impl FnOnce()) {
     drop();
 }
 
-/// The outcome of a call that is dropped.
-pub(crate) fn at_drop(outcome: &'static str) -> &'static str {
+/// Returns the outcome of a call that is dropped: `timed-out` in place of `cancelled`, if its time is over.
+#[must_use]
+pub fn outcome_at_drop(outcome: &'static str) -> &'static str {
     if outcome == "cancelled" && HAS_TIMED_OUT.get() { "timed-out" } else { outcome }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.outcome = at_drop(self.outcome);
+        self.outcome = outcome_at_drop(self.outcome);
         if !matches!(self.outcome, "ok" | "asked" | "cancelled") {
             self.refusal.outcome = self.outcome;
             if !self.log.refusals.admit(&self.refusal) {
@@ -547,7 +604,7 @@ const MAX_COUNTS: usize = 1_024;
 struct Refusal {
     caller: String,
     address: Option<String>,
-    method: &'static str,
+    method: Method,
     outcome: &'static str,
 }
 
@@ -612,7 +669,7 @@ fn record(refusal: &Refusal, count: &Count) -> Option<Value> {
         "time": format!("{:.3}", Timestamp::now()),
         "since": format!("{:.3}", count.since),
         "caller": refusal.caller,
-        "method": refusal.method,
+        "method": refusal.method.as_str(),
         "outcome": refusal.outcome,
         "count": further,
     });
@@ -627,7 +684,7 @@ mod tests {
     use super::*;
 
     fn refusal(caller: &str, outcome: &'static str) -> Refusal {
-        Refusal { caller: caller.to_owned(), address: Some("10.0.0.1".to_owned()), method: "get", outcome }
+        Refusal { caller: caller.to_owned(), address: Some("10.0.0.1".to_owned()), method: Method::Get, outcome }
     }
 
     // req: S-79

@@ -15,6 +15,12 @@ use tokio::sync::watch;
 
 use crate::{slot::SlotHolder, usage::ClientTag};
 
+/// Returns the number of a request as logs, records, traces and responses show it.
+#[must_use]
+pub fn request_id(request: u64) -> String {
+    format!("{request:016x}")
+}
+
 /// The origin of a request. Each operation of the service takes one, so that no front end can omit it. Cheap to clone.
 ///
 /// ```
@@ -266,7 +272,7 @@ impl Caller {
     /// Returns the number of the request as logs, records, traces and responses show it.
     #[must_use]
     pub fn request_id(&self) -> Option<String> {
-        self.request.map(|request| format!("{request:016x}"))
+        self.request.map(request_id)
     }
 
     /// Returns the expiry of the caller's token.

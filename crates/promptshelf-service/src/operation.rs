@@ -1,17 +1,18 @@
 //! Operations outside of the catalog, such as those of a management API, under the same limits and in the same audit.
 
-use crate::{audit::Call, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service};
+use crate::{
+    audit::{Call, Method}, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service};
 
 /// An admitted operation. It counts as a request in progress until it ends, and its record is written then, even if it
 /// is dropped.
 ///
 /// ```
 /// use promptshelf_core::{CatalogHandle, Definitions, check};
-/// use promptshelf_service::{Caller, Rejection, Service};
+/// use promptshelf_service::{Caller, Method, Rejection, Service};
 ///
 /// # fn main() -> Result<(), Rejection> {
 /// let service = Service::new(CatalogHandle::new(check(Definitions::default(), None).catalog));
-/// let mut operation = service.operation(&Caller::anonymous(), "api/publish")?;
+/// let mut operation = service.operation(&Caller::anonymous(), Method::Api("api/publish"))?;
 /// operation.note("channel", "production");
 /// operation.note_number("revision", 7);
 /// operation.end("ok");
@@ -25,12 +26,12 @@ pub struct Operation {
 }
 
 impl Service {
-    /// Admits an operation of a caller. `method` is its name in the audit.
+    /// Admits an operation of a caller.
     ///
     /// # Errors
     ///
     /// Those of limits, and [`Rejection::NotRecorded`].
-    pub fn operation(&self, caller: &Caller, method: &'static str) -> Result<Operation, Rejection> {
+    pub fn operation(&self, caller: &Caller, method: Method) -> Result<Operation, Rejection> {
         Ok(Operation { call: self.begin(caller, RequestClass::Other, method)? })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use promptshelf_core::{Prompt, cursor::ListKind};
 
 use crate::{
+    audit::Method,
     access, answer::Answer, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service, slot::Slot,
     view::View,
 };
@@ -45,7 +46,7 @@ impl Service {
     ///
     /// Those of limits.
     pub fn overview(&self, caller: &Caller) -> Result<LibraryOverview, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "overview")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::Overview)?;
         let view = self.view(caller);
         call.note_generation(view.catalog());
         call.end(Ok(LibraryOverview { view }))
@@ -57,13 +58,14 @@ impl Service {
     ///
     /// [`Rejection::UnknownPrompt`], [`Rejection::InsufficientScope`], and those of limits.
     pub fn describe(&self, caller: &Caller, name: &str) -> Result<Answer<Arc<Prompt>>, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "describe")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::Describe)?;
         let view = self.view(caller);
         call.note_text("prompt", name);
         call.note_generation(view.catalog());
         let found = access::find(view.catalog(), caller, name);
         if let Ok(prompt) = &found {
-            call.count(self.counted(&view, "prompts/describe", prompt));
+            let alias = Some(name).filter(|name| *name != prompt.name().as_str());
+            call.count(self.counted(&view, "prompts/describe", prompt).map(|call| call.under(alias)));
         }
         let prompt = call.end(found)?;
         Ok(Answer::new(view, prompt))
@@ -75,7 +77,7 @@ impl Service {
     ///
     /// [`Rejection::InsufficientScope`] if the rule that hides them is visible, and those of limits.
     pub fn sees_diagnostics(&self, caller: &Caller) -> Result<bool, Rejection> {
-        let call = self.begin(caller, RequestClass::Other, "diagnostics")?;
+        let call = self.begin(caller, RequestClass::Other, Method::Diagnostics)?;
         call.end(access::may_see_diagnostics(&self.catalog(), caller))
     }
 

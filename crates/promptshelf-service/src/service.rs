@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 use crate::{
     access,
     answer::{Answer, ListPage, Reference, RenderedPrompt},
-    audit::{AuditLog, Call, Recorder, Secrets},
+    audit::{AuditLog, Call, Method, Recorder, Secrets},
     caller::{Caller, Identity},
     foreign,
     limit::{Limits, Meter, RequestClass},
@@ -230,22 +230,28 @@ impl Service {
         }
     }
 
-    /// Records a request that was refused before its caller was known. `claimed` is the name in an unverified token.
-    /// Repetitions from one address are counted, as other refusals are.
+    /// Records a request that was refused before its caller was known: `origin` has its address and number. `claimed` is the
+    /// name in an unverified token. Repetitions from one address are counted, as other refusals are.
     pub fn record_refused_sign_in(
         &self,
-        address: Option<IpAddr>,
+        origin: &Caller,
         claimed: Option<&str>,
         code: &'static str,
         reason: &'static str,
     ) {
-        let caller = address.into_iter().fold(Caller::anonymous(), Caller::with_address);
-        let mut call = Call::begin(self.audit.as_ref(), &caller, "sign-in");
+        let mut call = Call::begin(self.audit.as_ref(), origin, Method::SignIn);
         if let Some(claimed) = claimed {
             call.note_text("claimed", claimed);
         }
         call.note("reason", || reason.into());
         call.set_outcome(code);
+    }
+
+    /// Records that a caller asked for a channel that is hidden from it: its answer is that of one that does not exist.
+    pub fn record_hidden_channel(&self, caller: &Caller, channel: &str) {
+        let mut call = Call::begin(self.audit.as_ref(), caller, Method::Channel);
+        call.note_text("channel", channel);
+        call.set_outcome("hidden");
     }
 
     /// Counts a subscription of a caller as open until the slot is dropped.
@@ -255,7 +261,7 @@ impl Service {
     /// [`Rejection::TooManyAtOnce`].
     pub fn subscribe(&self, caller: &Caller) -> Result<Option<Slot>, Rejection> {
         self.check_audit()?;
-        let call = Call::begin(self.audit.as_ref(), caller, "subscribe");
+        let call = Call::begin(self.audit.as_ref(), caller, Method::Subscribe);
         call.end(self.meter.subscribe(caller))
     }
 
@@ -265,7 +271,7 @@ impl Service {
     }
 
     /// Begins an operation: admits the caller, and records the outcome at the end.
-    pub(crate) fn begin(&self, caller: &Caller, class: RequestClass, method: &'static str) -> Result<Call, Rejection> {
+    pub(crate) fn begin(&self, caller: &Caller, class: RequestClass, method: Method) -> Result<Call, Rejection> {
         self.check_audit()?;
         let mut call = Call::begin(self.audit.as_ref(), caller, method);
         match self.meter.admit(caller, class) {
@@ -331,7 +337,7 @@ impl Service {
     }
 
     /// Records a change that the server itself has made, with its details.
-    pub fn record_own(&self, method: &'static str, details: impl IntoIterator<Item = (&'static str, Value)>) {
+    pub fn record_own(&self, method: Method, details: impl IntoIterator<Item = (&'static str, Value)>) {
         let identity = Identity { key: OWN_NAME.to_owned(), name: OWN_NAME.to_owned(), ..Identity::default() };
         let mut call = Call::begin(self.audit.as_ref(), &Caller::authenticated(Arc::new(identity)), method);
         for (key, value) in details {
@@ -358,7 +364,7 @@ impl Service {
     ///
     /// [`Rejection::InvalidCursor`], and those of limits.
     pub fn list(&self, caller: &Caller, list: ListKind, cursor: Option<&str>) -> Result<Answer<ListPage>, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "list")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::List)?;
         let view = self.view(caller);
         call.note("list", || operations::list_name(list).into());
         call.note_generation(view.catalog());
@@ -384,7 +390,7 @@ impl Service {
         name: &str,
         check: impl FnOnce(&Prompt) -> Result<Option<&'static str>, Rejection>,
     ) -> Result<OpenPrompt, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "get")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::Get)?;
         let view = self.view(caller);
         call.note_text("prompt", name);
         call.note_generation(view.catalog());
@@ -472,7 +478,7 @@ impl Service {
         typed: &str,
         known: &Variables,
     ) -> Result<Answer<Completions>, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Complete, "complete")?;
+        let mut call = self.begin(caller, RequestClass::Complete, Method::Complete)?;
         let view = self.view(caller);
         match reference {
             Reference::Prompt(name) => call.note_text("prompt", name),
@@ -498,7 +504,7 @@ impl Service {
     /// [`Rejection::UnknownResource`] for a resource that does not exist or is hidden from the caller,
     /// [`Rejection::InsufficientScope`], [`Rejection::ResourceTooLarge`], and those of limits.
     pub async fn read(&self, caller: &Caller, uri: &str) -> Result<Answer<ResourceContents>, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "read")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::Read)?;
         let view = self.view(caller);
         call.note_text("resource", uri);
         call.note_generation(view.catalog());
@@ -521,7 +527,7 @@ impl Service {
     /// [`Rejection::UnknownResource`] for a resource that this server does not serve or that is hidden from the
     /// caller, and [`Rejection::InsufficientScope`].
     pub fn follow(&self, caller: &Caller, uri: &str) -> Result<View, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "follow")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::Follow)?;
         call.note_text("resource", uri);
         let view = self.view(caller);
         call.end(view.follow(uri))?;

@@ -12,6 +12,7 @@ use promptshelf_core::{
 };
 
 use crate::{
+    audit::Method,
     access,
     answer::Answer,
     caller::Caller,
@@ -56,7 +57,7 @@ impl Service {
     ///
     /// [`Rejection::InvalidCursor`], and those of limits.
     pub fn list_skills(&self, caller: &Caller, cursor: Option<&str>) -> Result<Answer<SkillPage>, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "list")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::List)?;
         let view = self.view(caller);
         call.note("list", || "skills".into());
         call.note_generation(view.catalog());
@@ -78,7 +79,7 @@ impl Service {
     /// [`Rejection::UnknownResource`] for a skill that does not exist or is hidden from the caller,
     /// [`Rejection::InsufficientScope`], and those of limits.
     pub fn skill(&self, caller: &Caller, uri: &str) -> Result<Answer<Arc<Skill>>, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "skill")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::Skill)?;
         let view = self.view(caller);
         call.note_text("resource", uri);
         call.note_generation(view.catalog());
@@ -102,7 +103,7 @@ impl Service {
         uri: &str,
         cursor: Option<&str>,
     ) -> Result<Answer<FolderPage>, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "folder")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::Folder)?;
         let view = self.view(caller);
         call.note_text("resource", uri);
         call.note_generation(view.catalog());

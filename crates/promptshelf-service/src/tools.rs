@@ -10,6 +10,7 @@ use promptshelf_core::{
 };
 
 use crate::{
+    audit::Method,
     answer::Answer,
     caller::Caller,
     limit::RequestClass,
@@ -66,7 +67,7 @@ impl Service {
     ///
     /// Those of limits.
     pub fn tools(&self, caller: &Caller) -> Result<View, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "list")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::List)?;
         let view = self.view(caller);
         call.note("list", || "tools".into());
         call.note_generation(view.catalog());
@@ -97,7 +98,7 @@ impl Service {
     ///
     /// Those of limits.
     pub fn find_tools(&self, caller: &Caller, query: &str, limit: usize) -> Result<Answer<FoundPrompts>, Rejection> {
-        let mut call = self.begin(caller, RequestClass::Other, "find")?;
+        let mut call = self.begin(caller, RequestClass::Other, Method::Find)?;
         let view = self.view(caller);
         call.note_generation(view.catalog());
         let query = query.to_lowercase();

@@ -24,7 +24,7 @@ use promptshelf_core::{
 use serde_json::Value;
 use siphasher::sip::SipHasher13;
 
-use crate::{audit::at_drop, caller::Caller};
+use crate::{audit::outcome_at_drop, caller::Caller};
 
 /// The most keys between two drains, about 600 bytes each.
 const MAX_KEYS: usize = 16_000;
@@ -378,7 +378,7 @@ impl CountedCall {
 
 impl Drop for CountedCall {
     fn drop(&mut self) {
-        self.outcome = at_drop(self.outcome);
+        self.outcome = outcome_at_drop(self.outcome);
         self.service.usage.count(self);
     }
 }

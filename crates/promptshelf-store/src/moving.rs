@@ -122,16 +122,17 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::State`] if the file exists and is no backup, or the store does not fit its digests, and errors of the
-    /// database and the file system. A file from before is unchanged then.
+    /// [`StoreError::InvalidInput`] if there cannot be such a file, [`StoreError::State`] if the path is that of something
+    /// else than a backup or the store does not fit its digests, and errors of the database and the file system. What was
+    /// there before is unchanged then.
     pub async fn back_up(&self, file: &Path) -> Result<StoreCopy, StoreError> {
-        if fs::metadata(file).is_ok_and(|found| found.len() > 0) && manifest(file).await.is_err() {
-            let reason = format!("the file {} exists, and is not a backup: name another file", file.display());
-            return Err(StoreError::state(reason));
-        }
+        let file = &replaceable(file).await?;
         let mut part = file.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
+        if fs::symlink_metadata(&part).is_ok_and(|found| !found.is_file()) {
+            return Err(StoreError::state(format!("{} is needed, and is not a file: name another one", part.display())));
+        }
         let written = self.write_backup(file, &part).await;
         if written.is_err() {
             remove(&part).ok();
@@ -140,15 +141,12 @@ impl Store {
     }
 
     async fn write_backup(&self, file: &Path, part: &Path) -> Result<StoreCopy, StoreError> {
-        let failed = |error: io::Error| unwritable(file, error);
+        let failed = |error: io::Error| unwritable(file, &error);
         remove(part).map_err(failed)?;
         let target = Store::create(&StoreUrl::file(part)).await?;
         let copied = copy(self, &target, None, Purpose::Backup).await;
         let copied = copied.map_err(|error| match error {
-            StoreError::Full { source, .. } => {
-                let reason = format!("the file {} cannot be written: no space is left", file.display());
-                StoreError::Database { reason, source }
-            }
+            StoreError::Full { .. } => unwritable(file, &io::ErrorKind::StorageFull.into()),
             other => other,
         });
         let is_replaced = target.is_replaced();
@@ -160,9 +158,8 @@ impl Store {
         settle(part).await?;
         fs::File::open(part).and_then(|written| written.sync_all()).map_err(failed)?;
         fs::rename(part, file).map_err(failed)?;
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Not every system can open folders; the file itself is on disk.
-        fs::File::open(folder).and_then(|folder| folder.sync_all()).ok();
+        fs::File::open(folder_of(file)).and_then(|folder| folder.sync_all()).ok();
         Ok(copied)
     }
 
@@ -189,6 +186,40 @@ impl Store {
     }
 }
 
+/// Returns the file that a backup replaces or makes: that at the end of links. Devices, pipes and whatever else is not a
+/// regular file stay.
+async fn replaceable(file: &Path) -> Result<PathBuf, StoreError> {
+    let shown = file.display();
+    match fs::metadata(file) {
+        Ok(found) if !found.is_file() => Err(StoreError::state(format!(
+            "{shown} exists, and is not a file: name a new file, which can be copied once it is complete"
+        ))),
+        // Such as one of `mktemp`.
+        Ok(found) if found.len() > 0 && manifest(file).await.is_err() => {
+            Err(StoreError::state(format!("the file {shown} exists, and is not a backup: name another file")))
+        }
+        Ok(_) => fs::canonicalize(file).map_err(|error| unwritable(file, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritable(file, &error)),
+        Err(_) if fs::symlink_metadata(file).is_ok() => {
+            Err(StoreError::state(format!("{shown} is a link to a file that does not exist: name another file")))
+        }
+        Err(_) => {
+            let folder = folder_of(file);
+            if folder.is_dir() {
+                return Ok(file.to_owned());
+            }
+            Err(StoreError::invalid(format!(
+                "the file {shown} cannot be written: the folder {} does not exist; make it first",
+                folder.display()
+            )))
+        }
+    }
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn remove(file: &Path) -> io::Result<()> {
     // What a killed program has left, with its log.
     for suffix in ["", "-wal", "-shm"] {
@@ -202,9 +233,8 @@ fn remove(file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn unwritable(file: &Path, error: io::Error) -> StoreError {
-    let reason = format!("the file {} cannot be written: {error}", file.display());
-    StoreError::Database { reason, source: Some(Arc::new(error)) }
+fn unwritable(file: &Path, error: &io::Error) -> StoreError {
+    StoreError::invalid(format!("the file {} cannot be written: {error}", file.display()))
 }
 
 fn damaged(file: &Path, error: &StoreError) -> StoreError {

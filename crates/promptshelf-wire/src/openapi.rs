@@ -14,20 +14,28 @@ use crate::{
 pub struct Document {
     paths: Map<String, Value>,
     schemas: Map<String, Value>,
+    recorded: Vec<&'static str>,
 }
 
 impl Default for Document {
     fn default() -> Document {
-        let mut document = Document { paths: Map::new(), schemas: Map::new() };
+        let mut document = Document { paths: Map::new(), schemas: Map::new(), recorded: Vec::new() };
         document.place(type_schema::<Problem>());
         document
     }
 }
 
 impl Document {
+    /// Returns the names in the audit of the operations that were added.
+    #[must_use]
+    pub fn recorded(&self) -> &[&'static str] {
+        &self.recorded
+    }
+
     /// Adds an operation.
     pub fn add<O: Operation>(&mut self) {
         let spec = O::SPEC;
+        self.recorded.extend(spec.is_recorded().then_some(spec.audit));
         let mut parameters = Vec::new();
         for parameter in spec.parameters {
             let schema = self.place((parameter.schema)());
@@ -41,6 +49,7 @@ impl Document {
                     let kind = if is_required { json!("string") } else { json!(["string", "null"]) };
                     parameters.push(described(name, "header", is_required, json!({ "type": kind }), description));
                 }
+                Detail::OfLibrary => {}
                 Detail::Response(returns) => self.respond(&mut responses, returns),
                 Detail::Page => {
                     for name in ["cursor", "limit"] {

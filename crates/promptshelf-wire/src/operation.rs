@@ -102,8 +102,8 @@ pub struct Spec {
     pub path: &'static str,
     /// The group in the OpenAPI document.
     pub tag: &'static str,
-    /// The name in the audit; `None` for an operation whose calls of the library are recorded instead.
-    pub audit: Option<&'static str>,
+    /// The name in the audit and the metrics.
+    pub audit: &'static str,
     /// The sets of scopes that permit it.
     pub scopes: &'static [&'static [Scope]],
     /// The parameters of the path.
@@ -117,6 +117,12 @@ impl Spec {
     #[must_use]
     pub fn is_page(&self) -> bool {
         self.details.iter().any(|detail| matches!(detail, Detail::Page))
+    }
+
+    /// Whether the audit has a record of the operation; otherwise it has those of its calls of the library.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        !self.details.iter().any(|detail| matches!(detail, Detail::OfLibrary))
     }
 
     /// Whether a caller may send the same change again, with the same key, and gets the first answer.
@@ -151,6 +157,8 @@ pub enum Detail {
     },
     /// A response.
     Response(Returns),
+    /// The operation has no record of its own in the audit: its calls of the library have.
+    OfLibrary,
     /// The answer is a page of a list: the query takes `cursor` and `limit`, and the answer has `items` and `next`.
     Page,
 }
@@ -223,6 +231,11 @@ pub(crate) const fn once() -> Detail {
     )
 }
 
+/// The audit has its calls of the library.
+pub(crate) const fn of_library() -> Detail {
+    Detail::OfLibrary
+}
+
 /// The answer is a page of a list.
 pub(crate) const fn page() -> Detail {
     Detail::Page
@@ -286,7 +299,7 @@ macro_rules! or_empty {
 macro_rules! operation {
     ($(#[doc = $doc:literal])+
      $name:ident { $($field:ident: $type:ty $(= $about:literal)?),* } = $method:ident $path:literal, $tag:literal,
-     $audit:expr, [$([$($scope:ident),*]),*] $(, query $query:ty)? $(, body $body:ty)? => $answer:ty
+     $audit:literal, [$([$($scope:ident),*]),*] $(, query $query:ty)? $(, body $body:ty)? => $answer:ty
      $(, [$($detail:expr),* $(,)?])?) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

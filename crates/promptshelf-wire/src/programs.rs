@@ -182,7 +182,7 @@ pub struct UsageParameters {
     pub since: Option<String>,
     /// Only the figures of this prompt.
     pub prompt: Option<String>,
-    /// Whether channels, versions of clients and protocols are separated.
+    /// Whether versions of clients and protocols are separated.
     pub detail: Option<bool>,
 }
 

@@ -22,7 +22,7 @@ pub const COMPLETION: &str = "completion/complete";
 pub struct UsageReport {
     /// The start of the time that the figures are about, to the hour; null for all of them.
     pub since: Option<Timestamp>,
-    /// One entry for each combination of prompt, version, client, method and outcome.
+    /// One entry for each combination of prompt, channel, version, client, method and outcome.
     pub prompts: Vec<PromptUsage>,
     /// Prompts that were not called in this time, by name, at most 200; empty if one prompt is selected.
     #[serde(default)]
@@ -38,15 +38,18 @@ pub struct UsageReport {
 pub struct PromptUsage {
     /// The name of the prompt.
     pub name: String,
-    /// Whether the prompt is deprecated at present.
+    /// Whether the prompt is deprecated at present, as a former name is.
     #[serde(default)]
     pub deprecated: bool,
+    /// The prompt whose former name it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub alias_of: Option<String>,
     /// The name of its source, in a server with several.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub source: Option<String>,
     /// The number of its version; null if the server serves a folder.
     pub version: Option<u64>,
-    /// The channel. Only with `detail`; null if the server serves a folder.
+    /// The channel, which counts its own versions; null if the server serves a folder.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub channel: Option<String>,
     /// The name of the client program; `unknown` if it declares none, `other` beyond a bound.
@@ -204,18 +207,35 @@ pub enum AffectedWord {
     Send,
 }
 
+/// What a name stands for at present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameUse {
+    /// A prompt.
+    Prompt,
+    /// A deprecated prompt.
+    Deprecated,
+    /// The former name of this prompt.
+    AliasOf(String),
+}
+
 impl UsageReport {
-    /// Marks deprecated prompts, and adds the prompts that were not called; completions do not count. `listed` has the
-    /// names of the present prompts, and whether they are deprecated. In a report about the prompt `selected`, no other
-    /// one counts as not called.
+    /// Marks deprecated prompts and former names, and adds the prompts that were not called; completions do not count.
+    /// `listed` has the present names. In a report about the prompt `selected`, no other one counts as not called.
     #[must_use]
-    pub fn marked(mut self, listed: &BTreeMap<String, bool>, selected: Option<&str>) -> UsageReport {
+    pub fn marked(mut self, listed: &BTreeMap<String, NameUse>, selected: Option<&str>) -> UsageReport {
         for one in &mut self.prompts {
-            one.deprecated = listed.get(&one.name).copied().unwrap_or_default();
+            let known = listed.get(&one.name);
+            one.deprecated = known.is_some_and(|known| *known != NameUse::Prompt);
+            one.alias_of = match known {
+                Some(NameUse::AliasOf(prompt)) => Some(prompt.clone()),
+                _ => None,
+            };
         }
         let calls = self.prompts.iter().filter(|one| one.method != COMPLETION);
-        let called: BTreeSet<&str> = calls.map(|one| one.name.as_str()).collect();
-        let unused = listed.keys().filter(|name| selected.is_none() && !called.contains(name.as_str()));
+        // A call of a former name is one of the prompt.
+        let called: BTreeSet<&str> = calls.map(|one| one.alias_of.as_ref().unwrap_or(&one.name).as_str()).collect();
+        let prompts = listed.iter().filter(|(_, known)| !matches!(known, NameUse::AliasOf(_))).map(|(name, _)| name);
+        let unused = prompts.filter(|name| selected.is_none() && !called.contains(name.as_str()));
         self.unused_total = unused.clone().count();
         self.unused = unused.take(MAX_USAGE_ENTRIES).cloned().collect();
         self

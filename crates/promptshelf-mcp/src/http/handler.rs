@@ -53,7 +53,7 @@ impl Endpoint {
     pub(super) async fn respond<B: Body>(self: &Arc<Self>, request: Request<B>) -> Response<HttpBody> {
         let (head, body) = request.into_parts();
         let started = self.server.begins();
-        let caller = self.server.numbered(head.extensions.get().unwrap_or(&Caller::anonymous()));
+        let caller = self.server.caller_of(&head.extensions);
         let faulty = |fault: Fault| {
             self.server.unread(started, fault.error.word());
             reply::fault(&fault)

@@ -7,7 +7,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use promptshelf_mcp::{HttpService, http::Denial};
-use promptshelf_service::Caller;
 use promptshelf_wire::{VERSION, VERSION_HEADER};
 
 use super::{call::Measured, problem::Problem};
@@ -32,8 +31,7 @@ pub(super) struct Checks {
 
 pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
-    let caller = head.extensions.get().cloned().unwrap_or_else(Caller::anonymous);
-    let caller = checks.library.server().numbered(&caller);
+    let caller = checks.library.server().caller_of(&head.extensions);
     let caller = checks.library.server().with_user_agent(caller, &head.headers);
     let id = caller.request_id().and_then(|id| HeaderValue::try_from(id).ok());
     let refused = |problem: Problem| {

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
     ops::Deref,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use axum::{
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use promptshelf_core::{Access, Interrupt, identity};
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{
-    Caller, Service,
+    Caller, Method, Service, outcome_at_drop,
     pool::{self, Amount},
 };
 use promptshelf_store::{Actor, ChannelName, Digest, PolicyRoles, Reason, StoreError, TOKEN_CALLER};
@@ -35,9 +35,7 @@ use super::{
     problem::Problem,
     request::Paging,
 };
-use crate::channels::StoreHandle;
-
-const HIDDEN_LOGGED: Duration = Duration::from_secs(60);
+use crate::{channels::StoreHandle, http::Gate};
 
 /// The size of a body from which on it is read on a thread that answers no requests.
 const LARGE_BODY: usize = 128 << 10;
@@ -60,34 +58,22 @@ pub(crate) struct Site {
     pub(crate) source_access: Option<Arc<Access>>,
     /// The identities of callers in the operator's rules and tokens.
     pub(crate) reserved: Arc<HashSet<String>>,
-    /// When it was last logged that a channel is hidden.
-    pub(crate) hidden_logged: Arc<Mutex<Option<Instant>>>,
+    pub(crate) gate: Gate,
 }
 
 impl Site {
     /// Whether a channel exists for a caller. The channel need not be served at present.
     pub(super) fn shows(&self, caller: &Caller, channel: &str) -> bool {
-        let access = self.channel_access.get(channel).or(self.source_access.as_ref());
-        access.is_none_or(|access| caller.meets(access))
+        self.access(channel).is_none_or(|access| caller.meets(access))
+    }
+
+    fn access(&self, channel: &str) -> Option<&Arc<Access>> {
+        self.channel_access.get(channel).or(self.source_access.as_ref())
     }
 
     /// Whether the operator means someone by the name of a token, or by that of its caller.
     pub(super) fn is_reserved(&self, token: &str) -> bool {
         [token.to_owned(), format!("{TOKEN_CALLER}{token}")].iter().any(|name| self.reserved.contains(&identity(name)))
-    }
-
-    /// Logs that a channel is hidden from a caller, who is told that it does not exist; once a minute.
-    fn log_hidden(&self, caller: &Caller, channel: &ChannelName) {
-        let mut logged = self.hidden_logged.lock();
-        if logged.is_none_or(|at| at.elapsed() >= HIDDEN_LOGGED) {
-            *logged = Some(Instant::now());
-            let caller = caller.name();
-            tracing::info!(
-                caller,
-                "the channel {channel} is hidden from this caller, who does not meet the requirements of [channels.{channel}] \
-                 or of its source"
-            );
-        }
     }
 
     /// Whether a caller has a scope, which need not be one of the API.
@@ -297,7 +283,7 @@ pub(super) struct Context<S = ApiState> {
 
 impl<S: Part> Context<S> {
     fn admit<O: Operation>(&self, operation: &O) -> Result<(), Problem> {
-        if O::SPEC.audit.is_none() {
+        if !O::SPEC.is_recorded() {
             return Ok(());
         }
         let sets = O::SPEC.scopes;
@@ -327,10 +313,11 @@ impl<S: Part> Context<S> {
 
     /// Refuses a hidden channel like one that does not exist.
     pub(super) fn require_channel(&self, channel: &ChannelName) -> Result<(), Problem> {
-        if self.sees(channel) {
+        let site = self.state.site();
+        let access = site.access(channel.as_str());
+        if !access.is_some_and(|access| site.gate.log_refusal(&self.caller, channel.as_str(), access)) {
             return Ok(());
         }
-        self.state.site().log_hidden(&self.caller, channel);
         Err(StoreError::NotFound { what: format!("the channel `{channel}`") }.into())
     }
 
@@ -403,11 +390,11 @@ struct Record {
 }
 
 fn begin<O: Operation>(site: &Site, caller: &Caller) -> Result<Arc<Record>, Problem> {
-    let Some(method) = O::SPEC.audit else {
-        return Ok(Arc::new(Record { record: Mutex::default(), measured: Mutex::default() }));
-    };
-    let measured = Measured::start(&site.service, method);
-    match site.service.operation(caller, method) {
+    let measured = Measured::start(&site.service, O::SPEC.audit);
+    if !O::SPEC.is_recorded() {
+        return Ok(Arc::new(Record { record: Mutex::default(), measured: Mutex::new(measured) }));
+    }
+    match site.service.operation(caller, Method::Api(O::SPEC.audit)) {
         Ok(record) => Ok(Arc::new(Record { record: Mutex::new(Some(record)), measured: Mutex::new(measured) })),
         Err(rejection) => {
             let problem = Problem::from(rejection);
@@ -456,7 +443,7 @@ impl Measured {
 impl Drop for Measured {
     fn drop(&mut self) {
         if let Some(observer) = self.service.observer() {
-            observer.answered(self.method, self.outcome, self.started.elapsed());
+            observer.answered(self.method, outcome_at_drop(self.outcome), self.started.elapsed());
         }
     }
 }

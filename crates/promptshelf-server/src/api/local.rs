@@ -11,7 +11,7 @@ use axum::{
     http::Request,
     response::{IntoResponse, Response},
 };
-use promptshelf_service::{Caller, Identity, Recorder, Rejection, Service};
+use promptshelf_service::{Caller, Identity, Method, Recorder, Rejection, Service};
 use promptshelf_source::{Files, MemoryTree};
 use promptshelf_store::{Store, StoreError};
 use promptshelf_wire::Document;
@@ -24,7 +24,7 @@ use super::{
     programs::{self, ProgramState},
     routes,
 };
-use crate::{OpenError, channels::StoreHandle, http::Options, library::Library, usage::UsageLog};
+use crate::{OpenError, channels::StoreHandle, http::{Gate, Options}, library::Library, usage::UsageLog};
 
 /// The operator of a store.
 #[derive(Clone)]
@@ -108,7 +108,7 @@ impl LocalApi {
             channel_access: Arc::default(),
             source_access: None,
             reserved: Arc::default(),
-            hidden_logged: Arc::default(),
+            gate: Gate::new(&service),
         };
         let served = ProgramState::new(&library, vec![(None, library.clone())], &options, site.clone());
         let state = ApiState { api: api(handle), site, usage: Some(usage) };
@@ -145,12 +145,12 @@ impl LocalApi {
         LocalAnswer { status: head.status.as_u16(), headers: head.headers, body, error }
     }
 
-    /// Records an operation that is not one of the API, such as maintenance. `method` is its name in the audit.
+    /// Records an operation that is not one of the API, such as maintenance.
     ///
     /// # Errors
     ///
     /// [`Rejection::NotRecorded`].
-    pub fn record(&self, method: &'static str) -> Result<promptshelf_service::Operation, Rejection> {
+    pub fn record(&self, method: Method) -> Result<promptshelf_service::Operation, Rejection> {
         self.service.operation(&self.caller, method)
     }
 }

@@ -58,7 +58,9 @@ pub use folder::FolderApi;
 pub(crate) use folder::routes as folder_routes;
 pub use local::{LocalAnswer, LocalApi, Operator};
 pub(crate) use programs::ProgramState;
+pub(crate) use problem::timed_out;
 pub use programs::Versions;
+pub use routes::audit_methods;
 pub(crate) use routes::{document_route, langfuse_routes, routes};
 
 use self::{

@@ -254,6 +254,11 @@ impl IntoResponse for Problem {
     }
 }
 
+/// The answer to a request that was not answered in time.
+pub(crate) fn timed_out(detail: String) -> Response {
+    Problem::new(StatusCode::GATEWAY_TIMEOUT, "timed-out", "Not answered in time", detail).into_response()
+}
+
 /// The answer at a path that does not exist.
 pub(super) async fn unknown() -> Response {
     Problem::not_found("This path of the API").into_response()

@@ -9,6 +9,7 @@ use axum::{
     routing::{any, get},
 };
 use promptshelf_mcp::HttpService;
+use promptshelf_service::Method;
 use promptshelf_wire::{Document, PREFIX};
 
 use super::{
@@ -50,13 +51,7 @@ pub(crate) fn langfuse_routes(programs: &ProgramState, library: &Library, endpoi
 /// Returns the route of the OpenAPI document, for every caller: it has no data of the store, and clients read it before
 /// they sign in.
 pub(crate) fn document_route(library: &Library, endpoint: &HttpService, options: &Options) -> Router {
-    let mut document = programs::described(Document::default()).into_document();
-    if options.api.is_some() {
-        document = described(document).into_document();
-    }
-    if options.folder.is_some() {
-        document = folder::described(document).into_document();
-    }
+    let document = document(options.api.is_some(), options.folder.is_some());
     let document = Bytes::from(document.to_json().to_string());
     let tag = etag::Tag::of(&document);
     let document = get(move |headers: HeaderMap| {
@@ -66,6 +61,25 @@ pub(crate) fn document_route(library: &Library, endpoint: &HttpService, options:
     let routes =
         Router::new().route(&format!("{PREFIX}/openapi.json"), document).method_not_allowed_fallback(not_allowed);
     checked(routes, library, endpoint)
+}
+
+fn document(has_store: bool, has_folder: bool) -> Document {
+    let mut document = programs::described(Document::default()).into_document();
+    if has_store {
+        document = described(document).into_document();
+    }
+    if has_folder {
+        document = folder::described(document).into_document();
+    }
+    document
+}
+
+/// Returns the words for what records of the audit are of, as `method` has them.
+pub fn audit_methods() -> impl Iterator<Item = &'static str> {
+    let mut operations = document(true, true).recorded().to_vec();
+    operations.sort_unstable();
+    operations.dedup();
+    Method::OWN.iter().map(|method| method.as_str()).chain(operations)
 }
 
 fn checked(routes: Router, library: &Library, endpoint: &HttpService) -> Router {
@@ -127,4 +141,18 @@ pub(super) fn described(document: Document) -> Operations<ApiState> {
         .on(compare::compare_renderings)
         .on(analysis::analyze_channel)
         .on(rename::rename_in_channel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_record_has_one_word() {
+        let methods: Vec<&str> = audit_methods().collect();
+        for word in ["get", "sign-in", "api/publish", "api/folder/write", "api/usage", "rollout/stop", "store/backup"] {
+            assert_eq!(methods.iter().filter(|method| **method == word).count(), 1, "{word}: {methods:?}");
+        }
+        assert!(!methods.contains(&"api/render"), "its records are those of the library");
+    }
 }

@@ -263,20 +263,27 @@ impl Follower {
         }
         self.refused = None;
         self.record_served();
-        self.log_served(before.head.revision, made.as_ref());
+        tracing::info!("{}", self.change(&before.head, made.as_ref()));
         Ok(())
     }
 
-    /// Logs who made the served revision, and what it changed.
-    fn log_served(&self, before: u64, made: Option<&Revision>) {
-        let (channel, now) = (&self.channel, self.copy.head.revision);
-        let Some(made) = made else { return tracing::info!("{channel}: revision {before} → {now}") };
+    /// Tells who made the served revision, and what it changed. After a change of the store as a whole the revision may be
+    /// one from before, and its author did nothing now.
+    fn change(&self, before: &Head, made: Option<&Revision>) -> String {
+        let (channel, Head { epoch, revision: now, .. }) = (&self.channel, &self.copy.head);
+        let revisions = format!("{channel}: revision {} → {now}", before.revision);
+        if before.epoch != *epoch {
+            return format!(
+                "{revisions}: the store was restored from a backup, or was given a new epoch, which is {epoch}"
+            );
+        }
+        let Some(made) = made else { return revisions };
         let mut names: Vec<&str> = made.prompts.iter().map(|change| change.name.as_str()).collect();
         let more = names.split_off(names.len().min(LOGGED_NAMES)).len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let names = if names.is_empty() { "no prompts".to_owned() } else { names.join(", ") + &more };
         let emergency = if made.emergency.is_some() { ", an emergency" } else { "" };
-        tracing::info!("{channel}: revision {before} → {now} by {} ({names}{emergency})", made.author);
+        format!("{revisions} by {} ({names}{emergency})", made.author)
     }
 
     fn install(&self, copy: &ChannelCopy) {

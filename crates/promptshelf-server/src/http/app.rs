@@ -144,7 +144,8 @@ impl App {
         request.extensions_mut().insert(Arc::clone(&exchange));
         let request = request.map(|body| Body::new(RequestBody::new(body, &exchange)));
         let Current { router, options } = &*self.0.current.load_full();
-        let response = around(options, request, async |request| {
+        let number = self.0.site.library.server().request_number();
+        let response = around(options, number, request, async |request| {
             // A router is always ready, and never fails.
             match router.clone().call(request).await {
                 Ok(response) => response,

@@ -4,7 +4,7 @@
 //! may then read it. How a token becomes a caller is in `auth`.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     sync::Arc,
     time::Duration,
 };
@@ -16,7 +16,12 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
-use promptshelf_mcp::http::{Denial, RequiredScopes};
+use promptshelf_mcp::{
+    RequestNumber,
+    http::{Denial, RequiredScopes},
+};
+#[cfg(feature = "sign-in")]
+use promptshelf_service::Few;
 use promptshelf_service::{Caller, Rejection, Service, SlotHolder, format_seconds, whole_seconds};
 use tokio::time::sleep;
 
@@ -35,30 +40,7 @@ struct AuthState {
     #[cfg(feature = "sign-in")]
     sign_in: Option<super::auth::SignIn>,
     #[cfg(feature = "sign-in")]
-    refusals: RefusalLog,
-}
-
-/// Bounds the lines of the log about refused sign-ins: ten a minute. The next line has the number of those left out.
-#[cfg(feature = "sign-in")]
-#[derive(Default)]
-struct RefusalLog(parking_lot::Mutex<(Option<std::time::Instant>, u32, u64)>);
-
-#[cfg(feature = "sign-in")]
-impl RefusalLog {
-    /// Returns the number of refusals without a line before this one, or `None` if this one gets no line either.
-    fn admit(&self) -> Option<u64> {
-        let mut state = self.0.lock();
-        let (begun, lines, left_out) = &mut *state;
-        if begun.is_none_or(|begun| begun.elapsed() >= Duration::from_secs(60)) {
-            (*begun, *lines) = (Some(std::time::Instant::now()), 0);
-        }
-        *lines += 1;
-        if *lines > 10 {
-            *left_out += 1;
-            return None;
-        }
-        Some(std::mem::take(left_out))
-    }
+    refusals: Few,
 }
 
 impl Authentication {
@@ -70,7 +52,7 @@ impl Authentication {
             #[cfg(feature = "sign-in")]
             sign_in: options.sign_in.clone(),
             #[cfg(feature = "sign-in")]
-            refusals: RefusalLog::default(),
+            refusals: Few::default(),
         }))
     }
 
@@ -94,10 +76,14 @@ impl Authentication {
     {
         let state = &*self.0;
         let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-        match state.caller(request.headers(), address).await {
+        let number = request.extensions().get::<RequestNumber>().copied();
+        let origin = |caller| {
+            let caller = address.into_iter().fold(caller, Caller::with_address);
+            number.into_iter().fold(caller, |caller, number| number.of(caller))
+        };
+        match state.caller(request.headers(), &origin(Caller::anonymous())).await {
             Ok(caller) => {
-                let caller = address.into_iter().fold(caller, Caller::with_address);
-                let caller = state.admit(caller, request.extensions().get());
+                let caller = state.admit(origin(caller), request.extensions().get());
                 request.extensions_mut().insert(caller);
             }
             Err(denial) => drop(request.extensions_mut().insert(denial)),
@@ -124,13 +110,13 @@ impl Authentication {
 
 impl AuthState {
     /// Identifies the caller, after the address limit: nothing is computed for an address that sends too much.
-    async fn caller(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<Caller, Denial> {
-        if let Some(address) = address {
+    async fn caller(&self, headers: &HeaderMap, origin: &Caller) -> Result<Caller, Denial> {
+        if let Some(address) = origin.address() {
             self.service.admit_address(address).map_err(|rejection| too_many_requests(&rejection))?;
         }
         #[cfg(feature = "sign-in")]
         if let Some(sign_in) = &self.sign_in {
-            return sign_in.caller(headers).await.map_err(|refused| self.record(refused, address));
+            return sign_in.caller(headers).await.map_err(|refused| self.record(refused, origin));
         }
         let _ = headers;
         Ok(Caller::anonymous())
@@ -138,16 +124,17 @@ impl AuthState {
 
     /// Records a refused sign-in in the audit and the log, and returns the refusal.
     #[cfg(feature = "sign-in")]
-    fn record(&self, refused: super::auth::Refused, address: Option<IpAddr>) -> Denial {
-        let super::auth::Refused { denial, code, reason, claimed } = refused;
-        self.service.record_refused_sign_in(address, claimed.as_deref(), code, reason);
+    fn record(&self, refused: super::auth::Refused, origin: &Caller) -> Denial {
+        let super::auth::Refused { denial, code, reason, claimed, detail } = refused;
+        self.service.record_refused_sign_in(origin, claimed.as_deref(), code, reason);
         // Every client asks without a token first, to learn how to sign in.
         if code == "no-token" {
             return denial;
         }
         if let Some(further) = self.refusals.admit() {
-            let address = address.map(|address| address.to_string());
-            tracing::info!(code, address, claimed = ?claimed, further, "refused a sign-in: {reason}");
+            let (request, address) = (origin.request_id(), origin.address().map(|address| address.to_string()));
+            let detail = detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
+            tracing::info!(request, code, address, claimed, further, "refused a sign-in: {reason}{detail}");
         }
         denial
     }

@@ -45,6 +45,7 @@ pub use self::{
     routes::healthy,
     site::Channel,
 };
+pub(crate) use self::site::Gate;
 use crate::library::Library;
 
 /// Builds a router with every route, to be merged or nested into an application of its own.
@@ -72,10 +73,13 @@ pub fn router_with_channels(default: &Channel, others: &[Channel], options: &Opt
 }
 
 fn with_surroundings(site: &site::Site, options: &Options) -> Router {
-    async fn pass(State(options): State<Arc<Options>>, request: Request, next: Next) -> Response {
-        around::around(&options, request, |request| next.run(request)).await
+    type Surroundings = Arc<(Options, Library)>;
+    async fn pass(State(shared): State<Surroundings>, request: Request, next: Next) -> Response {
+        let (options, library) = &*shared;
+        around::around(options, library.server().request_number(), request, |request| next.run(request)).await
     }
-    routes::routes(site, options).layer(middleware::from_fn_with_state(Arc::new(options.clone()), pass))
+    let shared: Surroundings = Arc::new((options.clone(), site.library.clone()));
+    routes::routes(site, options).layer(middleware::from_fn_with_state(shared, pass))
 }
 
 /// Serves `library` until `shutdown` completes. Then the listener closes, streams end as the protocol

@@ -91,7 +91,7 @@ fn programs(site: &Site, options: &Options) -> api::ProgramState {
         trust,
         channel_access: std::sync::Arc::new(options.channel_access.clone()),
         source_access: options.source_access.clone(),
-        hidden_logged: std::sync::Arc::default(),
+        gate: site.gate.clone(),
     };
     api::ProgramState::new(&site.library, site.libraries(), options, shared)
 }

@@ -14,7 +14,7 @@ use axum::{
 };
 use promptshelf_core::Access;
 use promptshelf_mcp::{HttpOptions, HttpService, http::Denial};
-use promptshelf_service::Caller;
+use promptshelf_service::{Caller, Few};
 use tower::{Service, service_fn};
 
 use super::{authenticate::Authentication, options::Options};
@@ -31,6 +31,43 @@ pub struct Channel {
     pub monitor: ReplicaMonitor,
 }
 
+/// Admits callers to channels. Who is refused learns only that the channel does not exist; log and audit have the reason.
+#[derive(Clone, Debug)]
+pub(crate) struct Gate {
+    service: promptshelf_service::Service,
+    refused: Arc<Few>,
+}
+
+impl Gate {
+    pub(crate) fn new(service: &promptshelf_service::Service) -> Gate {
+        Gate { service: service.clone(), refused: Arc::default() }
+    }
+
+    pub(crate) fn admits(&self, caller: &Caller, channel: &str, access: &Arc<Access>) -> bool {
+        let is_refused = self.log_refusal(caller, channel, access);
+        if is_refused {
+            self.service.record_hidden_channel(caller, channel);
+        }
+        !is_refused
+    }
+
+    /// Returns whether a caller is refused, and logs it: for an operation with a record of its own.
+    pub(crate) fn log_refusal(&self, caller: &Caller, channel: &str, access: &Arc<Access>) -> bool {
+        let Some(lacks) = caller.lacks(access) else { return false };
+        if let Some(further) = self.refused.admit() {
+            let (request, caller) = (caller.request_id(), caller.name());
+            tracing::info!(
+                request,
+                caller,
+                further,
+                "the channel {channel} is hidden from this caller: {lacks} (see [channels.{channel}] of server.toml, or the \
+                 access of its source)"
+            );
+        }
+        true
+    }
+}
+
 /// The libraries of an application. The first one is served at `/mcp`.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
@@ -38,11 +75,13 @@ pub(super) struct Site {
     pub(super) endpoint: HttpService,
     /// All channels, the default one first. Empty for a library that is not a channel.
     channels: Vec<(Channel, HttpService)>,
+    pub(super) gate: Gate,
 }
 
 impl Site {
     pub(super) fn new(library: &Library, options: &HttpOptions) -> Site {
-        Site { library: library.clone(), endpoint: library.server().http(options.clone()), channels: Vec::new() }
+        let endpoint = library.server().http(options.clone());
+        Site { library: library.clone(), endpoint, channels: Vec::new(), gate: Gate::new(library.service()) }
     }
 
     pub(super) fn with_channels(default: &Channel, others: &[Channel], options: &HttpOptions) -> Site {
@@ -58,6 +97,7 @@ impl Site {
             library: self.library.clone(),
             endpoint: self.endpoint.with_options(options),
             channels: self.channels.iter().map(replaced).collect(),
+            gate: self.gate.clone(),
         }
     }
 
@@ -78,15 +118,17 @@ impl Site {
         self.channels.iter().map(|(channel, _)| (Some(channel.name.clone()), channel.library.clone())).collect()
     }
 
-    pub(super) fn access(&self, options: &Options) -> Option<Arc<Access>> {
+    /// The requirements of the default channel.
+    pub(super) fn access(&self, options: &Options) -> Option<Restriction> {
         let (channel, _) = self.channels.first()?;
-        options.channel_access.get(&channel.name).cloned()
+        let access = options.channel_access.get(&channel.name).cloned()?;
+        Some(Restriction { gate: self.gate.clone(), channel: channel.name.clone(), access })
     }
 
     #[cfg(feature = "web")]
     pub(super) fn restricted(&self, routes: Router, options: &Options) -> Router {
-        async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
-            if is_admitted(request.extensions(), &access) {
+        async fn admit(State(access): State<Restriction>, request: Request, next: Next) -> Response {
+            if access.admits(request.extensions()) {
                 next.run(request).await
             } else {
                 not_found().await.into_response()
@@ -107,7 +149,11 @@ impl Site {
             let entry = ChannelEntry {
                 endpoint: endpoint.clone(),
                 profiles: profiles.map(|(name, profile)| (name.clone(), endpoint.with_profile(*profile))).collect(),
-                access: options.channel_access.get(&channel.name).cloned(),
+                access: options.channel_access.get(&channel.name).map(|access| Restriction {
+                    gate: self.gate.clone(),
+                    channel: channel.name.clone(),
+                    access: Arc::clone(access),
+                }),
             };
             (channel.name.clone(), entry)
         };
@@ -129,7 +175,23 @@ struct ChannelTable {
 struct ChannelEntry {
     endpoint: HttpService,
     profiles: HashMap<String, HttpService>,
-    access: Option<Arc<Access>>,
+    access: Option<Restriction>,
+}
+
+/// The requirements of a channel.
+#[derive(Clone)]
+pub(super) struct Restriction {
+    gate: Gate,
+    channel: String,
+    access: Arc<Access>,
+}
+
+impl Restriction {
+    /// Whether a request may pass to the channel. The endpoint sends the refusal of a caller who is not authenticated.
+    fn admits(&self, extensions: &Extensions) -> bool {
+        let is_admitted = |caller| self.gate.admits(caller, &self.channel, &self.access);
+        extensions.get::<Denial>().is_some() || extensions.get::<Caller>().is_some_and(is_admitted)
+    }
 }
 
 async fn call(State(table): State<Arc<ChannelTable>>, Path(name): Path<String>, request: Request) -> Response {
@@ -148,7 +210,7 @@ async fn call_with_profile(
 /// does not exist, also before sign-in.
 async fn pass(table: &ChannelTable, name: &str, profile: Option<&str>, request: Request) -> Response {
     let extensions = request.extensions();
-    let is_usable = |entry: &&ChannelEntry| entry.access.as_ref().is_none_or(|access| meets(extensions, access));
+    let is_usable = |entry: &&ChannelEntry| entry.access.as_ref().is_none_or(|access| access.admits(extensions));
     let endpoint = match (extensions.get::<Denial>(), table.channels.get(name).filter(is_usable), profile) {
         (Some(_), _, _) => Some(&table.endpoint),
         (None, Some(entry), Some(profile)) => entry.profiles.get(profile),
@@ -163,7 +225,7 @@ async fn pass(table: &ChannelTable, name: &str, profile: Option<&str>, request: 
 /// as middleware of axum they would box the rest of the way once more for each request.
 pub(super) fn message_service(
     authentication: &Authentication,
-    access: Option<Arc<Access>>,
+    access: Option<Restriction>,
     endpoint: HttpService,
 ) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static {
     let shared = Arc::new((authentication.clone(), access, endpoint));
@@ -172,7 +234,7 @@ pub(super) fn message_service(
         async move {
             let (authentication, access, endpoint) = &*shared;
             let answering = authentication.answer(request, async |request| {
-                if access.as_ref().is_none_or(|access| is_admitted(request.extensions(), access)) {
+                if access.as_ref().is_none_or(|access| access.admits(request.extensions())) {
                     endpoint.answer(request).await.map(Body::new)
                 } else {
                     not_found().await.into_response()
@@ -181,15 +243,6 @@ pub(super) fn message_service(
             Ok(answering.await)
         }
     })
-}
-
-/// Whether a request may pass to a channel. The endpoint sends the refusal of a caller who is not authenticated.
-fn is_admitted(extensions: &Extensions, access: &Arc<Access>) -> bool {
-    extensions.get::<Denial>().is_some() || meets(extensions, access)
-}
-
-fn meets(extensions: &Extensions, access: &Arc<Access>) -> bool {
-    extensions.get::<Caller>().is_some_and(|caller| caller.meets(access))
 }
 
 pub(super) async fn not_found() -> (StatusCode, &'static str) {

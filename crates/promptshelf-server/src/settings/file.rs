@@ -169,6 +169,19 @@ pub struct ServerFile {
     pub(super) file: SettingsFile,
     pub(super) files: KnownFiles,
     given: Vec<Given>,
+    pub(super) unusable: Vec<UnusableFile>,
+}
+
+/// A file that settings name, and that cannot be used.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UnusableFile {
+    /// What it has.
+    pub what: &'static str,
+    /// Its path.
+    pub path: PathBuf,
+    /// Why it cannot be used.
+    pub failure: Failure,
 }
 
 impl ServerFile {
@@ -187,7 +200,7 @@ impl ServerFile {
             let message = format!("`{key}` in [limits] belongs in promptshelf.toml");
             file.refuse(&["limits", key], Code::UnknownKey, message, help);
         }
-        ServerFile { path, file, files: KnownFiles::default(), given: Vec::new() }
+        ServerFile { path, file, files: KnownFiles::default(), given: Vec::new(), unusable: Vec::new() }
     }
 
     /// Returns the path of the file that was found.
@@ -213,6 +226,11 @@ impl ServerFile {
 
     pub(super) fn merged(&mut self) -> Result<ServerSettings, Failure> {
         self.file.read_with(&self.given).map_err(|mistake| Failure::new(Exit::Usage, mistake))
+    }
+
+    /// Returns what was read of a file that the settings name, and otherwise remembers why there is nothing.
+    pub(super) fn usable<T>(&mut self, what: &'static str, path: &Path, read: Result<T, Failure>) -> Option<T> {
+        read.map_err(|failure| self.unusable.push(UnusableFile { what, path: path.to_owned(), failure })).ok()
     }
 
     pub(super) fn is_given(&self, path: &[&str]) -> bool {

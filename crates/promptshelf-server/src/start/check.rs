@@ -1,6 +1,6 @@
-//! `serve --check`: opens everything that the settings name, as a start does, and serves and changes nothing.
+//! `serve --check`: opens everything that a start opens, and serves and changes nothing.
 
-use std::{fs::OpenOptions, path::Path, time::Duration};
+use std::{fs::OpenOptions, io, net::SocketAddr, path::Path, time::Duration};
 
 use jiff::Timestamp;
 use promptshelf_git::{GitOptions, GitSource};
@@ -8,13 +8,16 @@ use promptshelf_source::{Files, SourceState};
 use promptshelf_store::ChannelName;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{served::shared_settings, webhook_secret};
+use super::{
+    Start, addresses, check_editing, must_be_private, needs_store, served::shared_settings, socket, unusable,
+    webhook_secret,
+};
 use crate::{
     channels::StoreHandle,
     failure::Failure,
     http::{auth::SignIn, tls::Tls},
     library::Library,
-    settings::{Address, ConfiguredSource, ServedLibrary, Settings},
+    settings::{Address, ConfiguredSource, ServedLibrary, Settings, UnusableFile},
     sources::{OpenSources, StateFolder},
     words::{count, count_all},
 };
@@ -41,17 +44,45 @@ impl CheckedSetting {
     }
 }
 
-/// Opens everything that the settings name: files, libraries, sources and stores, the issuer's keys, and the names of hosts.
+/// Opens everything that a start with these settings opens: files, libraries, sources and stores, the issuer's keys, the
+/// addresses to listen on, and the names of hosts. `files` could not be read with the settings.
 ///
 /// # Errors
 ///
 /// Without a temporary folder for copies.
-pub async fn check(settings: &Settings) -> Result<Vec<CheckedSetting>, Failure> {
+pub async fn check(settings: &Settings, files: &[UnusableFile], start: &Start) -> Result<Vec<CheckedSetting>, Failure> {
     let mut found = Vec::new();
     if let Some(file) = &settings.file {
         found.push(CheckedSetting::new("settings", file.display().to_string(), Ok("read".to_owned())));
     }
+    let unread = |file: &UnusableFile| {
+        CheckedSetting::new(file.what, file.path.display().to_string(), Err(reason(file.failure.clone())))
+    };
+    found.extend(files.iter().map(unread));
     library(settings, &mut found).await?;
+    let live = &settings.live;
+    if let Some(audit) = &live.audit {
+        found.push(CheckedSetting::new("audit", audit.path.display().to_string(), appendable(&audit.path)));
+    }
+    if let Some(cache) = &settings.fixed.cache {
+        found.push(CheckedSetting::new("cache", cache.display().to_string(), folder(cache)));
+    }
+    if let Some(traces) = &settings.fixed.traces {
+        let url = url::Url::parse(&traces.endpoint).ok();
+        let host = url.as_ref().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
+        let outcome = match host {
+            Some((host, port)) => resolved(host, port).await,
+            None => Err("it has no host".to_owned()),
+        };
+        found.push(CheckedSetting::new("traces", traces.endpoint.clone(), outcome));
+    }
+    if start.over_http {
+        over_http(settings, !files.is_empty(), start, &mut found).await;
+    }
+    Ok(found)
+}
+
+async fn over_http(settings: &Settings, lacks_files: bool, start: &Start, found: &mut Vec<CheckedSetting>) {
     let live = &settings.live;
     if let Some(files) = &live.tls {
         let opened = Tls::open(files).map_err(|error| error.to_string());
@@ -67,37 +98,64 @@ pub async fn check(settings: &Settings) -> Result<Vec<CheckedSetting>, Failure> 
             found.push(CheckedSetting::new("issuer", name, keys(&sign_in).await));
         }
     }
-    if let Some(audit) = &live.audit {
-        found.push(CheckedSetting::new("audit", audit.path.display().to_string(), writable(&audit.path)));
-    }
-    if let Some(cache) = &settings.fixed.cache {
-        found.push(CheckedSetting::new("cache", cache.display().to_string(), folder(cache)));
-    }
     for webhook in &settings.fixed.webhooks {
         let label = webhook.target.label().to_owned();
         let secret = webhook.secret.as_deref().map(|file| webhook_secret(&label, file)).transpose();
         let outcome = match (secret, webhook.target.host()) {
-            (Err(failure), _) => Err(failure.message),
+            _ if !settings.fixed.library.has_store() => Err(reason(needs_store(settings))),
+            (Err(failure), _) => Err(reason(failure)),
             (Ok(_), Some((host, port))) => resolved(host, port).await,
             (Ok(_), None) => Ok("its name is resolved by the proxy".to_owned()),
         };
         found.push(CheckedSetting::new("webhook", label, outcome));
     }
-    if let Some(traces) = &settings.fixed.traces {
-        let url = url::Url::parse(&traces.endpoint).ok();
-        let host = url.as_ref().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
-        let outcome = match host {
-            Some((host, port)) => resolved(host, port).await,
-            None => Err("it has no host".to_owned()),
+    let address = &settings.fixed.address;
+    let outcome = match check_editing(settings, start) {
+        Ok(()) => listening(settings, lacks_files).await,
+        Err(failure) => Err(failure),
+    };
+    found.push(CheckedSetting::new("address", address.to_string(), outcome.map_err(reason)));
+    if let Some(address) = &settings.fixed.metrics {
+        let outcome = match tokio::net::lookup_host((address.host.as_str(), address.port)).await {
+            Ok(addresses) => bindable(address, &addresses.collect::<Vec<_>>()).map(|(outcome, _)| outcome),
+            Err(error) => Err(unusable(address, &error)),
         };
-        found.push(CheckedSetting::new("traces", traces.endpoint.clone(), outcome));
+        found.push(CheckedSetting::new("metrics", address.to_string(), outcome.map_err(reason)));
     }
-    let listening = [("address", Some(&settings.fixed.address)), ("metrics", settings.fixed.metrics.as_ref())];
-    for (what, address) in listening.into_iter().filter_map(|(what, address)| Some((what, address?))) {
-        let Address { host, port, .. } = address;
-        found.push(CheckedSetting::new(what, address.to_string(), resolved(host, *port).await));
+}
+
+/// Whether the server can listen. Whether it needs a sign-in is unknown while files lack that it may consist of.
+async fn listening(settings: &Settings, lacks_files: bool) -> Result<String, Failure> {
+    let address = &settings.fixed.address;
+    let addresses = if lacks_files {
+        let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
+        found.map_err(|error| unusable(address, &error))?.collect()
+    } else {
+        addresses(settings).await?
+    };
+    let (outcome, bound) = bindable(address, &addresses)?;
+    match bound.filter(|_| !lacks_files) {
+        Some(bound) => must_be_private(settings, bound).map(|()| outcome),
+        None => Ok(outcome),
     }
-    Ok(found)
+}
+
+/// Binds an address, and leaves it at once. It may be in use: by the server that is to be started again.
+fn bindable(address: &Address, addresses: &[SocketAddr]) -> Result<(String, Option<SocketAddr>), Failure> {
+    match socket(addresses).and_then(|socket| socket.local_addr()) {
+        Ok(bound) => Ok(("it is free".to_owned(), Some(bound))),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            Ok(("it is in use at present: a start needs the end of that server".to_owned(), addresses.first().copied()))
+        }
+        Err(error) => Err(unusable(address, &error)),
+    }
+}
+
+fn reason(failure: Failure) -> String {
+    match failure.help {
+        Some(help) => format!("{}; {help}", failure.message),
+        None => failure.message,
+    }
 }
 
 async fn library(settings: &Settings, found: &mut Vec<CheckedSetting>) -> Result<(), Failure> {
@@ -131,9 +189,9 @@ async fn library(settings: &Settings, found: &mut Vec<CheckedSetting>) -> Result
                 let place = format!("{}#{name}", channels.default.store);
                 found.push(CheckedSetting::new("channel", place, channel(&store, name).await));
             }
-            sources(settings, &channels.sources, &copies, found).await?;
+            sources(settings, &channels.sources, &copies, found).await;
         }
-        ServedLibrary::Sources(configured) => sources(settings, configured, &copies, found).await?,
+        ServedLibrary::Sources(configured) => sources(settings, configured, &copies, found).await,
     }
     Ok(())
 }
@@ -152,9 +210,15 @@ async fn sources(
     configured: &[ConfiguredSource],
     copies: &tempfile::TempDir,
     found: &mut Vec<CheckedSetting>,
-) -> Result<(), Failure> {
+) {
     let shared = crate::sources::SharedSettings { cache: None, ..shared_settings(settings, None, false) };
-    let open = OpenSources::open(configured, &shared, Some(&StateFolder::at(copies.path())))?;
+    let open = match OpenSources::open(configured, &shared, Some(&StateFolder::at(copies.path()))) {
+        Ok(open) => open,
+        Err(failure) => {
+            found.push(CheckedSetting::new("source", "", Err(reason(failure))));
+            return;
+        }
+    };
     open.set.settled(LIMIT).await;
     for status in open.set.statuses() {
         let outcome = match (status.state, status.problem) {
@@ -164,7 +228,6 @@ async fn sources(
         };
         found.push(CheckedSetting::new("source", format!("{} ({})", status.name, status.kind), outcome));
     }
-    Ok(())
 }
 
 async fn keys(sign_in: &SignIn) -> Result<String, String> {
@@ -177,28 +240,44 @@ async fn keys(sign_in: &SignIn) -> Result<String, String> {
 }
 
 /// Whether the audit can be written. Only a file that exists is opened.
-fn writable(path: &Path) -> Result<String, String> {
-    match OpenOptions::new().append(true).open(path) {
-        Ok(_) => Ok("it can be written".to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            folder(parent).map(|_| "it will be created".to_owned())
-        }
+fn appendable(path: &Path) -> Result<String, String> {
+    match path.metadata() {
+        // Opening a pipe waits for its reader.
+        Ok(found) if !found.is_file() && !found.is_dir() => Ok("it is not a regular file, and is not opened".to_owned()),
+        Ok(_) => match OpenOptions::new().append(true).open(path) {
+            Ok(_) => Ok("it can be written".to_owned()),
+            Err(error) => Err(error.to_string()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => created_in(parent(path)),
         Err(error) => Err(error.to_string()),
     }
 }
 
 fn folder(path: &Path) -> Result<String, String> {
     match path.metadata() {
-        Ok(found) if found.is_dir() => Ok("it exists".to_owned()),
-        Ok(_) => Err("it is not a folder".to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
-                Err(format!("the folder {} does not exist", parent.display()))
-            }
-            _ => Ok("it will be created".to_owned()),
-        },
+        Ok(found) if !found.is_dir() => Err("it is not a folder".to_owned()),
+        Ok(_) => created_in(path).map(|_| "it can be written".to_owned()),
+        // All folders above it are made, too.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            created_in(path.ancestors().skip(1).find(|parent| parent.exists()).unwrap_or(Path::new(".")))
+        }
         Err(error) => Err(error.to_string()),
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether something can be made in a folder.
+fn created_in(folder: &Path) -> Result<String, String> {
+    // On Linux the file has no name.
+    match tempfile::tempfile_in(folder) {
+        Ok(_) => Ok("it will be created".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(format!("the folder {} does not exist", folder.display()))
+        }
+        Err(error) => Err(format!("nothing can be created in the folder {}: {error}", folder.display())),
     }
 }
 
@@ -224,4 +303,79 @@ fn expiry(expires: Option<Timestamp>, now: Timestamp) -> Result<String, String> 
 
 fn silent() -> String {
     format!("no answer within {} s", LIMIT.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::PathBuf};
+
+    use super::*;
+    use crate::settings::{Arguments, ServerFileLocation};
+
+    /// Returns the rows for a `server.toml` in a folder with one prompt, as their first word, subject and reason.
+    async fn rows(folder: &Path, written: &str) -> Vec<String> {
+        let library = folder.join("team");
+        fs::create_dir_all(&library).expect("a folder");
+        fs::write(library.join("hello.md"), "Hello").expect("a prompt");
+        fs::write(folder.join("server.toml"), written).expect("settings");
+        let location = ServerFileLocation::find(Some(&folder.join("server.toml")), &|_: &str| None);
+        let arguments = Arguments { library: Some(library), ..Arguments::default() };
+        let (settings, files) =
+            Settings::read_for_check(&location, &arguments, &|_: &str| None).expect("the settings can be read");
+        let is_refused = Settings::read(&location, &arguments, &|_: &str| None).is_err();
+        assert_eq!(is_refused, !files.is_empty(), "a server is never started without them");
+        let start = Start { over_http: true, ..Start::default() };
+        let found = check(&settings, &files, &start).await.expect("a temporary folder");
+        let row = |one: &CheckedSetting| match &one.outcome {
+            Ok(reason) => format!("ok {}: {reason}", one.what),
+            Err(reason) => format!("FAILED {}: {reason}", one.what),
+        };
+        found.iter().map(row).collect()
+    }
+
+    fn has(rows: &[String], begin: &str, part: &str) {
+        assert!(rows.iter().any(|row| row.starts_with(begin) && row.contains(part)), "{begin} … {part}: {rows:#?}");
+    }
+
+    // req: S-561
+    #[tokio::test]
+    async fn check_fails_where_a_start_fails() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let listening = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let used = listening.local_addr().expect("an address");
+        let written = format!(
+            "[http]\naddress = \"192.0.2.1:9\"\nallow-remote = true\n[metrics]\nlisten = \"192.0.2.1:9\"\n[audit]\nfile = \
+             \"missing/audit.jsonl\"\n[[webhook]]\nurl = \"https://127.0.0.1/\"\nallow-private = true\nevents = \
+             [\"published\"]\nsecret = {{ file = \"secret\" }}\n"
+        );
+        let found = rows(folder.path(), &written).await;
+        has(&found, "FAILED address: ", "does not belong to this machine");
+        has(&found, "FAILED metrics: ", "does not belong to this machine");
+        has(&found, "FAILED audit: ", "does not exist");
+        has(&found, "FAILED webhook: ", "needs a store");
+        // A server may be checked while it runs.
+        let found = rows(folder.path(), &format!("[http]\naddress = \"{used}\"\n[audit]\nfile = \"audit.jsonl\"\n")).await;
+        has(&found, "ok address: ", "in use");
+        has(&found, "ok audit: ", "will be created");
+        has(&rows(folder.path(), "[http]\naddress = \"0.0.0.0:0\"\n").await, "FAILED address: ", "sign-in");
+        let names: Vec<PathBuf> = fs::read_dir(folder.path()).expect("it").flatten().map(|entry| entry.path()).collect();
+        assert_eq!(names.len(), 2, "nothing is created: {names:?}");
+    }
+
+    // req: S-561
+    #[tokio::test]
+    async fn every_file_that_cannot_be_used_has_a_row() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("empty"), "").expect("a file");
+        let issuer = "issuer = \"https://login.example\"\nresource = \"https://a.example/mcp\"\n";
+        let auth = format!(
+            "[http]\naddress = \"0.0.0.0:0\"\n[auth]\n{issuer}tokens-file = \"none1\"\njwks-file = \"empty\"\nca-file = \
+             \"none2\"\nblocked-subjects = {{ file = \"none3\" }}\n[tls]\ncertificate = \"none4\"\nkey = \"none5\"\n"
+        );
+        let found = rows(folder.path(), &auth).await;
+        for what in ["tokens", "keys of the issuer", "authorities of the issuer", "blocked subjects", "certificate"] {
+            has(&found, &format!("FAILED {what}: "), "");
+        }
+        has(&rows(folder.path(), "[auth]\ntokens-file = \"empty\"\n").await, "FAILED tokens: ", "contains no tokens");
+    }
 }

@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use promptshelf_core::Access;
-use promptshelf_service::{GroupCalls, Rollout};
+use promptshelf_service::{GroupCalls, Method, Rollout};
 use promptshelf_store::{ChannelName, GroupCounts, RolloutCounts, RolloutPhase, RolloutPlan, RolloutState, StoreError};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
@@ -28,7 +28,7 @@ pub(super) struct RolloutStatus {
     pub(super) percent: u8,
     /// Whether a server has stopped it by itself, and nobody has changed it since.
     pub(super) is_failed: bool,
-    /// It counts calls of this server.
+    /// It counts calls of this server, or has done so until it ended.
     pub(super) rollout: Option<Rollout>,
 }
 
@@ -42,6 +42,8 @@ pub(super) struct RolloutFollower {
     libraries: Vec<(String, Library)>,
     access: HashMap<String, Arc<Access>>,
     running: HashMap<String, Running>,
+    /// The last rollout of each channel that ended, with its counts.
+    ended: HashMap<String, (ChannelName, Rollout)>,
     monitor: RolloutMonitor,
     problem: Option<String>,
     signs_in: bool,
@@ -52,7 +54,8 @@ struct Running {
     target: ChannelName,
     plan: Option<RolloutPlan>,
     rollout: Rollout,
-    applied: Option<(u8, RolloutPhase)>,
+    /// The last state, with the last counts that are not those after a stop.
+    applied: Option<RolloutState>,
     /// Follows the target, if it has no address.
     _target: Option<Arc<Target>>,
 }
@@ -60,11 +63,28 @@ struct Running {
 impl Running {
     /// Logs a state unless it was before. Returns whether it is another one.
     fn note(&mut self, state: &RolloutState) -> bool {
-        let applied = (state.percent, state.phase);
-        let is_new = self.applied.replace(applied) != Some(applied);
-        if is_new {
-            log(state);
+        let mut state = state.clone();
+        let Some(before) = &self.applied else {
+            log(&state);
+            self.applied = Some(state);
+            return true;
+        };
+        let is_new = (before.percent, before.phase) != (state.percent, state.phase);
+        if state.phase.is_over() && state.progress.counts == RolloutCounts::default() {
+            // Who stops a rollout starts the comparison again.
+            state.progress.counts = before.progress.counts;
         }
+        if is_new && state.changed_at < before.changed_at {
+            let RolloutState { channel, target, percent, phase, changed_at, .. } = &state;
+            let phase = phase.as_str();
+            tracing::warn!(
+                "the rollout of {channel} to {target} is {phase} at {percent} %, as it was at {changed_at}: the store was \
+                 restored from a backup"
+            );
+        } else if is_new {
+            log(&state);
+        }
+        self.applied = Some(state);
         is_new
     }
 }
@@ -77,8 +97,17 @@ impl RolloutFollower {
         access: HashMap<String, Arc<Access>>,
         signs_in: bool,
     ) -> RolloutFollower {
-        let (running, monitor) = (HashMap::new(), RolloutMonitor::default());
-        RolloutFollower { store, opener, libraries, access, running, monitor, problem: None, signs_in }
+        RolloutFollower {
+            store,
+            opener,
+            libraries,
+            access,
+            running: HashMap::new(),
+            ended: HashMap::new(),
+            monitor: RolloutMonitor::default(),
+            problem: None,
+            signs_in,
+        }
     }
 
     pub(super) fn monitor(&self) -> RolloutMonitor {
@@ -132,13 +161,15 @@ impl RolloutFollower {
                 };
                 let is_failed = state.phase == RolloutPhase::Failed;
                 if !state.phase.is_over() || is_failed {
-                    let rollout = self.running.get(&channel).filter(|one| one.target == state.target);
+                    let running = self.running.get(&channel).map(|one| (&one.target, &one.rollout));
+                    let ended = self.ended.get(&channel).map(|(target, rollout)| (target, rollout));
+                    let counted = running.into_iter().chain(ended).find(|(target, _)| **target == state.target);
                     statuses.push(RolloutStatus {
                         channel: channel.clone(),
                         target: state.target.to_string(),
                         percent: state.percent,
                         is_failed,
-                        rollout: rollout.map(|one| one.rollout.clone()),
+                        rollout: counted.map(|(_, rollout)| rollout.clone()),
                     });
                 }
             }
@@ -157,7 +188,9 @@ impl RolloutFollower {
         let is_same = |one: &Running| state.is_some_and(|state| state.target == one.target && state.plan == one.plan);
         if self.running.get(channel).is_some_and(|one| !is_same(one)) {
             library.service().set_rollout(None);
-            self.running.remove(channel);
+            if let Some(Running { target, rollout, .. }) = self.running.remove(channel) {
+                self.ended.insert(channel.to_owned(), (target, rollout));
+            }
         }
         let Some(state) = state.filter(|_| !self.running.contains_key(channel)) else { return Ok(()) };
         let target = &state.target;
@@ -216,7 +249,7 @@ impl RolloutFollower {
             let _ = running.rollout.take();
         }
         if is_own {
-            let method = if state.phase.is_over() { "rollout/stop" } else { "rollout/step" };
+            let method = if state.phase.is_over() { Method::RolloutStop } else { Method::RolloutStep };
             service.record_own(
                 method,
                 [

@@ -3,6 +3,7 @@
 use promptshelf_core::{CatalogHandle, Definitions, PromptDefinition, check};
 use promptshelf_service::{Caller, Service};
 use promptshelf_store::{Store, StoreUrl};
+use promptshelf_wire::NameUse;
 
 use super::*;
 
@@ -134,4 +135,35 @@ async fn first_call_after_the_start_counts_its_caller() {
     log.write(Timestamp::now(), WRITE_TIMEOUT).await.expect("written");
     let figures = store.usage(&UsageQuery::default()).await.expect("figures");
     assert_eq!(figures.values().map(|figures| figures.callers.count()).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn rows_of_channels_are_separate_and_former_names_are_marked() {
+    let key = |channel: &str, prompt: &str, outcome: &str| UsageKey {
+        channel: channel.to_owned(),
+        prompt: prompt.to_owned(),
+        version: 3,
+        method: "prompts/get".to_owned(),
+        outcome: outcome.to_owned(),
+        ..UsageKey::default()
+    };
+    let one = || UsageFigures { count: 1, ..UsageFigures::default() };
+    // Version 3 of one channel is another text than that of the other.
+    let keys = [key("next", "hello", "failed"), key("production", "hello", "ok"), key("production", "greet", "ok")];
+    let listed = BTreeMap::from([
+        ("hello".to_owned(), NameUse::Prompt),
+        ("greet".to_owned(), NameUse::AliasOf("hello".to_owned())),
+        ("salute".to_owned(), NameUse::AliasOf("bye".to_owned())),
+        ("bye".to_owned(), NameUse::Deprecated),
+    ]);
+    let report = report_of(None, &keys.into_iter().map(|key| (key, one())).collect(), false, 0).marked(&listed, None);
+    let rows: Vec<_> = report
+        .prompts
+        .iter()
+        .map(|row| (&*row.name, row.channel.as_deref(), &*row.outcome, row.deprecated, row.alias_of.as_deref()))
+        .collect();
+    assert!(rows.contains(&("hello", Some("next"), "failed", false, None)), "{rows:?}");
+    assert!(rows.contains(&("hello", Some("production"), "ok", false, None)), "{rows:?}");
+    assert!(rows.contains(&("greet", Some("production"), "ok", true, Some("hello"))), "{rows:?}");
+    assert_eq!((rows.len(), report.unused), (3, vec!["bye".to_owned()]));
 }

@@ -17,7 +17,7 @@ mod reading;
 mod transfers;
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -39,7 +39,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{TIMEOUT, library, programs::signed_in};
+use crate::{Records, TIMEOUT, library, programs::signed_in};
 
 const SCOPES: [&str; 6] =
     ["library:read", "library:propose", "library:review", "library:publish", "library:evaluate", "library:admin"];
@@ -65,23 +65,6 @@ const CALLERS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("without-admin", &["library:read", "library:propose", "library:review", "library:publish"], &[]),
 ];
-
-/// Audit records in memory.
-#[derive(Debug, Default)]
-struct Records(Mutex<Vec<String>>);
-
-impl Recorder for Records {
-    fn record(&self, line: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
-    }
-}
-
-impl Records {
-    fn all(&self) -> Vec<Value> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().map(|line| serde_json::from_str(line).expect("a record is JSON")).collect()
-    }
-}
 
 /// A server with the API of a store.
 struct Server {

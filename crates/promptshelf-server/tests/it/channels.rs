@@ -1,6 +1,10 @@
 //! Several channels in one application: paths, access rules, limits, readiness.
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::{
+    num::NonZeroU32,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -13,12 +17,13 @@ use promptshelf_server::{
     http::{
         Channel, Options,
         auth::{SignIn, SignInOptions, StaticToken, digest_of},
-        router_with_channels,
+        router, router_with_channels,
     },
 };
-use promptshelf_service::Limits;
+use promptshelf_service::{Limits, Observer, Recorder, TraceContext};
+use serde_json::json;
 
-use crate::{LIST, get, list, send, text};
+use crate::{LIST, Records, get, list, send, text};
 
 fn channel(name: &str) -> Channel {
     let library = Library::builder().prompt(PromptDefinition::template(format!("of-{name}"), "Say hello."));
@@ -196,4 +201,87 @@ async fn degraded_replica_is_ready_and_only_the_default_channel_is_named() {
     assert!(body.starts_with("degraded since ") && !body.contains("staging"), "{body}");
     production.library.server().shutdown();
     assert_eq!(send(&router, get("/readyz"), "").await.0, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+// req: S-562
+#[tokio::test]
+async fn operators_learn_who_is_refused_a_channel_and_why() {
+    let records = Arc::new(Records::default());
+    let recorded = |name: &str| {
+        let prompt = PromptDefinition::template(format!("of-{name}"), "Say hello.");
+        let library = Library::builder().prompt(prompt).audit(Arc::clone(&records) as Arc<dyn Recorder>);
+        Channel { name: name.to_owned(), library: library.build().expect("it"), monitor: ReplicaMonitor::new(name) }
+    };
+    let [production, staging] = ["production", "staging"].map(recorded);
+    let mut options = Options::default();
+    options.sign_in = Some(tokens(&[("ada", &["reviewer"]), ("bob", &[])]));
+    options.channel_access.insert("staging".to_owned(), requires("reviewer"));
+    let router = router_with_channels(&production, &[staging], &options);
+    let render = |caller: &str| {
+        let request = request::Builder::new().method("POST").uri("/api/v1/prompts/of-staging/render");
+        let request = request.header("host", "localhost").header("content-type", "application/json");
+        request.header("authorization", format!("Bearer psk_{caller}"))
+    };
+    for caller in ["ada", "bob"] {
+        let (status, headers, _) = send(&router, list_at("/channels/staging/mcp", Some(caller)), LIST).await;
+        let (rendered, _, _) = send(&router, render(caller), r#"{"channel":"staging"}"#).await;
+        assert_eq!((status, rendered), if caller == "ada" { (StatusCode::OK, StatusCode::OK) } else { (StatusCode::NOT_FOUND, StatusCode::NOT_FOUND) });
+        let found: Vec<_> = records.all().into_iter().filter(|record| record["method"] == "channel").collect();
+        assert_eq!(found.len(), if caller == "ada" { 0 } else { 2 }, "{found:?}");
+        for record in &found {
+            assert_eq!((&record["caller"], &record["channel"], &record["outcome"]), (&json!("bob"), &json!("staging"), &json!("hidden")));
+        }
+        assert!(found.is_empty() || found[0]["request"] == headers["x-request-id"].to_str().expect("ASCII"), "{found:?}");
+    }
+}
+
+#[derive(Debug, Default)]
+struct Answered(Mutex<Vec<(&'static str, &'static str)>>);
+
+impl Observer for Answered {
+    fn answered(&self, method: &'static str, outcome: &'static str, _: Duration) {
+        self.0.lock().expect("no panic").push((method, outcome));
+    }
+
+    fn rendered(&self, _: &'static str, _: Duration) {}
+
+    fn set_parent(&self, _: &tracing::Span, _: &TraceContext<'_>) {}
+}
+
+// req: S-563
+#[tokio::test(start_paused = true)]
+async fn late_answers_of_the_api_are_problems_with_an_id_a_record_and_a_count() {
+    let (records, answered) = (Arc::new(Records::default()), Arc::new(Answered::default()));
+    let waiting = PromptDefinition::new_async("waits", |_| std::future::pending());
+    let library = Library::builder().prompt(waiting).audit(Arc::clone(&records) as Arc<dyn Recorder>);
+    let library = library.observer(Arc::clone(&answered) as Arc<dyn Observer>).build().expect("a library");
+    let mut options = Options::default();
+    options.request_timeout = Duration::from_secs(30);
+    let request = request::Builder::new().method("POST").uri("/api/v1/prompts/waits/render").header("host", "localhost");
+    let request = request.header("content-type", "application/json");
+    let (status, headers, body) = send(&router(&library, &options), request, "{}").await;
+    assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(headers["content-type"], "application/problem+json");
+    let problem: serde_json::Value = serde_json::from_str(&text(body).await).expect("JSON");
+    assert!(problem["type"].as_str().is_some_and(|kind| kind.ends_with("timed-out")), "{problem}");
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("within 30 seconds")), "{problem}");
+    let records = records.all();
+    assert_eq!((records.len(), &records[0]["outcome"]), (1, &json!("timed-out")), "{records:?}");
+    assert_eq!(records[0]["request"], headers["x-request-id"].to_str().expect("ASCII"));
+    assert_eq!(*answered.0.lock().expect("no panic"), [("api/render", "timed-out")]);
+}
+
+#[tokio::test]
+async fn former_name_is_marked_in_the_api_for_programs() {
+    let mut prompt = PromptDefinition::template("hello", "Say hello.");
+    prompt.aliases = vec!["greet".to_owned()];
+    let library = Library::builder().prompt(prompt).build().expect("a library");
+    let router = router(&library, &Options::default());
+    for (path, is_marked) in [("hello", false), ("greet", true), ("greet?rendered=true", true)] {
+        let (status, _, body) = send(&router, get(&format!("/api/v1/prompts/{path}")), "").await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        let answer: serde_json::Value = serde_json::from_str(&text(body).await).expect("JSON");
+        let replacement = if is_marked { json!("hello") } else { json!(null) };
+        assert_eq!((&answer["name"], &answer["deprecated"]["replacement"]), (&json!("hello"), &replacement), "{path}");
+    }
 }

@@ -16,7 +16,10 @@ mod start;
 mod tls;
 mod webhooks;
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -25,6 +28,8 @@ use axum::{
 };
 use promptshelf_core::PromptDefinition;
 use promptshelf_server::{Builder, Library};
+use promptshelf_service::Recorder;
+use serde_json::Value;
 use tower::Service as _;
 
 /// The time after which a test fails that waits for something.
@@ -55,6 +60,23 @@ fn stream() -> request::Builder {
 
 fn get(path: &str) -> request::Builder {
     Request::get(path).header("host", "localhost")
+}
+
+/// Audit records in memory.
+#[derive(Debug, Default)]
+struct Records(Mutex<Vec<String>>);
+
+impl Recorder for Records {
+    fn record(&self, line: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+}
+
+impl Records {
+    fn all(&self) -> Vec<Value> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(|line| serde_json::from_str(line).expect("a record is JSON")).collect()
+    }
 }
 
 /// Sends a request through the router.

@@ -315,10 +315,7 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     match options.create_new(true).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(StoreError::Database {
-            reason: format!("the file {} cannot be created: {error}", path.display()),
-            source: Some(Arc::new(error)),
-        }),
+        Err(error) => Err(StoreError::invalid(format!("the file {} cannot be created: {error}", path.display()))),
     }
 }
 

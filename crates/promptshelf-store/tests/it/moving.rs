@@ -147,6 +147,43 @@ async fn store_with_other_data_is_no_target() {
     assert!(refused.to_string().contains("is the store itself"), "{refused}");
 }
 
+// req: S-560
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn backup_replaces_only_files() {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+
+    let SqliteStore { store, .. } = &full_store().await;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let kind = |path: &Path| format!("{:?}", path.symlink_metadata().unwrap().file_type());
+    let _socket = UnixListener::bind(at("socket")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    std::fs::create_dir(at("folder")).unwrap();
+    symlink("/dev/null", at("device")).unwrap();
+    symlink(at("nowhere"), at("dangling")).unwrap();
+    for name in ["socket", "pipe", "folder", "device", "dangling"] {
+        let before = kind(&at(name));
+        let refused = store.back_up(&at(name)).await.unwrap_err();
+        assert!(matches!(&refused, StoreError::State { reason } if reason.contains(name)), "{name}: {refused}");
+        assert_eq!(kind(&at(name)), before, "{name}");
+    }
+    // The file that is written first is none of someone else's either.
+    assert!(std::process::Command::new("mkfifo").arg(at("new.part")).status().unwrap().success());
+    let refused = store.back_up(&at("new")).await.unwrap_err();
+    assert!(matches!(&refused, StoreError::State { reason } if reason.contains("new.part")), "{refused}");
+    let refused = store.back_up(&at("missing/new")).await.unwrap_err();
+    assert!(refused.to_string().contains("the folder") && !refused.to_string().contains("database"), "{refused}");
+    // An empty file is one to fill, and a link leads to the backup as before.
+    std::fs::write(at("empty"), "").unwrap();
+    symlink(at("empty"), at("link")).unwrap();
+    for _ in 0..2 {
+        store.back_up(&at("link")).await.unwrap();
+    }
+    assert_eq!(std::fs::read_link(at("link")).unwrap(), at("empty"));
+    assert!(at("empty").metadata().unwrap().len() > 0);
+}
+
 /// Publishes both files with the number of the next revision.
 async fn advance(store: &Store, revision: u64) {
     let before = if revision == 1 { String::new() } else { (revision - 1).to_string() };

@@ -67,7 +67,9 @@ fn ended(outcome: Result<(), Failure>) -> ExitCode {
 
 fn run_logged(command: &Command, level: &str, log_format: LogFormat) -> Result<(), Failure> {
     let settings = match command {
-        Command::Serve(arguments) => Some(commands::serve::read(arguments, &environment::variable)?),
+        Command::Serve(arguments) if !arguments.check => {
+            Some(commands::serve::read(arguments, &environment::variable)?)
+        }
         _ => None,
     };
     let traces = settings.as_ref().and_then(|settings| settings.fixed.traces.as_ref());
@@ -86,6 +88,9 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
     let runtime = runtime.thread_stack_size(8 << 20).enable_all().build()?;
     let outcome = runtime.block_on(async {
         match command {
+            Command::Serve(arguments) if arguments.check => {
+                commands::serve::check(arguments, &environment::variable).await
+            }
             Command::Serve(arguments) => {
                 let context = commands::serve::ProcessContext {
                     stdin_is_terminal: io::stdin().is_terminal(),

@@ -115,7 +115,11 @@ fn records_of_several_servers_are_joined_in_the_order_of_time() {
     assert_eq!(callers(&["--request", "r-c3"]), ["c3"]);
     assert_eq!(callers(&["--address", "10.0.0.5"]), ["a5"]);
     let shown = run(&folder, &["audit", "b.jsonl"]);
-    assert!(shown.contains("\tproduction\tr-b2\n"), "{shown}");
+    assert!(shown.contains("\tproduction\tr-b2\t10.0.0.2\t-\n"), "{shown}");
+    let refused = r#"{"time":"2026-01-01T00:00:00Z","caller":"anonymous","method":"sign-in","claimed":"eve","address":"10.0.0.9","request":"r-1","reason":"The token has expired","outcome":"expired-token"}"#;
+    fs::write(folder.path().join("d.jsonl"), refused).expect("written");
+    let shown = run(&folder, &["audit", "d.jsonl"]);
+    assert!(shown.contains("\teve\texpired-token\t0.0 ms\t-\tr-1\t10.0.0.9\tThe token has expired\n"), "{shown}");
 }
 
 #[test]
@@ -133,6 +137,10 @@ fn methods_of_the_protocol_select_their_records() {
         record("read", ""),
         record("follow", ""),
         record("subscribe", ""),
+        record("sign-in", ""),
+        record("api/start-rollout", ""),
+        record("rollout/stop", ""),
+        record("store/restore", ""),
     ];
     fs::write(folder.path().join("a.jsonl"), records.concat()).expect("written");
     for (word, expected) in [
@@ -145,7 +153,11 @@ fn methods_of_the_protocol_select_their_records() {
         ("completion/complete", &records[4..5]),
         ("resources/read", &records[5..6]),
         ("resources/subscribe", &records[6..7]),
-        ("subscriptions/listen", &records[7..]),
+        ("subscriptions/listen", &records[7..8]),
+        ("sign-in", &records[8..9]),
+        ("api/start-rollout", &records[9..10]),
+        ("rollout/stop", &records[10..11]),
+        ("store/restore", &records[11..]),
     ] {
         let shown = run(&folder, &["audit", "a.jsonl", "--method", word, "--json"]);
         let expected = format!("exit code: 0\n----- stdout -----\n{}----- stderr -----\n", expected.concat());

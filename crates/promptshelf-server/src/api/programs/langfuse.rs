@@ -5,7 +5,7 @@
 
 use axum::{Extension, extract::State, http::HeaderMap, response::Response};
 use promptshelf_core::{Prompt, cursor::ListKind};
-use promptshelf_service::{Caller, View};
+use promptshelf_service::{Caller, Method, View};
 use promptshelf_wire::PromptFacts;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ pub(super) async fn list(
         )));
     }
     let default = state.channel(&caller, None)?;
-    let operation = default.library.service().operation(&caller, "api/langfuse-prompts")?;
+    let operation = default.library.service().operation(&caller, Method::LangfusePrompts)?;
     let names = names(&state, &caller, &query);
     let first = (page - 1).saturating_mul(limit);
     let data: Vec<Value> = names
@@ -144,6 +144,8 @@ pub(super) async fn prompt(
                     .channels(&caller)
                     .find(|channel| is_labelled(&state, channel, Some(label)))
                     .ok_or_else(|| {
+                        // Operators learn of a hidden channel.
+                        let _ = state.channel(&caller, Some(label));
                         Problem::not_found(&format!(
                             "The label `{}` (labels are the channels of this server)",
                             &label[..label.floor_char_boundary(100)]

@@ -5,7 +5,7 @@ use promptshelf_core::{
     cursor::{self, ListKind},
 };
 use promptshelf_service::{CacheScope, Caller, View};
-use promptshelf_wire::{PREFIX, PromptFacts, PromptPage, PromptText, op};
+use promptshelf_wire::{DeprecationFacts, PREFIX, PromptFacts, PromptPage, PromptText, op};
 
 use super::{
     super::{
@@ -46,7 +46,8 @@ pub(super) async fn get_prompt(call: Call<op::GetPrompt, ProgramState>) -> Answe
     if !query.is_rendered {
         let described = service.describe(caller, &own)?;
         let prompt = described.value();
-        let facts = PromptFacts { name: served(name, &own, prompt), ..facts_of(prompt, described.view()) };
+        let facts = asked_as(&own, prompt, facts_of(prompt, described.view()));
+        let facts = PromptFacts { name: served(name, &own, prompt), ..facts };
         let body = PromptText { facts, template: template(prompt), messages: None };
         return etag::cached_json(&call.headers, &body, &cache_control(described.view()));
     }
@@ -85,10 +86,20 @@ async fn rendered(
     let open = service.open(caller, own)?.refuse_unknown(arguments)?;
     let rendered = service.render(open, arguments).await?;
     let prompt = rendered.value();
-    let facts = facts_of(&prompt.prompt, rendered.view());
+    let facts = asked_as(own, &prompt.prompt, facts_of(&prompt.prompt, rendered.view()));
     let facts = PromptFacts { name: served(name, own, &prompt.prompt), ..facts };
     let messages = Some(promptshelf_mcp::messages_json(&prompt.messages));
     Ok((PromptText { facts, template: None, messages }, rendered.view().clone()))
+}
+
+/// Marks a former name as deprecated, in favour of the present one.
+fn asked_as(asked: &str, prompt: &Prompt, facts: PromptFacts) -> PromptFacts {
+    let name = prompt.name().as_str();
+    if asked == name {
+        return facts;
+    }
+    let message = Some("This name is a former one.".to_owned());
+    PromptFacts { deprecated: Some(DeprecationFacts { message, replacement: Some(name.to_owned()) }), ..facts }
 }
 
 /// Returns the name of a prompt in an answer. An earlier version has its name in the channel, where it was asked for by the

@@ -142,7 +142,11 @@ impl ProgramState {
         }
         let name = name.or_else(|| default?.name.as_deref());
         let found = self.inner.channels.iter().find(|channel| channel.name.as_deref() == name);
-        found.filter(|channel| channel.is_open_to(caller)).ok_or_else(|| not_served(name.unwrap_or_default()))
+        let is_open = |channel: &&ServedChannel| match (&channel.access, name) {
+            (Some(access), Some(name)) => self.site.gate.admits(caller, name, access),
+            _ => channel.is_open_to(caller),
+        };
+        found.filter(is_open).ok_or_else(|| not_served(name.unwrap_or_default()))
     }
 
     /// Returns the library with a version of a prompt, and its name there: the present one, unless another version is named.

@@ -6,10 +6,10 @@ use std::{
 };
 
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
-use promptshelf_core::{cursor::ListKind, usage::UsageKey};
+use promptshelf_core::{Prompt, cursor::ListKind, usage::UsageKey};
 use promptshelf_service::{Caller, UNKNOWN_PROMPT};
 use promptshelf_store::UsageQuery;
-use promptshelf_wire::op;
+use promptshelf_wire::{NameUse, op};
 
 use super::{
     super::{
@@ -30,7 +30,12 @@ pub(super) async fn get_usage(call: Call<op::GetUsage, ProgramState>) -> Answer 
     let is_seen = seen(state, caller);
     figures.retain(|key, _| is_seen(key));
     let report = report_of(whole_hour(since), &figures, call.query.detail.unwrap_or_default(), log.min_callers());
-    let listed = listed(state, caller).into_iter().map(|(name, deprecated)| (name, deprecated.is_some()));
+    let named = |deprecated: Option<Deprecated>| match deprecated {
+        None => NameUse::Prompt,
+        Some(Deprecated { replacement: Some(prompt), is_alias: true }) => NameUse::AliasOf(prompt),
+        Some(_) => NameUse::Deprecated,
+    };
+    let listed = listed(state, caller).into_iter().map(|(name, deprecated)| (name, named(deprecated)));
     let report = report.marked(&listed.collect(), selection.prompt.as_deref()).with_sources(source_of(state));
     call.answer(&report)
 }
@@ -73,7 +78,10 @@ fn seen<'a>(state: &'a ProgramState, caller: &'a Caller) -> impl Fn(&UsageKey) -
         let view = channel.library.service().view(caller);
         let prompts = view.catalog().prompts().iter().enumerate();
         let hidden = prompts.filter(|(index, _)| !view.shows(ListKind::Prompts, *index));
-        let names = hidden.map(|(_, prompt)| view.catalog().name_in_channel(prompt).to_owned()).collect();
+        let names = |prompt: &Arc<Prompt>| {
+            prompt.aliases().chain([view.catalog().name_in_channel(prompt).to_owned()]).collect::<Vec<_>>()
+        };
+        let names = hidden.flat_map(|(_, prompt)| names(prompt)).collect();
         closed.insert(channel.name.as_deref().unwrap_or_default(), names);
     }
     move |key| {
@@ -82,21 +90,29 @@ fn seen<'a>(state: &'a ProgramState, caller: &'a Caller) -> impl Fn(&UsageKey) -
     }
 }
 
-/// Returns the prompts of all channels that the caller sees. A prompt counts as deprecated only if it is so in each
-/// of its channels.
+/// Returns the prompts of all channels that the caller sees, and their former names that no prompt has. A prompt counts as
+/// deprecated only if it is so in each of its channels.
 fn listed(state: &ProgramState, caller: &Caller) -> ListedPrompts {
-    let mut listed = ListedPrompts::new();
+    let (mut listed, mut aliases) = (ListedPrompts::new(), ListedPrompts::new());
     for channel in state.channels(caller) {
         let view = channel.library.service().view(caller);
         let prompts = view.catalog().prompts().iter().enumerate();
         for (_, prompt) in prompts.filter(|(index, _)| view.shows(ListKind::Prompts, *index)) {
-            let deprecated = view.deprecation(prompt).map(|notice| Deprecated { replacement: notice.replacement });
-            let known =
-                listed.entry(view.catalog().name_in_channel(prompt).to_owned()).or_insert_with(|| deprecated.clone());
+            let own = view.catalog().name_in_channel(prompt).to_owned();
+            for alias in prompt.aliases() {
+                aliases.insert(alias, Some(Deprecated { replacement: Some(own.clone()), is_alias: true }));
+            }
+            let deprecation = view.deprecation(prompt);
+            let deprecated =
+                deprecation.map(|notice| Deprecated { replacement: notice.replacement, is_alias: false });
+            let known = listed.entry(own).or_insert_with(|| deprecated.clone());
             if deprecated.is_none() {
                 *known = None;
             }
         }
+    }
+    for (alias, of_prompt) in aliases {
+        listed.entry(alias).or_insert(of_prompt);
     }
     listed
 }

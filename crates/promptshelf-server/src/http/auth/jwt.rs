@@ -21,6 +21,8 @@ const ACCESS_TOKEN_TYPES: &[&str] = &["jwt", "at+jwt", "application/at+jwt", "ap
 
 const MAX_CLAIMED: usize = 128;
 
+const MAX_FOUND: usize = 512;
+
 #[derive(Debug)]
 pub(super) struct Verifier {
     options: IssuerOptions,
@@ -72,6 +74,18 @@ impl Verifier {
         self.identity(&claims)
     }
 
+    /// Returns what was expected and found of a claim that a refused token has with another value.
+    pub(super) fn mismatch(&self, token: &str, code: &str) -> Option<String> {
+        let (claim, expected) = match code {
+            "other-audience" => ("aud", self.audiences.join(" or ")),
+            "other-issuer" => ("iss", self.options.issuer.clone()),
+            _ => return None,
+        };
+        let found = unverified_claims(token)?.get(claim)?.to_string();
+        let found = &found[..found.floor_char_boundary(MAX_FOUND)];
+        Some(format!("`{claim}` is {found}, expected {expected}"))
+    }
+
     fn identity(&self, claims: &Value) -> Result<Identity, TokenError> {
         // One issuer, as a string: RFC 7519 defines no list.
         if claims["iss"].as_str() != Some(&self.options.issuer) {
@@ -116,11 +130,15 @@ fn token_error(kind: &ErrorKind) -> TokenError {
 
 /// Returns the name in a token that has not been verified, for records of refusals: the user's name, else the subject.
 pub(super) fn claimed_name(token: &str, user_claim: &str) -> Option<String> {
-    let mut parts = token.split('.');
-    let (Some(_), Some(payload), Some(_)) = (parts.next(), parts.next(), parts.next()) else { return None };
-    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
+    let claims = unverified_claims(token)?;
     let name = find_claim(&claims, user_claim).and_then(Value::as_str).or_else(|| claims["sub"].as_str())?;
     Some(name.chars().take(MAX_CLAIMED).collect())
+}
+
+fn unverified_claims(token: &str) -> Option<Value> {
+    let mut parts = token.split('.');
+    let (Some(_), Some(payload), Some(_)) = (parts.next(), parts.next(), parts.next()) else { return None };
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
 }
 
 fn find_claim<'c>(claims: &'c Value, path: &str) -> Option<&'c Value> {

@@ -63,6 +63,8 @@ pub(in crate::http) struct Refused {
     pub(in crate::http) code: &'static str,
     pub(in crate::http) reason: &'static str,
     pub(in crate::http) claimed: Option<String>,
+    /// What was expected and found, for the log alone.
+    pub(in crate::http) detail: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -181,7 +183,7 @@ impl SignIn {
     pub(in crate::http) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refused> {
         let refused = |denial, code, reason, claimed| {
             self.0.refused.count(code);
-            Refused { denial, code, reason, claimed }
+            Refused { denial, code, reason, claimed, detail: None }
         };
         let token = match bearer(headers) {
             Ok(Some(token)) => token,
@@ -203,8 +205,10 @@ impl SignIn {
                     self.deny(StatusCode::UNAUTHORIZED, Some("invalid_token"), reason)
                 };
                 let claim = self.0.options.issuer.as_ref().map_or("sub", |issuer| issuer.user_claim.as_str());
-                let claimed = Some(token).filter(|token| token.len() <= MAX_TOKEN_BYTES);
-                return Err(refused(denial, code, reason, claimed.and_then(|token| claimed_name(token, claim))));
+                let token = Some(token).filter(|token| token.len() <= MAX_TOKEN_BYTES);
+                let refused = refused(denial, code, reason, token.and_then(|token| claimed_name(token, claim)));
+                let detail = token.and_then(|token| self.0.verifier.as_ref()?.mismatch(token, code));
+                return Err(Refused { detail, ..refused });
             }
         };
         let names = [identity.name.clone(), subject(&identity).to_owned()];

@@ -160,7 +160,7 @@ pub(crate) struct UsageArguments {
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = store::age)]
     pub(crate) since: Duration,
 
-    /// Separate channels, versions of clients and revisions of the protocol
+    /// Separate versions of clients and revisions of the protocol
     #[arg(long)]
     pub(crate) detail: bool,
 

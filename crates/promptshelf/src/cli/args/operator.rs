@@ -163,9 +163,8 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
 
-    /// Only requests of this kind: a method of MCP such as `prompts/get`, or the word in the records: list, get,
-    /// complete, read, find, skill, folder, follow, subscribe, overview, describe or diagnostics; api/publish and so on
-    /// for the API
+    /// Only records of this kind: a method of MCP such as `prompts/get`, or the word in the records, such as get, sign-in,
+    /// api/publish, rollout/stop or store/restore
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use promptshelf_core::nearest;
+use promptshelf_server::api::audit_methods;
 use serde_json::Value;
 
 use crate::{
@@ -139,25 +140,15 @@ fn next_line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
 }
 
 /// A word for `--method`: the `method` of records, or a method of the protocol with the records that it leaves.
+#[derive(Clone, Copy)]
 struct Method {
     word: &'static str,
     recorded: &'static str,
     list: Option<&'static str>,
 }
 
+/// The methods of the protocol.
 const METHODS: &[Method] = &[
-    Method { word: "list", recorded: "list", list: None },
-    Method { word: "get", recorded: "get", list: None },
-    Method { word: "complete", recorded: "complete", list: None },
-    Method { word: "read", recorded: "read", list: None },
-    Method { word: "find", recorded: "find", list: None },
-    Method { word: "skill", recorded: "skill", list: None },
-    Method { word: "folder", recorded: "folder", list: None },
-    Method { word: "follow", recorded: "follow", list: None },
-    Method { word: "subscribe", recorded: "subscribe", list: None },
-    Method { word: "overview", recorded: "overview", list: None },
-    Method { word: "describe", recorded: "describe", list: None },
-    Method { word: "diagnostics", recorded: "diagnostics", list: None },
     Method { word: "prompts/list", recorded: "list", list: Some("prompts") },
     Method { word: "prompts/get", recorded: "get", list: None },
     Method { word: "resources/list", recorded: "list", list: Some("resources") },
@@ -172,9 +163,11 @@ const METHODS: &[Method] = &[
     Method { word: "completion/complete", recorded: "complete", list: None },
 ];
 
-fn find_method(word: &str) -> Result<&'static Method, Failure> {
-    METHODS.iter().find(|method| method.word == word).ok_or_else(|| {
-        let words = || METHODS.iter().map(|method| method.word);
+fn find_method(word: &str) -> Result<Method, Failure> {
+    let own = audit_methods().map(|word| Method { word, recorded: word, list: None });
+    let methods: Vec<Method> = METHODS.iter().copied().chain(own).collect();
+    methods.iter().find(|method| method.word == word).copied().ok_or_else(|| {
+        let words = || methods.iter().map(|method| method.word);
         let help = match nearest(word, words()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("expected one of {}", words().collect::<Vec<_>>().join(", ")),
@@ -186,7 +179,7 @@ fn find_method(word: &str) -> Result<&'static Method, Failure> {
 /// The conditions that a record has to meet.
 struct Filter<'a> {
     arguments: &'a AuditArguments,
-    method: Option<&'static Method>,
+    method: Option<Method>,
     since: Option<jiff::Timestamp>,
     until: Option<jiff::Timestamp>,
 }
@@ -232,16 +225,19 @@ fn parse_time(text: &str) -> Result<jiff::Timestamp, String> {
     day.try_into().map_err(|_| format!("`{text}` is out of range"))
 }
 
-/// Returns the columns of a record: time, caller, method, subject, outcome, duration, channel and request id.
-fn fields(record: &Value) -> [String; 8] {
+/// Returns the columns of a record: time, caller, method, subject, outcome, duration, channel, request id, address and reason.
+fn fields(record: &Value) -> [String; 10] {
     let text = |key: &str| record[key].as_str().unwrap_or("-").to_owned();
-    let subject = ["prompt", "resource", "list", "claimed"].iter().find_map(|key| record[*key].as_str());
-    let subject = match (subject, record["count"].as_u64()) {
+    let subject = ["prompt", "resource", "list", "claimed", "path", "to"].iter().find_map(|key| record[*key].as_str());
+    let subject = match (subject, record["proposal"].as_u64(), record["count"].as_u64()) {
+        (Some(subject), ..) => subject.to_owned(),
+        (None, Some(proposal), _) => format!("proposal {proposal}"),
         // Refusals that were counted because they repeat others.
-        (None, Some(count)) => format!("{count} more"),
-        (subject, _) => subject.unwrap_or("-").to_owned(),
+        (None, None, Some(count)) => format!("{count} more"),
+        (None, None, None) => "-".to_owned(),
     };
     let duration = format!("{:.1} ms", record["milliseconds"].as_f64().unwrap_or_default());
     let [time, caller, method, outcome] = ["time", "caller", "method", "outcome"].map(text);
-    [time, caller, method, subject, outcome, duration, text("channel"), text("request")]
+    let [channel, request, address, reason] = ["channel", "request", "address", "reason"].map(text);
+    [time, caller, method, subject, outcome, duration, channel, request, address, reason]
 }

@@ -30,6 +30,7 @@ use jiff::Timestamp;
 use promptshelf_core::Diagnostic;
 use promptshelf_server::channels::LibraryChecker;
 use promptshelf_source::{MemoryTree, read_served_tree};
+use promptshelf_service::Method;
 use promptshelf_store::{
     ChannelAddress, ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store,
     StoreCopy, StoreError, StoreUrl, TokenInfo, VerifiedChannel,
@@ -133,7 +134,7 @@ pub(crate) async fn migrate_maintain(arguments: &MigrateArguments) -> Result<(),
     let (present, newest) = waiting(url, Store::schema(url)).await.map_err(|error| place.opening(error))?;
     let is_current = present >= newest;
     if !arguments.check && !is_current {
-        place.changing("store/migrate", async |_| Ok(())).await?;
+        place.changing(Method::StoreMigrate, async |_| Ok(())).await?;
     }
     if arguments.json {
         let schema = if arguments.check { present } else { present.max(newest) };
@@ -155,7 +156,7 @@ pub(crate) async fn migrate_maintain(arguments: &MigrateArguments) -> Result<(),
 pub(crate) async fn gc_maintain(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.words.library)?;
     let (contents, bytes) =
-        place.changing("store/gc", async |store| Ok(waiting(store.url(), store.gc()).await?)).await?;
+        place.changing(Method::StoreGc, async |store| Ok(waiting(store.url(), store.gc()).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "contents": contents, "bytes": bytes }));
     }
@@ -164,7 +165,7 @@ pub(crate) async fn gc_maintain(arguments: &MaintenanceArguments) -> Result<(), 
 
 pub(crate) async fn verify_maintain(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.words.library)?;
-    let channels = place.reading("store/verify", async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
+    let channels = place.reading(Method::StoreVerify, async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
     if arguments.json {
         report::print_json(&list_json(channels.iter().map(|channel| json!(channel))))?;
     } else {
@@ -189,7 +190,7 @@ fn print_verified(channels: &[VerifiedChannel]) -> Result<(), Failure> {
 async fn copy_store(arguments: &CopyArguments) -> Result<(), Failure> {
     let (from, to) = (StorePlace::of(&arguments.words.library)?, StorePlace::unpinned(&arguments.to)?);
     let source = access::open(&from.address, Opening::Read).await?;
-    let copied = to.filling("store/copy", async |target| {
+    let copied = to.filling(Method::StoreCopy, async |target| {
         let copied = waiting(target.url(), source.copy_to(target)).await;
         copied.map_err(|error| filled(error, "name an empty database, or a file that does not exist"))
     });
@@ -201,13 +202,13 @@ async fn copy_store(arguments: &CopyArguments) -> Result<(), Failure> {
 async fn back_up(arguments: &BackupArguments) -> Result<(), Failure> {
     let (place, file) = (StorePlace::of(&arguments.words.library)?, Path::new(arguments.words.name()));
     let copied =
-        place.reading("store/backup", async |store| Ok(waiting(store.url(), store.back_up(file)).await?)).await?;
+        place.reading(Method::StoreBackup, async |store| Ok(waiting(store.url(), store.back_up(file)).await?)).await?;
     print_copy(&copied, arguments.json, |copied| format!("wrote {copied} to {}", file.display()))
 }
 
 async fn restore(arguments: &RestoreArguments) -> Result<(), Failure> {
     let (place, file) = (StorePlace::of(&arguments.words.library)?, Path::new(arguments.words.name()));
-    let restored = place.filling("store/restore", async |store| {
+    let restored = place.filling(Method::StoreRestore, async |store| {
         let restored = waiting(store.url(), store.restore(file, arguments.replace)).await;
         restored.map_err(|error| filled(error, "`--replace` replaces everything that it has"))
     });
@@ -239,7 +240,7 @@ fn print_copy(copy: &StoreCopy, is_json: bool, line: impl FnOnce(&str) -> String
 pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.words.library)?;
     let epoch =
-        place.changing("store/new-epoch", async |store| Ok(waiting(store.url(), store.new_epoch()).await?)).await?;
+        place.changing(Method::StoreNewEpoch, async |store| Ok(waiting(store.url(), store.new_epoch()).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "epoch": epoch }));
     }
@@ -250,7 +251,7 @@ pub(crate) async fn prune_maintain(arguments: &PruneArguments) -> Result<(), Fai
     let place = StorePlace::of(&arguments.words.library)?;
     let age = arguments.older_than;
     let removed =
-        place.changing("store/prune", async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
+        place.changing(Method::StorePrune, async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "revisions": removed }));
     }

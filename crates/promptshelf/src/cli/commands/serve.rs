@@ -26,6 +26,23 @@ pub(crate) struct ProcessContext {
     pub(crate) has_traces: bool,
 }
 
+/// Checks everything that a server with these arguments opens. Without a terminal it is meant to listen, too.
+pub(crate) async fn check(
+    arguments: &ServeArguments,
+    environment: &impl Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
+    let location = ServerFileLocation::find(arguments.config.as_deref(), environment);
+    let (settings, unusable) = Settings::read_for_check(&location, &arguments.settings(), environment)?;
+    warn(arguments, &settings, environment);
+    let start = Start {
+        over_http: !arguments.stdio,
+        edits: arguments.edit,
+        state_key: settings::state_key(environment)?,
+        ..Start::default()
+    };
+    print_check(&check_settings(&settings, &unusable, &start).await?)
+}
+
 /// Reads the settings, before everything else because the log needs those of traces.
 pub(crate) fn read(
     arguments: &ServeArguments,
@@ -42,11 +59,6 @@ pub(crate) async fn run(
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
     let ProcessContext { stdin_is_terminal, log_format, has_traces } = context;
-    if arguments.check {
-        settings::state_key(&environment)?;
-        warn(arguments, &settings, &environment);
-        return print_check(&check_settings(&settings).await?);
-    }
     let over_http =
         !arguments.stdio && (settings.asks_for_http || stdin_is_terminal || arguments.edit || arguments.open);
     let start = Start {

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, env, path::Path, str::FromStr};
 
 use promptshelf_client::ServerUrl;
+use promptshelf_service::Method;
 use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError};
 
 use super::connection::{CallError, Connection, LocalCaller};
@@ -81,7 +82,7 @@ impl StorePlace {
     /// Opens the store for maintenance that changes it, and closes it. `method` is the name in the audit.
     pub(super) async fn changing<T>(
         &self,
-        method: &'static str,
+        method: Method,
         work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.maintained(method, Opening::Change, work).await
@@ -90,7 +91,7 @@ impl StorePlace {
     /// Opens the store for maintenance that only reads, and closes it.
     pub(super) async fn reading<T>(
         &self,
-        method: &'static str,
+        method: Method,
         work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.maintained(method, Opening::Read, work).await
@@ -99,7 +100,7 @@ impl StorePlace {
     /// Opens the store for maintenance that fills it, and closes it. It is created if it does not exist.
     pub(super) async fn filling<T>(
         &self,
-        method: &'static str,
+        method: Method,
         work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.maintained(method, Opening::Create, work).await
@@ -107,7 +108,7 @@ impl StorePlace {
 
     async fn maintained<T>(
         &self,
-        method: &'static str,
+        method: Method,
         how: Opening,
         work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
     ) -> Result<T, Failure> {

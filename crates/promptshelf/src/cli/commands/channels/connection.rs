@@ -419,7 +419,7 @@ impl Connection {
             "store-unreachable" => {
                 return unreachable(format!("{name} cannot reach its database; nothing was changed, try again later"));
             }
-            _ if status == 503 => return unreachable(format!("{name}: {detail}")),
+            _ if matches!(status, 503 | 504) => return unreachable(format!("{name}: {detail}")),
             _ => return failed(format!("{name} answered with status {status}: {detail}")),
         };
         store.into()

@@ -3,12 +3,12 @@
 use std::{borrow::Cow, collections::BTreeMap, io::Write, time::Duration};
 
 use promptshelf_server::TreePreview;
-use promptshelf_wire::{PromptUsage, UsageParameters, UsageReport, op};
+use promptshelf_wire::{NameUse, PromptUsage, UsageParameters, UsageReport, op};
 
 use super::{access::Place, connection::Connection, report};
 use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "name",
     "version",
     "channel",
@@ -30,6 +30,7 @@ const COLUMNS: [&str; 21] = [
     "formsDeclined",
     "formsCancelled",
     "deprecated",
+    "aliasOf",
 ];
 
 /// The number of prompts without calls that are printed.
@@ -65,9 +66,13 @@ pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
         print_unused(&mut output, &found)?;
         return Ok(output.out.flush()?);
     }
-    let header = ["PROMPT", "VERSION", "CLIENT", "METHOD", "OUTCOME", "CALLS", "CALLERS", "P50 MS", "P95 MS"];
+    let header =
+        ["PROMPT", "CHANNEL", "VERSION", "CLIENT", "METHOD", "OUTCOME", "CALLS", "CALLERS", "P50 MS", "P95 MS"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(found.prompts.iter().map(|one| row(one, &output)));
+    if found.prompts.iter().all(|one| one.channel.is_none()) {
+        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    }
     report::print_table(&mut output, "", &rows)?;
     print_unused(&mut output, &found)?;
     Ok(output.out.flush()?)
@@ -88,18 +93,24 @@ fn print_unused<W: Write>(output: &mut Output<W>, found: &UsageReport) -> Result
     Ok(writeln!(output.out, "{line}")?)
 }
 
-/// Returns the present prompts of all channels, and whether they are deprecated in each of their channels.
-async fn listed(store: &Connection) -> super::connection::Answer<BTreeMap<String, bool>> {
-    let mut listed = BTreeMap::new();
+/// Returns the present prompts of all channels, deprecated ones if they are so in each of their channels, and former names.
+async fn listed(store: &Connection) -> super::connection::Answer<BTreeMap<String, NameUse>> {
+    let (mut listed, mut aliases) = (BTreeMap::new(), BTreeMap::new());
     for channel in store.all(&op::ListChannels {}).await?.iter().filter(|channel| channel.head.revision > 0) {
         let (_, tree) = store.tree(&channel.name, None).await?;
         // A tree that cannot be read has findings of the check instead.
         let Ok(preview) = tokio::task::block_in_place(|| TreePreview::open(tree)) else { continue };
         for prompt in preview.catalog().prompts().iter() {
-            let is_deprecated = prompt.deprecation().is_some();
-            let known = listed.entry(prompt.name().to_string()).or_insert(is_deprecated);
-            *known &= is_deprecated;
+            let name = prompt.name().to_string();
+            aliases.extend(prompt.aliases().map(|alias| (alias, NameUse::AliasOf(name.clone()))));
+            let known = listed.entry(name).or_insert(NameUse::Deprecated);
+            if prompt.deprecation().is_none() {
+                *known = NameUse::Prompt;
+            }
         }
+    }
+    for (alias, of_prompt) in aliases {
+        listed.entry(alias).or_insert(of_prompt);
     }
     Ok(listed)
 }
@@ -128,7 +139,12 @@ fn row<W: Write>(one: &PromptUsage, output: &Output<W>) -> Vec<String> {
     };
     let name = line(&one.name);
     vec![
-        if one.deprecated { format!("{name} (deprecated)") } else { name },
+        match &one.alias_of {
+            Some(prompt) => format!("{name} (former name of {})", line(prompt)),
+            None if one.deprecated => format!("{name} (deprecated)"),
+            None => name,
+        },
+        one.channel.as_deref().map_or_else(|| "-".to_owned(), line),
         one.version.map_or_else(|| "-".to_owned(), |version| version.to_string()),
         line(&client),
         line(&method),
@@ -173,6 +189,7 @@ fn print_csv(report: &UsageReport) -> Result<(), Failure> {
             one.forms.declined.to_string().into(),
             one.forms.cancelled.to_string().into(),
             one.deprecated.to_string().into(),
+            cell(one.alias_of.as_deref().unwrap_or_default()),
         ];
         writer.write_record(cells.iter().map(|cell| cell.as_bytes())).map_err(failed)?;
     }
