@@ -29,11 +29,11 @@ PATIENCE = 120
 
 # Name and version of each client, its share of the calls, its number of users, and whether it sends `framework`.
 CLIENTS = [
-    ("editor", "1.4.0", 0.38, 24, True),
-    ("terminal", "2.1.3", 0.26, 16, True),
-    ("chat", "5.0.1", 0.16, 10, True),
-    ("ci", "0.9.2", 0.14, 6, False),
-    ("report-job", "3.2", 0.06, 4, True),
+    ("editor", "1.4.0", 0.38, 96, True),
+    ("terminal", "2.1.3", 0.26, 64, True),
+    ("chat", "5.0.1", 0.16, 40, True),
+    ("ci", "0.9.2", 0.14, 24, False),
+    ("report-job", "3.2", 0.06, 16, True),
 ]
 # This one is a program that uses the HTTP API; the others use MCP.
 PROGRAM = "report-job"

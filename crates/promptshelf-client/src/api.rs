@@ -11,8 +11,9 @@ use crate::{
     challenge::Challenge,
     client::{MAX_SIGN_INS, with_timeout},
     endpoint::Endpoint,
-    error::{ClientError, chain},
+    error::ClientError,
     http::header_map,
+    sdk_error::connection_reason,
     secure_url::is_secure_url,
     sign_in::{AuthSession, SignIn},
 };
@@ -243,8 +244,8 @@ impl fmt::Debug for ApiClient {
 }
 
 fn unreachable(error: reqwest::Error) -> ClientError {
-    let error = error.without_url();
-    ClientError::Unreachable { reason: chain(&error), source: Some(Box::new(error)) }
+    let reason = connection_reason(&error);
+    ClientError::Unreachable { reason, source: Some(Box::new(error.without_url())) }
 }
 
 #[cfg(test)]

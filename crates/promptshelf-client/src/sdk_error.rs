@@ -140,7 +140,7 @@ fn proxy_of(url: &url::Url) -> Option<String> {
 }
 
 /// Describes why the connection failed: the SDK shows only that a request failed.
-fn connection_reason(error: &reqwest::Error) -> String {
+pub(crate) fn connection_reason(error: &reqwest::Error) -> String {
     let host = error.url().and_then(|url| {
         let host = url.host_str()?;
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))

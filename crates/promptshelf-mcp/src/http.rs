@@ -30,7 +30,7 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, request::Parts};
 use http_body::Body;
-use promptshelf_service::Seldom;
+use promptshelf_service::Few;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, Sleep, sleep},
@@ -41,7 +41,7 @@ use self::{host_check::HostCheck, session::EndedSessions};
 use crate::{Server, jsonrpc::Fault, profile::Profile, subscription::Subscription};
 
 pub use body::HttpBody;
-pub use reply::{Denial, RequiredScopes};
+pub use reply::{Denial, ForeignRequest, RequiredScopes};
 
 /// Bounds, allowed hosts and allowed origins of the endpoint.
 ///
@@ -102,7 +102,7 @@ struct Endpoint {
     keep_alive: Duration,
     streams: Arc<Semaphore>,
     ended_sessions: Arc<EndedSessions>,
-    refused_hosts: Arc<Seldom>,
+    refused_hosts: Arc<Few>,
 }
 
 impl Server {

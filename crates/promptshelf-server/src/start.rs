@@ -202,8 +202,9 @@ impl Server {
                 let now = Clocks::now();
                 if let Some(jump) = now.jump_since(clocks) {
                     tracing::warn!(
-                        "the clock of this machine jumped by {jump:#}: ends of tokens, times of records and periods of \
-                         usage follow it"
+                        "the clock of this machine jumped {}: ends of tokens, times of records and periods of usage follow \
+                         it",
+                        jumped(jump)
                     );
                 }
                 clocks = now;
@@ -381,6 +382,14 @@ impl Server {
 /// The clock of the machine, and one that never jumps.
 #[derive(Clone, Copy)]
 struct Clocks(SystemTime, Instant);
+
+/// Tells the direction and the length of a jump, in the largest unit of which it has two.
+fn jumped(jump: SignedDuration) -> String {
+    let seconds = jump.unsigned_abs().as_secs();
+    let units = [(86_400, "days"), (3_600, "hours"), (60, "minutes")];
+    let (size, unit) = units.into_iter().find(|(size, _)| seconds >= 2 * size).unwrap_or((1, "seconds"));
+    format!("{} by {} {unit}", if jump.is_negative() { "back" } else { "forward" }, seconds / size)
+}
 
 impl Clocks {
     fn now() -> Clocks {
@@ -737,5 +746,10 @@ mod tests {
         let back = Clocks(before.0 - seconds(3 * 3_600), before.1 + seconds(10));
         assert_eq!(back.jump_since(before).map(|jump| jump.as_hours()), Some(-3));
         assert_eq!(after(seconds(20 * 365 * 86_400), seconds(0)).jump_since(before), hours(20 * 365 * 24));
+        for (jump, told) in
+            [(-6 * 3_600, "back by 6 hours"), (7_300 * 86_400, "forward by 7300 days"), (7, "forward by 7 seconds")]
+        {
+            assert_eq!(jumped(SignedDuration::from_secs(jump)), told);
+        }
     }
 }

@@ -83,6 +83,7 @@ methods! {
     Diagnostics = "diagnostics",
     SignIn = "sign-in",
     Channel = "channel",
+    Host = "host",
     LangfusePrompts = "api/langfuse-prompts",
     RolloutStep = "rollout/step",
     RolloutStop = "rollout/stop",

@@ -1,7 +1,12 @@
 //! Operations outside of the catalog, such as those of a management API, under the same limits and in the same audit.
 
 use crate::{
-    audit::{Call, Method}, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service};
+    audit::{Call, Method},
+    caller::Caller,
+    limit::RequestClass,
+    rejection::Rejection,
+    service::Service,
+};
 
 /// An admitted operation. It counts as a request in progress until it ends, and its record is written then, even if it
 /// is dropped.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use promptshelf_core::{Prompt, cursor::ListKind};
 
 use crate::{
-    audit::Method,
-    access, answer::Answer, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service, slot::Slot,
-    view::View,
+    access, answer::Answer, audit::Method, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service,
+    slot::Slot, view::View,
 };
 
 /// All prompts at once, as one caller sees them.

@@ -247,6 +247,13 @@ impl Service {
         call.set_outcome(code);
     }
 
+    /// Records a request that was refused for its host or origin, whoever sent it.
+    pub fn record_foreign_request(&self, origin: &Caller, host: &str) {
+        let mut call = Call::begin(self.audit.as_ref(), origin, Method::Host);
+        call.note_text("host", host);
+        call.set_outcome("foreign-request");
+    }
+
     /// Records that a caller asked for a channel that is hidden from it: its answer is that of one that does not exist.
     pub fn record_hidden_channel(&self, caller: &Caller, channel: &str) {
         let mut call = Call::begin(self.audit.as_ref(), caller, Method::Channel);

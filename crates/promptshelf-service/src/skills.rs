@@ -12,9 +12,9 @@ use promptshelf_core::{
 };
 
 use crate::{
-    audit::Method,
     access,
     answer::Answer,
+    audit::Method,
     caller::Caller,
     limit::RequestClass,
     rejection::{Rejection, echo},

@@ -10,8 +10,8 @@ use promptshelf_core::{
 };
 
 use crate::{
-    audit::Method,
     answer::Answer,
+    audit::Method,
     caller::Caller,
     limit::RequestClass,
     rejection::{Rejection, echo},

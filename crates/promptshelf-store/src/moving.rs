@@ -131,7 +131,10 @@ impl Store {
         part.push(".part");
         let part = PathBuf::from(part);
         if fs::symlink_metadata(&part).is_ok_and(|found| !found.is_file()) {
-            return Err(StoreError::state(format!("{} is needed, and is not a file: name another one", part.display())));
+            return Err(StoreError::state(format!(
+                "{} is needed, and is not a file: name another one",
+                part.display()
+            )));
         }
         let written = self.write_backup(file, &part).await;
         if written.is_err() {

@@ -143,7 +143,12 @@ impl Store {
         let result = async {
             let found = rollout::find(&mut transaction, channel, target, true).await?;
             let state = found.ok_or_else(|| missing(channel, Some(target)))?;
-            let state = finish(&mut transaction, state, &actor.name, reason.to_owned()).await?;
+            // Another finish may have been first.
+            let state = if state.phase == RolloutPhase::Finished {
+                state
+            } else {
+                finish(&mut transaction, state, &actor.name, reason.to_owned()).await?
+            };
             report(&mut transaction, state).await
         }
         .await;
@@ -277,6 +282,9 @@ async fn change(
     };
     let (phase, kind) = match (edit.phase, edit.percent) {
         _ if before.phase == RolloutPhase::Finished => return refused("start a new one"),
+        (Some(phase @ (RolloutPhase::Stopped | RolloutPhase::Paused)), None) if phase == before.phase => {
+            return refused("nothing has to be changed");
+        }
         (Some(RolloutPhase::Stopped), None) => (RolloutPhase::Stopped, RolloutChangeKind::Stop),
         (Some(RolloutPhase::Paused), percent) if !is_over || percent.is_some() => {
             (RolloutPhase::Paused, if percent.is_some() { RolloutChangeKind::Set } else { RolloutChangeKind::Pause })

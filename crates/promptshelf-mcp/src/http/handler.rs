@@ -27,7 +27,7 @@ use super::{
     Endpoint, Events,
     body::{self, BodyError, HttpBody},
     header, host_check,
-    reply::{self, Denial, refusal},
+    reply::{self, Denial, ForeignRequest, refusal},
     session,
 };
 use crate::{
@@ -82,7 +82,7 @@ impl Endpoint {
             }
             Err(reason) => {
                 let request = caller.request_id();
-                if self.refused_hosts.is_due() {
+                if let Some(further) = self.refused_hosts.admit() {
                     let named = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(echo);
                     let (host, origin) = (named(http::header::HOST), named(http::header::ORIGIN));
                     tracing::warn!(
@@ -90,11 +90,13 @@ impl Endpoint {
                         host,
                         origin,
                         reason,
-                        "request refused: see `allow-hosts` and `allow-origins` in [http] of server.toml; others within a \
-                         minute are not logged"
+                        further,
+                        "request refused: see `allow-hosts` and `allow-origins` in [http] of server.toml"
                     );
                 }
-                faulty(refusal(StatusCode::FORBIDDEN, reason))
+                let mut response = faulty(refusal(StatusCode::FORBIDDEN, reason));
+                response.extensions_mut().insert(ForeignRequest::of(&head.headers));
+                response
             }
         };
         reply::add_request_id(response.headers_mut(), &caller);

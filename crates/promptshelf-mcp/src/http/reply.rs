@@ -12,7 +12,7 @@ use promptshelf_service::Caller;
 use super::{Events, body::HttpBody};
 use crate::{
     dispatch::Answer,
-    error_code::{Advice, WireError},
+    error_code::{Advice, WireError, echo},
     jsonrpc::Fault,
 };
 
@@ -25,6 +25,22 @@ static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering"
 /// A response extension: the scopes that a token needs for the request. Authentication turns it into a challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredScopes(pub Vec<String>);
+
+/// A response extension: the request was refused for its host or origin, whoever sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignRequest {
+    /// The host that the request names.
+    pub host: String,
+}
+
+impl ForeignRequest {
+    /// Returns the extension for the refusal of a request with these headers.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> ForeignRequest {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(echo);
+        ForeignRequest { host: host.unwrap_or_default().to_owned() }
+    }
+}
 
 /// A request extension: the request is to be refused. The endpoint sends the refusal, and not the authentication that
 /// decided on it, because a browser may read the response only after its origin has been checked.

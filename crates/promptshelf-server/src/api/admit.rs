@@ -6,7 +6,10 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use promptshelf_mcp::{HttpService, http::Denial};
+use promptshelf_mcp::{
+    HttpService,
+    http::{Denial, ForeignRequest},
+};
 use promptshelf_wire::{VERSION, VERSION_HEADER};
 
 use super::{call::Measured, problem::Problem};
@@ -40,7 +43,11 @@ pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: 
         problem.into_response()
     };
     let mut response = match (checks.endpoint.admit(&head), head.extensions.get::<Denial>()) {
-        (Err(reason), _) => refused(Problem::foreign(reason)),
+        (Err(reason), _) => {
+            let mut response = refused(Problem::foreign(reason));
+            response.extensions_mut().insert(ForeignRequest::of(&head.headers));
+            response
+        }
         (Ok(()), Some(denial)) => refused(Problem::denied(denial)),
         (Ok(()), None) if head.headers.get(VERSION_HEADER).is_some_and(|version| version != VERSION) => refused(
             Problem::invalid(format!("The version of the API is {VERSION}, and {VERSION_HEADER} names another one")),

@@ -24,7 +24,13 @@ use super::{
     programs::{self, ProgramState},
     routes,
 };
-use crate::{OpenError, channels::StoreHandle, http::{Gate, Options}, library::Library, usage::UsageLog};
+use crate::{
+    OpenError,
+    channels::StoreHandle,
+    http::{Gate, Options},
+    library::Library,
+    usage::UsageLog,
+};
 
 /// The operator of a store.
 #[derive(Clone)]

@@ -140,6 +140,7 @@ impl From<Rejection> for Problem {
             Rejection::InvalidArguments { .. } | Rejection::UnusableArguments { .. } => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "The arguments are invalid")
             }
+            Rejection::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "Unavailable"),
             Rejection::InvalidCursor => (StatusCode::BAD_REQUEST, "The request is invalid"),
             Rejection::InsufficientScope { scopes } => return Problem::insufficient_scope(scopes.clone()),
             Rejection::TooManyRequests { .. } | Rejection::TooManyAtOnce { .. } => {
@@ -188,7 +189,7 @@ impl Problem {
                 Problem::new(StatusCode::CONFLICT, "unchanged", "Nothing has to be changed", detail)
             }
             StoreError::State { .. } => {
-                Problem::new(StatusCode::CONFLICT, "state", "The state of the proposal does not permit this", detail)
+                Problem::new(StatusCode::CONFLICT, "state", "The state does not permit this", detail)
             }
             StoreError::Policy { lacks, reasons } => {
                 let mut problem =

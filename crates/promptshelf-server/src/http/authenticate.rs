@@ -3,11 +3,7 @@
 //! The refusal itself is written by those routes, after they have checked host and origin: a browser
 //! may then read it. How a token becomes a caller is in `auth`.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -18,18 +14,24 @@ use axum::{
 };
 use promptshelf_mcp::{
     RequestNumber,
-    http::{Denial, RequiredScopes},
+    http::{Denial, ForeignRequest, RequiredScopes},
 };
 #[cfg(feature = "sign-in")]
 use promptshelf_service::Few;
 use promptshelf_service::{Caller, Rejection, Service, SlotHolder, format_seconds, whole_seconds};
 use tokio::time::sleep;
 
+#[cfg(feature = "sign-in")]
+use super::auth::Refused;
 use super::{budget::Exchange, options::Options};
 
 /// The time before a refusal for too many requests is sent. Callers that repeat refused requests without waiting would
 /// otherwise take most of a processor: with 16 connections, each refusal costs others as much as a small request.
 const REFUSAL_DELAY: Duration = Duration::from_millis(100);
+
+/// A refused sign-in; without the feature there is none.
+#[cfg(not(feature = "sign-in"))]
+enum Refused {}
 
 /// Identifies the callers of one library. Clones share it.
 #[derive(Clone)]
@@ -81,15 +83,27 @@ impl Authentication {
             let caller = address.into_iter().fold(caller, Caller::with_address);
             number.into_iter().fold(caller, |caller, number| number.of(caller))
         };
-        match state.caller(request.headers(), &origin(Caller::anonymous())).await {
+        let refused = match state.caller(request.headers(), &origin(Caller::anonymous())).await {
             Ok(caller) => {
                 let caller = state.admit(origin(caller), request.extensions().get());
                 request.extensions_mut().insert(caller);
+                None
             }
-            Err(denial) => drop(request.extensions_mut().insert(denial)),
-        }
+            Err((denial, refused)) => {
+                request.extensions_mut().insert(denial);
+                refused
+            }
+        };
         let confirmation = state.service.confirmation();
         let mut response = next(request).await;
+        // The routes check host and origin first: such a request is no attempt to sign in.
+        match (response.extensions_mut().remove::<ForeignRequest>(), refused) {
+            (Some(foreign), _) => {
+                state.service.record_foreign_request(&origin(Caller::anonymous()), &foreign.host);
+            }
+            (None, Some(refused)) => state.record(refused, &origin(Caller::anonymous())),
+            (None, None) => {}
+        }
         if let Some(confirmation) = confirmation
             && response.status().is_success()
             && !confirmation.await
@@ -110,33 +124,38 @@ impl Authentication {
 
 impl AuthState {
     /// Identifies the caller, after the address limit: nothing is computed for an address that sends too much.
-    async fn caller(&self, headers: &HeaderMap, origin: &Caller) -> Result<Caller, Denial> {
+    async fn caller(&self, headers: &HeaderMap, origin: &Caller) -> Result<Caller, (Denial, Option<Refused>)> {
         if let Some(address) = origin.address() {
-            self.service.admit_address(address).map_err(|rejection| too_many_requests(&rejection))?;
+            self.service.admit_address(address).map_err(|rejection| (too_many_requests(&rejection), None))?;
         }
         #[cfg(feature = "sign-in")]
         if let Some(sign_in) = &self.sign_in {
-            return sign_in.caller(headers).await.map_err(|refused| self.record(refused, origin));
+            return sign_in.caller(headers).await.map_err(|refused| (refused.denial.clone(), Some(refused)));
         }
         let _ = headers;
         Ok(Caller::anonymous())
     }
 
-    /// Records a refused sign-in in the audit and the log, and returns the refusal.
+    /// Records a refused sign-in in the audit, the metrics and the log.
     #[cfg(feature = "sign-in")]
-    fn record(&self, refused: super::auth::Refused, origin: &Caller) -> Denial {
-        let super::auth::Refused { denial, code, reason, claimed, detail } = refused;
+    fn record(&self, refused: Refused, origin: &Caller) {
+        let Refused { code, reason, claimed, detail, .. } = refused;
         self.service.record_refused_sign_in(origin, claimed.as_deref(), code, reason);
+        self.sign_in.iter().for_each(|sign_in| sign_in.count_refused(code));
         // Every client asks without a token first, to learn how to sign in.
         if code == "no-token" {
-            return denial;
+            return;
         }
         if let Some(further) = self.refusals.admit() {
             let (request, address) = (origin.request_id(), origin.address().map(|address| address.to_string()));
             let detail = detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
             tracing::info!(request, code, address, claimed, further, "refused a sign-in: {reason}{detail}");
         }
-        denial
+    }
+
+    #[cfg(not(feature = "sign-in"))]
+    fn record(&self, refused: Refused, _: &Caller) {
+        match refused {}
     }
 
     /// Reports an admitted caller to its exchange, which keeps the caller's slot until the response has been sent.

@@ -33,6 +33,7 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
+pub(crate) use self::site::Gate;
 #[cfg(feature = "git")]
 pub use self::webhooks::{Webhook, Webhooks};
 pub use self::{
@@ -45,7 +46,6 @@ pub use self::{
     routes::healthy,
     site::Channel,
 };
-pub(crate) use self::site::Gate;
 use crate::library::Library;
 
 /// Builds a router with every route, to be merged or nested into an application of its own.

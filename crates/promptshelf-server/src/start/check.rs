@@ -243,7 +243,9 @@ async fn keys(sign_in: &SignIn) -> Result<String, String> {
 fn appendable(path: &Path) -> Result<String, String> {
     match path.metadata() {
         // Opening a pipe waits for its reader.
-        Ok(found) if !found.is_file() && !found.is_dir() => Ok("it is not a regular file, and is not opened".to_owned()),
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            Ok("it is not a regular file, and is not opened".to_owned())
+        }
         Ok(_) => match OpenOptions::new().append(true).open(path) {
             Ok(_) => Ok("it can be written".to_owned()),
             Err(error) => Err(error.to_string()),
@@ -354,11 +356,13 @@ mod tests {
         has(&found, "FAILED audit: ", "does not exist");
         has(&found, "FAILED webhook: ", "needs a store");
         // A server may be checked while it runs.
-        let found = rows(folder.path(), &format!("[http]\naddress = \"{used}\"\n[audit]\nfile = \"audit.jsonl\"\n")).await;
+        let found =
+            rows(folder.path(), &format!("[http]\naddress = \"{used}\"\n[audit]\nfile = \"audit.jsonl\"\n")).await;
         has(&found, "ok address: ", "in use");
         has(&found, "ok audit: ", "will be created");
         has(&rows(folder.path(), "[http]\naddress = \"0.0.0.0:0\"\n").await, "FAILED address: ", "sign-in");
-        let names: Vec<PathBuf> = fs::read_dir(folder.path()).expect("it").flatten().map(|entry| entry.path()).collect();
+        let names: Vec<PathBuf> =
+            fs::read_dir(folder.path()).expect("it").flatten().map(|entry| entry.path()).collect();
         assert_eq!(names.len(), 2, "nothing is created: {names:?}");
     }
 

@@ -19,7 +19,10 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use promptshelf_mcp::{HttpService, Profile, http::Denial};
+use promptshelf_mcp::{
+    HttpService, Profile,
+    http::{Denial, ForeignRequest},
+};
 use serde_json::json;
 
 #[cfg(feature = "channels")]
@@ -103,7 +106,11 @@ fn checked(routes: Router, endpoint: &HttpService, policy: HeaderValue) -> Route
 async fn admit(State(checks): State<Checks>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     let mut response = match (checks.endpoint.admit(&head), head.extensions.get::<Denial>()) {
-        (Err(reason), _) => (StatusCode::FORBIDDEN, format!("{reason}.\n")).into_response(),
+        (Err(reason), _) => {
+            let mut response = (StatusCode::FORBIDDEN, format!("{reason}.\n")).into_response();
+            response.extensions_mut().insert(ForeignRequest::of(&head.headers));
+            response
+        }
         (Ok(()), Some(denial)) => refusal(denial),
         (Ok(()), None) => next.run(Request::from_parts(head, body)).await,
     };

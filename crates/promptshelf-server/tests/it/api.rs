@@ -16,10 +16,7 @@ mod postgres;
 mod reading;
 mod transfers;
 
-use std::{
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use promptshelf_server::{

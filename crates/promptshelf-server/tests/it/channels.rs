@@ -225,13 +225,26 @@ async fn operators_learn_who_is_refused_a_channel_and_why() {
     for caller in ["ada", "bob"] {
         let (status, headers, _) = send(&router, list_at("/channels/staging/mcp", Some(caller)), LIST).await;
         let (rendered, _, _) = send(&router, render(caller), r#"{"channel":"staging"}"#).await;
-        assert_eq!((status, rendered), if caller == "ada" { (StatusCode::OK, StatusCode::OK) } else { (StatusCode::NOT_FOUND, StatusCode::NOT_FOUND) });
+        assert_eq!(
+            (status, rendered),
+            if caller == "ada" {
+                (StatusCode::OK, StatusCode::OK)
+            } else {
+                (StatusCode::NOT_FOUND, StatusCode::NOT_FOUND)
+            }
+        );
         let found: Vec<_> = records.all().into_iter().filter(|record| record["method"] == "channel").collect();
         assert_eq!(found.len(), if caller == "ada" { 0 } else { 2 }, "{found:?}");
         for record in &found {
-            assert_eq!((&record["caller"], &record["channel"], &record["outcome"]), (&json!("bob"), &json!("staging"), &json!("hidden")));
+            assert_eq!(
+                (&record["caller"], &record["channel"], &record["outcome"]),
+                (&json!("bob"), &json!("staging"), &json!("hidden"))
+            );
         }
-        assert!(found.is_empty() || found[0]["request"] == headers["x-request-id"].to_str().expect("ASCII"), "{found:?}");
+        assert!(
+            found.is_empty() || found[0]["request"] == headers["x-request-id"].to_str().expect("ASCII"),
+            "{found:?}"
+        );
     }
 }
 
@@ -257,7 +270,8 @@ async fn late_answers_of_the_api_are_problems_with_an_id_a_record_and_a_count() 
     let library = library.observer(Arc::clone(&answered) as Arc<dyn Observer>).build().expect("a library");
     let mut options = Options::default();
     options.request_timeout = Duration::from_secs(30);
-    let request = request::Builder::new().method("POST").uri("/api/v1/prompts/waits/render").header("host", "localhost");
+    let request =
+        request::Builder::new().method("POST").uri("/api/v1/prompts/waits/render").header("host", "localhost");
     let request = request.header("content-type", "application/json");
     let (status, headers, body) = send(&router(&library, &options), request, "{}").await;
     assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
@@ -274,7 +288,7 @@ async fn late_answers_of_the_api_are_problems_with_an_id_a_record_and_a_count() 
 #[tokio::test]
 async fn former_name_is_marked_in_the_api_for_programs() {
     let mut prompt = PromptDefinition::template("hello", "Say hello.");
-    prompt.aliases = vec!["greet".to_owned()];
+    prompt.aliases = ["greet".to_owned()].into();
     let library = Library::builder().prompt(prompt).build().expect("a library");
     let router = router(&library, &Options::default());
     for (path, is_marked) in [("hello", false), ("greet", true), ("greet?rendered=true", true)] {
@@ -284,4 +298,35 @@ async fn former_name_is_marked_in_the_api_for_programs() {
         let replacement = if is_marked { json!("hello") } else { json!(null) };
         assert_eq!((&answer["name"], &answer["deprecated"]["replacement"]), (&json!("hello"), &replacement), "{path}");
     }
+}
+
+// req: S-564
+#[tokio::test]
+async fn foreign_host_is_recorded_as_one_and_not_as_a_sign_in() {
+    let records = Arc::new(Records::default());
+    let prompt = PromptDefinition::template("hello", "Say hello.");
+    let library = Library::builder().prompt(prompt).audit(Arc::clone(&records) as Arc<dyn Recorder>);
+    let sign_in = tokens(&[("ada", &[])]);
+    let mut options = Options::default();
+    options.sign_in = Some(sign_in.clone());
+    let router = router(&library.build().expect("a library"), &options);
+    for (path, token) in
+        [("/mcp", None), ("/mcp", Some("ada")), ("/api/v1/prompts", None), ("/library/prompts", Some("eve"))]
+    {
+        let request = request::Builder::new().uri(path).header("host", "evil.example");
+        let request = token
+            .into_iter()
+            .fold(request, |request, name| request.header("authorization", format!("Bearer psk_{name}")));
+        let (status, headers, _) = send(&router, request, "").await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{path}");
+        let record = records.all().pop().expect("a record");
+        assert_eq!(
+            (&record["method"], &record["outcome"], &record["host"]),
+            (&json!("host"), &json!("foreign-request"), &json!("evil.example"))
+        );
+        assert_eq!(record["request"], headers["x-request-id"].to_str().expect("ASCII"));
+    }
+    assert_eq!((records.all().len(), sign_in.refused()), (4, Vec::new()));
+    let _ = send(&router, list_at("/mcp", None), LIST).await;
+    assert_eq!((&records.all()[4]["method"], sign_in.refused()), (&json!("sign-in"), vec![("no-token", 1)]));
 }

@@ -238,40 +238,52 @@ async fn connect_server(
     if !matches!(error, ClientError::NotAnEndpoint { .. }) {
         return Err(failure(error, Some(endpoint)));
     }
+    let often = match endpoint {
+        Endpoint::Url { url, .. } if usual_url(url).is_none() => other_endpoint(url),
+        _ => None,
+    };
     match usual_endpoint(endpoint) {
         Some(usual) => match connect(&usual).await {
             Ok(client) => {
                 note(&[format!("using {usual}, the MCP endpoint of this server")]);
                 Ok((client, Some(usual)))
             }
-            Err(ClientError::NotAnEndpoint { .. }) => Err(failure(error, Some(endpoint))
-                .help(format!("expected the URL of the server's MCP endpoint; {usual} does not answer as one either"))),
+            Err(ClientError::NotAnEndpoint { .. }) => {
+                let often = often.map_or_else(String::new, |often| format!("; often it is {often}"));
+                Err(failure(error, Some(endpoint)).help(format!(
+                    "expected the URL of the server's MCP endpoint; {usual} does not answer as one either{often}"
+                )))
+            }
             Err(other) => Err(failure(other, Some(&usual))),
         },
         None => {
-            let help = match endpoint {
-                Endpoint::Url { url, .. } => other_endpoint(url),
-                _ => None,
-            };
             let failure = failure(error, Some(endpoint));
-            Err(match help {
-                Some(other) => failure.help(format!("expected the URL of the server's MCP endpoint, often {other}")),
+            Err(match often {
+                Some(often) => failure.help(format!("expected the URL of the server's MCP endpoint, often {often}")),
                 None => failure,
             })
         }
     }
 }
 
-/// Returns the URL with the usual path `/mcp` for a URL without a path.
+/// Returns the usual endpoint of the server at a URL, unless the URL is one.
 fn usual_endpoint(endpoint: &Endpoint) -> Option<Endpoint> {
     let Endpoint::Url { url, headers } = endpoint else { return None };
-    Some(Endpoint::Url { url: usual_url(url)?, headers: headers.clone() })
+    Some(Endpoint::Url { url: usual_below(url)?, headers: headers.clone() })
 }
 
 /// Returns a URL without a path with the usual one.
 pub(crate) fn usual_url(url: &str) -> Option<String> {
     let (origin, rest) = origin(url)?;
     matches!(rest, "" | "/").then(|| format!("{origin}/mcp"))
+}
+
+/// Returns the URL of the usual endpoint of the server at a URL, which may be below a path of its host.
+fn usual_below(url: &str) -> Option<String> {
+    let (origin, rest) = origin(url)?;
+    let path = rest.trim_end_matches('/');
+    let is_server = !path.contains(['?', '#']) && !path.ends_with("/mcp");
+    is_server.then(|| format!("{origin}{path}/mcp"))
 }
 
 /// Returns the usual URL of the MCP endpoint in the origin of a URL, unless it is this one.
@@ -497,12 +509,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_urls_without_a_path_are_completed() {
+    fn urls_of_servers_are_completed() {
         let usual = |url: &str| usual_endpoint(&Endpoint::url(url)).map(|endpoint| endpoint.to_string());
         for url in ["http://localhost:8080", "http://localhost:8080/"] {
             assert_eq!(usual(url).as_deref(), Some("http://localhost:8080/mcp"), "{url}");
         }
-        for url in ["http://localhost/x", "http://localhost/mcp", "http://localhost?a=/", "http://localhost#/"] {
+        assert_eq!(usual("https://a.example/prompts/").as_deref(), Some("https://a.example/prompts/mcp"));
+        assert_eq!(usual_url("https://a.example/prompts"), None, "what is written to files is never guessed");
+        for url in ["http://localhost/x/mcp", "http://localhost/mcp", "http://localhost?a=/", "http://localhost#/"] {
             assert_eq!(usual(url), None, "{url}");
         }
         assert_eq!(other_endpoint("https://example.com/sse").as_deref(), Some("https://example.com/mcp"));

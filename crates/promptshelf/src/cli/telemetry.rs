@@ -39,6 +39,8 @@ pub(crate) fn start(
     // The watcher's library traces every file event. In a log inside a watched folder each line would cause the next.
     let filter = match filter.default_level() {
         Some(LevelFilter::TRACE) => filter.with_target("notify", LevelFilter::DEBUG),
+        // The driver tells of each idle connection that a database has closed; what needs the database is logged once.
+        Some(LevelFilter::INFO) if !level.contains("sqlx") => filter.with_target("sqlx", LevelFilter::WARN),
         _ => filter,
     };
     // Its failures are logged with the endpoint and the cause, and once a minute.

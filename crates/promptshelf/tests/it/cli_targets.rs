@@ -124,7 +124,7 @@ fn url_of_another_page_names_the_endpoint() {
     let server = Server::of(&folder, &[]);
     let wrong = run(&folder, &["list", &server.url.replace("/mcp", "/sse")]);
     assert!(wrong.starts_with("exit code: 9\n") && wrong.contains("not an MCP endpoint: HTTP 404"), "{wrong}");
-    assert!(wrong.contains(&format!("often {}", server.url)), "{wrong}");
+    assert!(wrong.contains(&format!("often it is {}", server.url)), "{wrong}");
     // A website without any endpoint.
     let page = || async { axum::response::Html("<h1>Welcome</h1>") };
     let website = FakeServer::serving(Router::new().fallback(get(page).post(page)));

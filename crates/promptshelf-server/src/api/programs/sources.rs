@@ -2,7 +2,7 @@
 
 use axum::{http::StatusCode, response::IntoResponse};
 use promptshelf_source::{SourceSet, SourceStatus};
-use promptshelf_wire::{SourceInfo, op};
+use promptshelf_wire::{Scope, SourceInfo, op};
 
 use super::{
     super::{
@@ -14,11 +14,14 @@ use super::{
 
 pub(super) async fn list_sources(call: Call<op::ListSources, ProgramState>) -> Answer {
     // In the order of the settings.
-    let sources = sources(&call.state)?.statuses().into_iter().map(info).collect();
+    let is_operator = call.has(Scope::Admin);
+    let sources = sources(&call.state)?.statuses().into_iter().map(|status| info(status, is_operator)).collect();
     call.answer(&call.paging.of_short(sources)?)
 }
 
-fn info(status: SourceStatus) -> SourceInfo {
+/// Reasons name hosts and folders, which are for operators.
+fn info(status: SourceStatus, is_operator: bool) -> SourceInfo {
+    let reason = |text: String| if is_operator { text } else { "the log of the server has the reason".to_owned() };
     SourceInfo {
         kind: status.kind.into(),
         state: status.state.as_str().into(),
@@ -26,9 +29,9 @@ fn info(status: SourceStatus) -> SourceInfo {
         commit: status.commit,
         prompts: status.prompts,
         behind_since: status.behind_since.map(|since| since.to_string()),
-        problem: status.problem,
+        problem: status.problem.map(reason),
         left_out: status.left_out,
-        warning: status.warning,
+        warning: status.warning.map(reason),
         name: status.name,
     }
 }

@@ -103,8 +103,7 @@ fn listed(state: &ProgramState, caller: &Caller) -> ListedPrompts {
                 aliases.insert(alias, Some(Deprecated { replacement: Some(own.clone()), is_alias: true }));
             }
             let deprecation = view.deprecation(prompt);
-            let deprecated =
-                deprecation.map(|notice| Deprecated { replacement: notice.replacement, is_alias: false });
+            let deprecated = deprecation.map(|notice| Deprecated { replacement: notice.replacement, is_alias: false });
             let known = listed.entry(own).or_insert_with(|| deprecated.clone());
             if deprecated.is_none() {
                 *known = None;

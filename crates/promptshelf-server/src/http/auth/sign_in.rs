@@ -179,12 +179,14 @@ impl SignIn {
         }
     }
 
+    /// Counts a refused sign-in, for the metrics.
+    pub(in crate::http) fn count_refused(&self, code: &'static str) {
+        self.0.refused.count(code);
+    }
+
     /// Authenticates by the header `Authorization` alone, never by a query parameter.
     pub(in crate::http) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refused> {
-        let refused = |denial, code, reason, claimed| {
-            self.0.refused.count(code);
-            Refused { denial, code, reason, claimed, detail: None }
-        };
+        let refused = |denial, code, reason, claimed| Refused { denial, code, reason, claimed, detail: None };
         let token = match bearer(headers) {
             Ok(Some(token)) => token,
             Ok(None) => {

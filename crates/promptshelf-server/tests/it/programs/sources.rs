@@ -57,7 +57,10 @@ async fn sources_are_reported_and_read_again_with_their_scopes() {
     options.sources = Some(set);
     let router = router(&library, &options);
 
+    // Reasons can name hosts and folders: they are for operators.
     let listed = call(&router, "psk_rita", "GET", "sources").await.expect(200).json();
+    assert_eq!(listed["items"][0]["problem"], "the log of the server has the reason");
+    let listed = call(&router, "psk_root", "GET", "sources").await.expect(200).json();
     let source = &listed["items"][0];
     assert_eq!(
         (&source["name"], &source["kind"], &source["state"], &source["commit"], &source["problem"]),

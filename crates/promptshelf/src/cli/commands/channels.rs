@@ -29,8 +29,8 @@ use impact::CountedEffects;
 use jiff::Timestamp;
 use promptshelf_core::Diagnostic;
 use promptshelf_server::channels::LibraryChecker;
-use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_service::Method;
+use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{
     ChannelAddress, ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store,
     StoreCopy, StoreError, StoreUrl, TokenInfo, VerifiedChannel,
@@ -165,7 +165,8 @@ pub(crate) async fn gc_maintain(arguments: &MaintenanceArguments) -> Result<(), 
 
 pub(crate) async fn verify_maintain(arguments: &MaintenanceArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.words.library)?;
-    let channels = place.reading(Method::StoreVerify, async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
+    let channels =
+        place.reading(Method::StoreVerify, async |store| Ok(waiting(store.url(), store.verify()).await?)).await?;
     if arguments.json {
         report::print_json(&list_json(channels.iter().map(|channel| json!(channel))))?;
     } else {
