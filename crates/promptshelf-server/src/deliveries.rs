@@ -337,6 +337,7 @@ enum Problem {
     Private(IpAddr),
     Unresolved,
     Unreachable,
+    Proxy,
     TimedOut(Duration),
     Redirect(StatusCode),
     Status(StatusCode),
@@ -349,6 +350,9 @@ impl fmt::Display for Problem {
             Problem::Private(address) => PrivateAddress(*address).fmt(f),
             Problem::Unresolved => f.write_str("the name of the host cannot be resolved"),
             Problem::Unreachable => f.write_str("no connection: refused, unreachable, or not the expected TLS"),
+            Problem::Proxy => f.write_str(
+                "no connection through the proxy that HTTPS_PROXY of the server names: the proxy or the receiver refuses it",
+            ),
             Problem::TimedOut(limit) => write!(f, "no answer within {} s", limit.as_secs_f32()),
             Problem::Redirect(status) => {
                 write!(f, "a redirect ({}), which is not followed: set `url` to its target", status.as_u16())
@@ -414,6 +418,7 @@ impl Sender {
         match error {
             error if error.is_timeout() => Problem::TimedOut(self.timeout),
             error if error.is_dns() => Problem::Unresolved,
+            error if error.is_connect() && self.target.uses_proxy => Problem::Proxy,
             error if error.is_connect() => Problem::Unreachable,
             _ => Problem::Interrupted,
         }

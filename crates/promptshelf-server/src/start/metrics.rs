@@ -32,7 +32,7 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use promptshelf_service::AuditFile;
+use promptshelf_service::{AuditFile, UNKNOWN_PROMPT};
 use promptshelf_source::{SourceSet, SourceState, SourceStatus};
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -335,7 +335,9 @@ impl LibraryCollector {
 
 /// Encodes the calls by prompt: names of the library, and few others.
 fn encode_calls(log: &UsageLog, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-    let calls = log.calls();
+    let mut calls = log.calls();
+    // From the start: Prometheus sees no increase of a series that begins with the first calls.
+    calls.entry((String::new(), UNKNOWN_PROMPT.to_owned())).or_default();
     let help = "Calls of prompts by name and outcome; the name is empty for calls of names that are no prompts";
     let mut family = encoder.encode_descriptor("prompt_calls", help, None, MetricType::Counter)?;
     for ((prompt, outcome), (count, _)) in &calls {

@@ -167,7 +167,7 @@ pub(super) async fn prompt(
         Err(reasons) => {
             return Err(Problem::invalid(format!(
                 "The prompt {name} cannot be expressed with Langfuse's variables: {reasons}. \
-                 Use /api/v1/prompts/NAME?rendered=true"
+                 Use POST /api/v1/prompts/NAME/render"
             )));
         }
     };

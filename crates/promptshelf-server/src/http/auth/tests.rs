@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::http::{HeaderMap, header};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use promptshelf_service::Caller;
 
-use super::{challenge::challenge, sign_in::imply, *};
+use super::{challenge::challenge, jwt::Verifier, sign_in::imply, *};
 
 fn options(resource: &str) -> SignInOptions {
     SignInOptions {
@@ -169,7 +170,11 @@ async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
     let caller = async |sign_in: &SignIn, token: &str| {
         let headers =
             HeaderMap::from_iter([(header::AUTHORIZATION, format!("Bearer {token}").parse().expect("ASCII"))]);
-        sign_in.caller(&headers).await.map_err(|refused| refused.code)
+        let refused = |refused: Refused| {
+            sign_in.count_refused(refused.code);
+            refused.code
+        };
+        sign_in.caller(&headers).await.map_err(refused)
     };
     let first = SignIn::new(with(&[]));
     let (ada, bob) = (caller(&first, "ada").await.expect("a caller"), caller(&first, "bob").await.expect("a caller"));
@@ -186,6 +191,20 @@ async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
     let third = second.replaced_by(with(&[]));
     assert!(caller(&third, "ada").await.is_ok());
     assert_eq!(third.refused(), [("blocked-subject", 4)], "counts go on");
+}
+
+#[test]
+fn mismatch_of_a_refused_token_is_told_to_operators() {
+    let verifier = Verifier::new(&IssuerOptions::new("https://id.example"), Some("https://a.example/mcp"));
+    let token =
+        format!("x.{}.y", URL_SAFE_NO_PAD.encode(r#"{"aud":["https://old.example/mcp"],"iss":"https://b.example"}"#));
+    let told = |code| verifier.mismatch(&token, code);
+    assert_eq!(
+        told("other-audience").as_deref(),
+        Some(r#"`aud` is ["https://old.example/mcp"], expected https://a.example/mcp"#)
+    );
+    assert_eq!(told("other-issuer").as_deref(), Some(r#"`iss` is "https://b.example", expected https://id.example"#));
+    assert_eq!(told("expired-token"), None);
 }
 
 // req: S-320

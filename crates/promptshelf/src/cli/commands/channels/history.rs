@@ -1,6 +1,6 @@
 //! `promptshelf history`: the revisions of a channel.
 
-use std::{cmp::Reverse, io::Write};
+use std::io::Write;
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 use promptshelf_store::{PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
@@ -60,16 +60,29 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     // Older changes than the oldest revision that is shown belong to the next page.
     let oldest = revisions.last().filter(|_| revisions.len() >= usize::from(arguments.limit)).map(|last| last.at);
     let policies = policies.iter().filter(|change| oldest.is_none_or(|oldest| change.at >= oldest));
-    let mut rows: Vec<(Timestamp, Vec<String>)> =
-        policies.map(|change| (change.at, policy_row(change, &output))).collect();
-    rows.extend(revisions.iter().map(|revision| (revision.at, row(revision, &output))));
-    rows.sort_by_key(|(at, _)| Reverse(*at));
-    let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, row)| row).collect();
+    let policies = policies.map(|change| (change.at, policy_row(change, &output)));
+    let revisions = revisions.iter().map(|revision| (revision.at, row(revision, &output)));
+    let rows = between(revisions.collect(), policies.collect());
     report::print_table(&mut output, "", &rows)?;
     if let Some(served) = served {
         print_served(&mut output, &served)?;
     }
     Ok(output.out.flush()?)
+}
+
+/// Puts other rows between rows of revisions, by time. Revisions stay in the order of their numbers, whatever the clock of
+/// their authors was.
+fn between<T>(revisions: Vec<(Timestamp, T)>, others: Vec<(Timestamp, T)>) -> Vec<T> {
+    let mut rows = Vec::new();
+    let mut others = others.into_iter().peekable();
+    for (at, revision) in revisions {
+        while let Some((_, other)) = others.next_if(|(time, _)| *time > at) {
+            rows.push(other);
+        }
+        rows.push(revision);
+    }
+    rows.extend(others.map(|(_, other)| other));
+    rows
 }
 
 fn nothing(arguments: &HistoryArguments, place: &Place) -> Failure {
@@ -215,6 +228,15 @@ fn moment(text: &str) -> Result<Timestamp, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn revisions_stay_in_the_order_of_their_numbers() {
+        let at = |year: i64| Timestamp::from_second((year - 1970) * 31_556_952).expect("a time");
+        // The third revision was made with a clock of the past, the second with one of the future.
+        let revisions = vec![(at(2021), "3"), (at(2031), "2"), (at(2026), "1")];
+        let policies = vec![(at(2027), "loose"), (at(2025), "strict")];
+        assert_eq!(between(revisions, policies), ["loose", "strict", "3", "2", "1"]);
+    }
 
     #[test]
     fn date_means_the_end_of_the_day() {
