@@ -58,7 +58,7 @@ async fn usage_lists_the_calls_of_every_client() {
     assert_eq!(report["items"][1]["leftOut"], json!({ "name": 1 }));
     assert_eq!(team.json(&["usage", "hello"])["items"][1]["callers"], Value::Null);
     let csv = team.ok(&["usage", "bye", "--csv"]);
-    assert!(csv.starts_with("name,version,channel,client,") && csv.contains("\nbye,1,,ci,"), "{csv}");
+    assert!(csv.starts_with("name,version,channel,client,") && csv.contains("\nbye,1,production,ci,"), "{csv}");
     let table = team.ok(&["usage"]);
     assert!(table.contains("PROMPT") && table.contains("few") && !table.contains("secret"), "{table}");
     assert!(team.fails("2", &["usage", "--since", "soon"]).contains("such as 90d"));
@@ -72,10 +72,10 @@ async fn usage_lists_the_calls_of_every_client() {
     let marks: Vec<_> = report["items"].as_array().expect("a list").iter().map(|row| &row["deprecated"]).collect();
     assert_eq!(marks, [true, false, false], "{report}");
     let table = team.ok(&["usage"]);
-    assert!(table.contains("bye (deprecated)  1"), "{table}");
+    assert!(table.contains("bye (deprecated)  production  1"), "{table}");
     assert!(table.ends_with("\nnot called in this time: new, other\n"), "{table}");
     assert_eq!(team.json(&["usage", "hello"])["unused"], json!([]));
-    assert!(team.ok(&["usage", "bye", "--csv"]).ends_with(",true\n"));
+    assert!(team.ok(&["usage", "bye", "--csv"]).ends_with(",true,\n"));
 }
 
 #[tokio::test]

@@ -115,6 +115,7 @@ fn hidden_channel_is_named_in_the_log() {
     log.extend(served.server.log.try_iter());
     let lines: Vec<&str> =
         log.split("INFO").filter(|line| line.contains("the channel next is hidden from this caller")).collect();
-    assert_eq!(lines.len(), 1, "{log}");
-    assert!(lines[0].contains("ada") && lines[0].contains("[channels.next]"), "{log}");
+    assert!((1..=10).contains(&lines.len()), "{log}");
+    let has = |text: &str| lines.iter().all(|line| line.contains(text));
+    assert!(has("ada") && has("[channels.next]") && has("it lacks the"), "{log}");
 }
