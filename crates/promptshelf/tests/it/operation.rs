@@ -4,6 +4,8 @@ mod proxies;
 mod settings;
 mod supervised;
 mod tls;
+#[cfg(target_os = "linux")]
+mod walk;
 
 use std::{
     fs,

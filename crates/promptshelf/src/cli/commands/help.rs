@@ -56,6 +56,7 @@ pages! {
     "webhooks": "serving/webhooks.md",
     "rollout": "serving/rollout.md",
     "walkthrough": "serving/walkthrough.md",
+    "operators-walk": "serving/operators-walk.md",
     "observability": "serving/observability.md",
     "runbook": "serving/runbook.md",
     "tls": "serving/tls-proxy.md",
