@@ -863,7 +863,9 @@ impl<'c> Session<'c> {
         if changes.iter().any(|change| change.kind != FileChangeType::Changed && is_manifest(change.uri.as_ref())) {
             return self.reopen();
         }
-        for change in changes {
+        // Each command of git changes many files of its own.
+        let is_of_git = |uri: &str| uri.contains("/.git/");
+        for change in changes.iter().filter(|change| !is_of_git(change.uri.as_ref())) {
             let Some((index, path)) = self.workspace_of(change.uri.as_ref()) else { continue };
             self.workspaces[index].files().note_changes(Some([path].into()));
             self.is_stale = true;

@@ -258,14 +258,17 @@ enum Token {
 const OPERATORS: [&str; 12] =
     ["and", "or", "not", "in", "is", "if", "else", "as", "recursive", "ignore", "missing", "context"];
 
-/// Returns the coloured words of the template of a file.
+/// Returns the coloured words of the front matter and the template of a file.
 pub(super) fn tokens(path: &str, text: &str) -> Vec<SemanticToken> {
     let mut found: Vec<(Range<usize>, Token)> = Vec::new();
+    if let Some(keys) = front_matter(text) {
+        key_words(text, keys, &mut found);
+    }
     if has_template(path) {
         for tag in tags(text) {
             match tag.kind {
                 TagKind::Comment => found.push((tag.span, Token::Comment)),
-                _ => words(text, &tag, &mut found),
+                kind => words(text, tag.span.start + 2..tag.span.end, kind == TagKind::Statement, &mut found),
             }
         }
     }
@@ -302,9 +305,54 @@ pub(super) fn tokens(path: &str, text: &str) -> Vec<SemanticToken> {
     tokens
 }
 
-fn words(text: &str, tag: &Tag, found: &mut Vec<(Range<usize>, Token)>) {
-    let (end, mut at) = (tag.span.end, tag.span.start + 2);
-    let (mut last, mut depth, mut is_first) = (String::new(), 0_usize, tag.kind == TagKind::Statement);
+/// Adds the keys of front matter, the names of arguments, and the words of conditions. Other values are text.
+fn key_words(text: &str, keys: Range<usize>, found: &mut Vec<(Range<usize>, Token)>) {
+    let mut above: Vec<(usize, &str)> = Vec::new();
+    // The indentation of a key whose value is the lines below it.
+    let mut block: Option<usize> = None;
+    let mut next = keys.start;
+    for line in text[keys].split_inclusive('\n') {
+        let start = next;
+        next += line.len();
+        let spaces = line.len() - line.trim_start_matches(' ').len();
+        let depth = line.len() - line.trim_start_matches([' ', '-']).len();
+        if line.trim().is_empty() || block.is_some_and(|key| spaces > key) {
+            continue;
+        }
+        block = None;
+        let content = line[depth..].trim_end();
+        if content.starts_with('#') {
+            found.push((start + depth..start + depth + content.len(), Token::Comment));
+            continue;
+        }
+        let is_key = |key: &str| !key.is_empty() && key.chars().all(|c| is_word(c) || c == '-');
+        let Some((key, value)) = content.split_once(':').filter(|(key, _)| is_key(key)) else { continue };
+        let at = start + depth;
+        found.push((at..at + key.len(), Token::Property));
+        above.retain(|(other, _)| *other < depth);
+        let value_at = at + content.len() - value.trim_start().len();
+        let value = value.trim();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let inner = match quote {
+            Some(quote) => value[1..].split(quote).next().unwrap_or_default(),
+            None => value.split(" #").next().unwrap_or_default().trim_end(),
+        };
+        let span = value_at + quote.map_or(0, char::len_utf8)..value_at + quote.map_or(0, char::len_utf8) + inner.len();
+        let is_name = key == "name" && matches!(above.as_slice(), [(_, "arguments")]);
+        if value.starts_with(['|', '>']) {
+            block = Some(depth);
+        } else if is_name || key == "by" {
+            found.push((span, Token::Parameter));
+        } else if key == "when" {
+            words(text, span, false, found);
+        }
+        above.push((depth, key));
+    }
+}
+
+fn words(text: &str, span: Range<usize>, is_statement: bool, found: &mut Vec<(Range<usize>, Token)>) {
+    let (end, mut at) = (span.end, span.start);
+    let (mut last, mut depth, mut is_first) = (String::new(), 0_usize, is_statement);
     while let Some(c) = text[at..end].chars().next() {
         let start = at;
         at += c.len_utf8();

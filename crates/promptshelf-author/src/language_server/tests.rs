@@ -369,19 +369,28 @@ fn files_have_symbols_folds_words_and_defaults() {
     let hints = editor.of("textDocument/inlayHint", "_tone.md", json!({ "range": whole }));
     assert_eq!(hints[0]["position"], json!({ "line": 0, "character": 10 }));
 
-    let tokens = editor.of("textDocument/semanticTokens/full", "caller.md", json!({}));
-    let data: Vec<u64> = tokens["data"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
-    let (mut line, mut column, mut words) = (0, 0, Vec::new());
-    for token in data.chunks(5) {
-        let [down, right, length, kind, _] = *token else { panic!("{token:?}") };
-        column = if down == 0 { column + right } else { right };
-        line += down;
-        let text = CALLER.lines().nth(usize::try_from(line).expect("small")).expect("a line");
-        let (start, length) = (usize::try_from(column).expect("small"), usize::try_from(length).expect("small"));
-        let kind = outline::TOKEN_TYPES[usize::try_from(kind).expect("small")];
-        words.push(format!("{kind} {}", &text[start..start + length]));
-    }
+    let mut words = |path: &str, source: &str| {
+        let tokens = editor.of("textDocument/semanticTokens/full", path, json!({}));
+        let data: Vec<u64> = tokens["data"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+        let (mut line, mut column, mut words) = (0, 0, Vec::new());
+        for token in data.chunks(5) {
+            let [down, right, length, kind, _] = *token else { panic!("{token:?}") };
+            column = if down == 0 { column + right } else { right };
+            line += down;
+            let text = source.lines().nth(usize::try_from(line).expect("small")).expect("a line");
+            let (start, length) = (usize::try_from(column).expect("small"), usize::try_from(length).expect("small"));
+            let kind = outline::TOKEN_TYPES[usize::try_from(kind).expect("small")];
+            words.push(format!("{kind} {}", &text[start..start + length]));
+        }
+        words
+    };
     let expected = [
+        "property description",
+        "property arguments",
+        "property name",
+        "parameter text",
+        "property description",
+        "property required",
         "function role",
         "string \"user\"",
         "function prompt",
@@ -391,7 +400,23 @@ fn files_have_symbols_folds_words_and_defaults() {
         "function role",
         "string \"assistant\"",
     ];
-    assert_eq!(words, expected);
+    assert_eq!(words("caller.md", CALLER), expected);
+    let review = words("review.md", REVIEW);
+    for part in [
+        &["variable code", "string \"tone\"", "keyword and", "variable code", "property tests"][..],
+        &["parameter tone"],
+    ] {
+        assert!(review.windows(part.len()).any(|words| words == part), "{part:?}: {review:?}");
+    }
+}
+
+/// Lines that look like keys, and are not.
+#[test]
+fn values_of_front_matter_are_text() {
+    let text = "---\n# name: x\ndescription: |\n  note: a\n  b: c\narguments:\n  - name: \"a b\" # c\n    complete: { by: x }\ntags: [a: b]\n---\nname: x\n";
+    let kinds: Vec<u32> = outline::tokens("a.md", text).iter().map(|token| token.token_type).collect();
+    let kinds: Vec<&str> = kinds.into_iter().map(|kind| outline::TOKEN_TYPES[kind as usize]).collect();
+    assert_eq!(kinds, ["comment", "property", "property", "property", "parameter", "property", "property"]);
 }
 
 #[test]
@@ -657,6 +682,44 @@ fn long_texts_have_answers() {
         let tokens = outline::tokens("a.md", &text);
         assert!(tokens.len() >= 20_000, "{}", tokens.len());
         outline::folds("a.md", &text);
+    }
+}
+
+/// One edit costs what it changes: everything else is the same object before and after.
+#[test]
+fn edit_in_a_large_library_checks_one_file() {
+    let text = |name: &str, more: &str| format!("---\ndescription: Writes about {name}\n---\nAbout {name}{more}.\n");
+    let files = (0..300).map(|number| (format!("p{number}.md"), text(&number.to_string(), "")));
+    let files: Vec<(String, String)> = files.chain([("_tone.md".to_owned(), "Be kind.\n".to_owned())]).collect();
+    let folder = TempDir::new().expect("a folder");
+    for (path, text) in &files {
+        fs::write(folder.path().join(path), text).expect("a file");
+    }
+    let mut workspace = Workspace::open(folder.path().to_owned(), LanguageServer::new().schemas);
+    workspace.check();
+    let prompts = |workspace: &Workspace| workspace.catalog.prompts().to_vec();
+    let mut edit = |path: &str, text: &str| {
+        let (before, texts) = (prompts(&workspace), workspace.texts().cloned().collect::<Vec<_>>());
+        workspace.set_text(path, Some(text));
+        // What the editor has not reported is not looked at.
+        fs::write(folder.path().join("unseen.md"), "{{ nobody }}\n").expect("a file");
+        let sent: Vec<String> =
+            workspace.check().into_keys().map(|uri| uri.rsplit('/').next().unwrap_or_default().to_owned()).collect();
+        fs::remove_file(folder.path().join("unseen.md")).expect("a file");
+        let now = prompts(&workspace);
+        let checked = now.iter().filter(|now| !before.iter().any(|before| Arc::ptr_eq(before, now))).count();
+        let is_read = |now: &&Arc<SourceText>| !texts.iter().any(|before| Arc::ptr_eq(before, now));
+        (workspace.texts().filter(is_read).count(), checked, sent)
+    };
+    assert_eq!(edit("p7.md", &text("7", " and 8")), (1, 1, Vec::new()));
+    assert_eq!(edit("p7.md", &text("7", " {{ nobody }}")), (1, 0, vec!["p7.md".to_owned()]));
+    assert_eq!(edit("p8.md", &text("8", " and 9")), (1, 1, Vec::new()));
+    assert_eq!(edit("_tone.md", "Be very kind.\n"), (1, 0, Vec::new()));
+    assert_eq!(edit("p7.md", &text("7", "")), (1, 1, vec!["p7.md".to_owned()]));
+    // A file that is not saved yet.
+    for more in ["", " things"] {
+        let (_, checked, _) = edit("new.md", &text("new", more));
+        assert_eq!(checked, 1);
     }
 }
 

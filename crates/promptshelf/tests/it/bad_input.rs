@@ -112,9 +112,11 @@ fn fixes_are_shown_and_written_once() {
     let folder = library(&[
         ("hello.md", "---\ndesciption: Greets\n---\nHi {{ who }}\n"),
         ("My note.md", "---\ndescription: Notes\n---\nNote\n"),
+        ("twice.md", "---\ndescription: Twice\narguments: [tone]\n---\n{% if tone = “x” %}a{% end if %}\n"),
     ]);
     let dry = run(&folder, &["check", "prompts", "--fix", "--dry-run"]);
     assert!(dry.contains("+description: Greets") && dry.contains("would be corrected"), "{dry}");
+    assert!(dry.contains("+{% if tone == \"x\" %}a{% endif %}"), "the second mistake is behind the first: {dry}");
     let read = |path: &str| fs::read_to_string(folder.path().join("prompts").join(path));
     assert!(read("hello.md").expect("a file").contains("desciption"));
     let fixed = run(&folder, &["check", "prompts", "--fix"]);
