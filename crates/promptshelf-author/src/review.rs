@@ -106,9 +106,10 @@ impl Reviewer {
 
     fn review_bounded(&mut self, catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         let mut review = Vec::new();
-        let mut seen = HashSet::new();
-        let mut is_new = |source: &Arc<SourceText>| !source.text.is_empty() && seen.insert(source.path.clone());
-        let (mut texts, mut prompts) = (Known::new(), Known::new());
+        // Growing them would take longer than filling them.
+        let mut seen: HashSet<&str> = HashSet::with_capacity(self.texts.len());
+        let (mut texts, mut prompts) =
+            (Known::with_capacity(self.texts.len()), Known::with_capacity(self.prompts.len()));
         let of_text = |source: &Arc<SourceText>, found: &mut Vec<Diagnostic>| {
             texts::check(source, found);
             secrets::check(source, found);
@@ -118,7 +119,7 @@ impl Reviewer {
         let current = || catalog.prompts().iter().filter(|prompt| !broken.contains(&*prompt.source().path));
         for prompt in current() {
             for source in std::iter::once(prompt.source()).chain(prompt.includes()) {
-                if broken.contains(&*source.path) || !is_new(source) {
+                if broken.contains(&*source.path) || source.text.is_empty() || !seen.insert(&source.path) {
                     continue;
                 }
                 let found = known(&mut self.texts, &mut texts, source, |found| of_text(source, found));
@@ -133,18 +134,20 @@ impl Reviewer {
             deprecated::check(prompt, catalog, &mut review);
         }
         (self.texts, self.prompts) = (texts, prompts);
-        for diagnostic in found.iter().filter(|diagnostic| is_new(&diagnostic.location.source)) {
-            of_text(&diagnostic.location.source, &mut review);
+        for source in found.iter().map(|diagnostic| &diagnostic.location.source) {
+            if !source.text.is_empty() && seen.insert(&source.path) {
+                of_text(source, &mut review);
+            }
         }
         for prompt in current() {
             for file in prompt.attachments().map(|(_, file)| file) {
                 // Attachments go to models verbatim. Invisible characters are accepted there, because the files may
                 // belong to other projects; secrets are not.
-                if let ResourceBody::Text(text) = &file.body {
-                    let source = SourceText::new(&file.path, &**text);
-                    if is_new(&source) {
-                        secrets::check(&source, &mut review);
-                    }
+                if let ResourceBody::Text(text) = &file.body
+                    && !text.is_empty()
+                    && seen.insert(&file.path)
+                {
+                    secrets::check(&SourceText::new(&file.path, &**text), &mut review);
                 }
             }
         }
