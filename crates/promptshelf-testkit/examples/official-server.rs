@@ -7,7 +7,7 @@
 //!
 //! With a revision it knows no other, as a server that was not touched since.
 
-use std::{borrow::Cow, error::Error, sync::Arc};
+use std::{borrow::Cow, error::Error, io::Write as _, sync::Arc};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt, elicit_safe,
@@ -203,6 +203,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(peer.clone()), sessions, StreamableHttpServerConfig::default());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
-    eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+    writeln!(std::io::stderr(), "listening on http://{}/mcp", listener.local_addr()?)?;
     Ok(axum::serve(listener, axum::Router::new().route_service("/mcp", service)).await?)
 }

@@ -772,10 +772,11 @@ fn waiting_times_in_a_large_library() {
     };
     let broken = prompt(4_200, "{{ tpic }}").1;
     median("edit of a prompt", 40, &mut |round| {
-        wait(&mut editor, &path, &path, if round % 2 == 0 { &broken } else { &text })
+        wait(&mut editor, &path, &path, if round.is_multiple_of(2) { &broken } else { &text });
     });
-    let more =
-        |round: usize| format!("Write in a {{{{ tone }}}} tone{}.\n", if round % 2 == 0 { " {{ tne }}" } else { "" });
+    let more = |round: usize| {
+        format!("Write in a {{{{ tone }}}} tone{}.\n", if round.is_multiple_of(2) { " {{ tne }}" } else { "" })
+    };
     median("edit of a partial", 10, &mut |round| {
         wait(&mut editor, "_shared/tone.md", "_shared/tone.md", &more(round));
         editor.shown(&path);
@@ -785,19 +786,19 @@ fn waiting_times_in_a_large_library() {
     median("completion of a path", 20, &mut |_| drop(editor.of("textDocument/completion", &path, at(13, 20))));
     median("hover", 20, &mut |_| drop(editor.of("textDocument/hover", &path, at(11, 18))));
     median("workspace symbols", 20, &mut |_| {
-        drop(editor.request("workspace/symbol", json!({ "query": "prompt0999" })))
+        editor.request("workspace/symbol", json!({ "query": "prompt0999" }));
     });
     median("all workspace symbols", 20, &mut |_| drop(editor.request("workspace/symbol", json!({ "query": "" }))));
     median("references of an argument", 5, &mut |_| drop(editor.of("textDocument/references", &path, at(11, 16))));
     median("references of a partial", 5, &mut |_| drop(editor.of("textDocument/references", &path, at(13, 18))));
     median("references of an argument in a partial", 1, &mut |_| {
-        drop(editor.of("textDocument/references", "_shared/tone.md", at(0, 16)))
+        editor.of("textDocument/references", "_shared/tone.md", at(0, 16));
     });
     median("inlay hints", 5, &mut |_| {
-        drop(editor.of(
+        editor.of(
             "textDocument/inlayHint",
             "_shared/tone.md",
             json!({ "range": { "start": { "line": 0, "character": 0 }, "end": { "line": 9, "character": 0 } } }),
-        ))
+        );
     });
 }

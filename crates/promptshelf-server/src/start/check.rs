@@ -347,12 +347,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let listening = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let used = listening.local_addr().expect("an address");
-        let written = format!(
-            "[http]\naddress = \"192.0.2.1:9\"\nallow-remote = true\n[metrics]\nlisten = \"192.0.2.1:9\"\n[audit]\nfile = \
+        let written = "[http]\naddress = \"192.0.2.1:9\"\nallow-remote = true\n[metrics]\nlisten = \"192.0.2.1:9\"\n[audit]\nfile = \
              \"missing/audit.jsonl\"\n[[webhook]]\nurl = \"https://127.0.0.1/\"\nallow-private = true\nevents = \
-             [\"published\"]\nsecret = {{ file = \"secret\" }}\n"
-        );
-        let found = rows(folder.path(), &written).await;
+             [\"published\"]\nsecret = { file = \"secret\" }\n";
+        let found = rows(folder.path(), written).await;
         has(&found, "FAILED address: ", "does not belong to this machine");
         has(&found, "FAILED metrics: ", "does not belong to this machine");
         has(&found, "FAILED audit: ", "does not exist");

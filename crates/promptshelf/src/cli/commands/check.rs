@@ -208,7 +208,7 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
                     arguments.fix && !is_refused(finding) && fixes(finding).iter().any(|fix| fix.is_only)
                 };
                 let is_shown =
-                    |finding: &&Diagnostic| !(is_table && is_of_client(finding.code)) && !is_corrected(finding);
+                    |finding: &&Diagnostic| !(is_corrected(finding) || is_table && is_of_client(finding.code));
                 let shown: Vec<&Diagnostic> = diagnostics.iter().filter(is_shown).collect();
                 let about = match selections.as_slice() {
                     [only] if sources.is_none() && !only.is_whole() => only.files().join(", "),
