@@ -161,6 +161,22 @@ mod tests {
     /// The threshold of one of three tests that together alarm falsely in at most 1 % of rollouts.
     const THRESHOLD: f64 = 300.0;
 
+    /// The numbers of `docs/guide/src/serving/rollout.md`: callers that fail, one after the other, while no other call does.
+    #[test]
+    fn failing_callers_that_stop_a_rollout_depend_on_its_share() {
+        let needed = |percent: u64| {
+            let (mut evidence, mut callers) = (Evidence::default(), CallerEvidence::default());
+            (1..1_000_u64).find(|caller| {
+                evidence.add(2.0, Trials { count: percent, failures: 1 }, Trials { count: 100 - percent, failures: 0 });
+                let mut failing = FailingCallers::default();
+                failing.add(*caller, 1);
+                callers.add(2.0, failing, percent, 100 - percent);
+                callers.left_without_one(&evidence) >= THRESHOLD
+            })
+        };
+        assert_eq!([10, 30, 50, 80].map(needed), [6, 12, 21, 71].map(Some));
+    }
+
     /// Simulated rollouts with 20 calls in a batch, looked at after each one. Returns the share that is stopped within
     /// 200 batches, and the median number of the candidate's calls until then.
     fn simulate(percent: u64, stable: f64, candidate: f64, runs: u64) -> (f64, u64) {

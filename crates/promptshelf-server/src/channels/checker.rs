@@ -195,7 +195,9 @@ fn outcomes(catalog: Catalog, tree: &MemoryTree) -> Vec<TestOutcome> {
 }
 
 fn failure(outcome: &TestOutcome) -> String {
-    let reasons: Vec<&str> = outcome.mismatches.iter().map(|mismatch| mismatch.message.trim_end_matches(':')).collect();
+    // Without the text that stands below in other outputs.
+    let reason = |message: &'_ str| message.trim_end_matches(':').trim_end_matches(" in").to_owned();
+    let reasons: Vec<String> = outcome.mismatches.iter().map(|mismatch| reason(&mismatch.message)).collect();
     let TestOutcome { prompt, test, location, .. } = outcome;
     format!("{location}: error: the test {prompt} / {test} failed: {}", reasons.join("; "))
 }

@@ -185,6 +185,8 @@ fn check_and_tests_hold_a_proposal_back() {
     // The proposal itself says what is wrong, and where.
     let shown = team.ok(&["proposals", "2"]);
     assert!(shown.contains("findings:\n  broken.md:4:") && shown.contains("nobody"), "{shown}");
+    // No approval publishes it.
+    assert!(shown.contains("next: its author corrects the files") && !shown.contains("approve 2"), "{shown}");
     let told = team.json(&["proposals", "2"])["proposal"]["findings"][0].clone();
     assert!(told.as_str().is_some_and(|found| found.starts_with("broken.md:4:")), "{told}");
     team.ok(&["publish", "prompts", "--dry-run", "--emergency", "outage"]);
@@ -198,6 +200,7 @@ fn check_and_tests_hold_a_proposal_back() {
     assert!(failed.stdout.contains("1 of 1 test failed"), "{failed:?}");
     let shown = team.ok(&["proposals", "3"]);
     assert!(shown.contains("findings:\n  bye.md:") && shown.contains("the test bye / short failed"), "{shown}");
+    assert!(shown.contains("\"farewell\" is missing\n"), "{shown}");
     team.write("prompts", &[("bye.md", &tested.replace("farewell", "goodbye"))]);
     assert_eq!(team.json(&["publish", "prompts", "-m", "True test"])["state"], "published");
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use promptshelf_core::Diagnostic;
 use promptshelf_store::{
     ChannelName, CheckLevel, CheckSummary, FileChange, Policy, PolicyRoles, PromptChange, PromptChangeKind,
-    ProposalState, Published, RevisionKind, StoreError,
+    ProposalState, Published, Reason, RevisionKind, StoreError,
 };
 use promptshelf_wire::op;
 use serde_json::{Value, json};
@@ -173,16 +173,21 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
     Ok(output.out.flush()?)
 }
 
+/// What a reason ends with that no approval removes.
+pub(super) fn refusal(reason: &Reason) -> Option<Exit> {
+    match &*reason.code {
+        "check-errors" | "check-warnings" | "tests-failed" => Some(Exit::Policy),
+        "changed-since" | "policy-changed-since" => Some(Exit::Conflict),
+        _ => None,
+    }
+}
+
 /// Fails for changes that no approval can publish as they are: those that the policy refuses for their content, and those
 /// that the channel has overtaken. A proposal that waits for approvals or evaluations is a success.
 pub(super) fn verdict(published: &Published, place: &Place) -> Result<(), Failure> {
     let proposal = &published.proposal;
-    let exit = |code: &str| match code {
-        "check-errors" | "check-warnings" | "tests-failed" => Some(Exit::Policy),
-        "changed-since" | "policy-changed-since" => Some(Exit::Conflict),
-        _ => None,
-    };
-    let Some((exit, reason)) = proposal.reasons.iter().find_map(|reason| Some((exit(&reason.code)?, reason))) else {
+    let exit = |reason| Some((refusal(reason)?, reason));
+    let Some((exit, reason)) = proposal.reasons.iter().find_map(exit) else {
         return Ok(());
     };
     let what = match proposal.id {

@@ -2,9 +2,7 @@
 
 use std::io::Write;
 
-use promptshelf_store::{
-    Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, Reason, StoreError, Verdict,
-};
+use promptshelf_store::{Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, StoreError, Verdict};
 use promptshelf_wire::{AllProposalsQuery, PublishBody, op};
 use serde_json::json;
 
@@ -144,15 +142,23 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
     if let Some(more @ 1..) = findings.len().checked_sub(MAX_FINDINGS) {
         writeln!(output.out, "  and {more} more")?;
     }
-    let is_overtaken = |reason: &Reason| matches!(&*reason.code, "changed-since" | "policy-changed-since");
-    if proposal.state == ProposalState::Open && proposal.reasons.iter().any(is_overtaken) {
-        let command = place.command(&format!("publish FOLDER -m TEXT --proposal {number}"));
-        writeln!(
-            output.out,
-            "\nnext: its author joins these files with those of the channel (`pull … --merge`), and replaces the changes: {command}"
-        )?;
-    } else if proposal.state == ProposalState::Open {
-        writeln!(output.out, "\nnext: {}", place.command(&approval(&proposal)))?;
+    if proposal.state == ProposalState::Open {
+        let refusals: Vec<Exit> = proposal.reasons.iter().filter_map(report::refusal).collect();
+        let work = if refusals.contains(&Exit::Conflict) {
+            Some("joins these files with those of the channel (`pull … --merge`)")
+        } else if refusals.is_empty() {
+            None
+        } else {
+            Some("corrects the files")
+        };
+        let next = match work {
+            Some(work) => {
+                let command = place.command(&format!("publish FOLDER -m TEXT --proposal {number}"));
+                format!("its author {work}, and replaces the changes: {command}")
+            }
+            None => place.command(&approval(&proposal)),
+        };
+        writeln!(output.out, "\nnext: {next}")?;
     }
     output.out.flush()?;
     Ok(proposal)
