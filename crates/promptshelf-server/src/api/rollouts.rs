@@ -13,7 +13,7 @@ use promptshelf_store::{
 use promptshelf_wire::{Page, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, op};
 
 use super::{
-    call::{Answer, Call, Context},
+    call::{Answer, Call, Context, Trust},
     channels::existing,
     problem::Problem,
     request::{MAX_LIMIT, Paging},
@@ -55,7 +55,7 @@ pub(super) async fn start_rollout(call: Call<op::StartRollout>) -> Answer {
         (plan.errors, plan.declined, plan.latency) = (errors, declined, latency);
     }
     call.note_number("percent", u64::from(plan.percent));
-    must_open_nothing(&call, &roles, channel, &to).await?;
+    must_be_reviewed(&call, &roles, channel, &to).await?;
     let report = store.start_rollout(channel, &to, &plan, &reason(message, "started by hand"), &actor).await?;
     call.created(&report)
 }
@@ -72,7 +72,7 @@ pub(super) async fn change_rollout(call: Call<op::ChangeRollout>) -> Answer {
     let (store, actor, roles) = publisher(&call, channel).await?;
     let found = divided(&call, channel, to).await?;
     if found.phase.is_over() && percent.is_some() {
-        must_open_nothing(&call, &roles, channel, &found.target).await?;
+        must_be_reviewed(&call, &roles, channel, &found.target).await?;
     }
     let usual = match state {
         Some(RolloutPhase::Stopped) => "stopped by hand",
@@ -133,9 +133,9 @@ async fn openings(
     Ok(openings.map(|effect| effect.name))
 }
 
-/// Refuses a rollout whose target opens something: a policy with approvals would ask for a confirmation of the same change as a
-/// promotion. Without approvals, who may administer the channel decides.
-async fn must_open_nothing(
+/// Refuses a rollout to a channel with a looser policy, and one that opens something: a policy with approvals would ask for a
+/// confirmation of the same change as a promotion. Without approvals, who may administer the channel decides.
+async fn must_be_reviewed(
     call: &Context,
     roles: &PolicyRoles,
     channel: &ChannelName,
@@ -145,6 +145,14 @@ async fn must_open_nothing(
     let asks = policy.approvals > 0 || policy.four_eyes;
     if call.actor_under(roles).may_administer && !asks {
         return Ok(());
+    }
+    // Callers would be served what nobody had to approve. Who uses the database itself may loosen the policy, too.
+    let looser = loosened(&policy, &existing(call, target).await?.policy);
+    if !looser.is_empty() && call.trust() != Trust::Operator {
+        let conditions = looser.join(", ");
+        let text = format!("{target} asks for less than {channel} ({conditions}): give it the same policy first");
+        let reason = Reason::new("rollout-policy", text).with("target", target).with("channel", channel);
+        return Err(StoreError::policy(vec![reason.with("conditions", conditions)]).into());
     }
     let opening = |name: String| {
         let text =

@@ -242,6 +242,25 @@ async fn every_way_to_open_a_file_is_noticed() {
     assert_eq!(open["proposal"]["effects"][0]["name"], "file-opened:wages.md", "{open}");
 }
 
+// req: S-565
+#[tokio::test]
+async fn rollout_does_not_go_around_the_review() {
+    let server = Server::prepared(&policy_of(1)).await;
+    server.create("next", &policy_of(0)).await;
+    let text = proposal(0, &[("hello.md", None, Some(BYE))]);
+    server.post("admin", "/channels/next/proposals", &text).await.expect(201);
+    let (rollouts, begin) = ("/channels/production/rollouts", json!({ "to": "next", "percent": 100 }));
+    for caller in ["paul", "admin"] {
+        let refusal = server.post(caller, rollouts, &begin).await;
+        assert_eq!(refusal.problem(), refused(409, "policy"), "{caller}");
+        assert!(refusal.text().contains("next asks for less than production (approvals"), "{}", refusal.text());
+    }
+    let path = "/channels/next/policy";
+    let tag = server.get("admin", path).await.expect(200).etag();
+    server.put("admin", path, ("If-Match", &tag), &policy_of(1)).await.expect(200);
+    server.post("paul", rollouts, &begin).await.expect(201);
+}
+
 // req: S-505
 #[tokio::test]
 async fn rollout_opens_nothing_without_a_confirmation() {

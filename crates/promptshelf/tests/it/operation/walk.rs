@@ -181,6 +181,8 @@ fn operators_walk_of_the_guide_works_as_written() {
                 files += 1;
                 continue;
             }
+            // The looks after it are repeated until they show what the page says.
+            Step::Command { command, .. } if command.starts_with("sleep ") => continue,
             Step::Command { command, shown } => (command, shown),
         };
         let fails = shown.iter().any(|line| line.starts_with("error: "));

@@ -50,6 +50,7 @@ export const problems = {
   'reason.policy-changed-since': 'The policy has changed since. Propose the change again.',
   'reason.proposal-closed': 'The state of the proposal is: {state}.',
   'reason.rollout-opening': '{name} opens something in {target}. Promote it, so that someone confirms the opening.',
+  'reason.rollout-policy': '{target} asks for less than {channel} ({conditions}). Give it the same policy first.',
   'reason.similar-names': '{name} and {other} are different names that look alike. Are they two people?',
   'reason.tests-failed': '{failed} of {n} prompt test failed.|{failed} of {n} prompt tests failed.',
   'reason.tests-not-run': 'The prompt tests have not run.',

@@ -41,6 +41,7 @@ export const problems = {
   'reason.policy-changed-since': '策略此后已更改。请重新提出更改。',
   'reason.proposal-closed': '提案的状态：{state}。',
   'reason.rollout-opening': '{name} 在 {target} 中扩大了开放范围。请改为提升，以便有人确认。',
+  'reason.rollout-policy': '{target} 的要求低于 {channel}（{conditions}）。请先为其设置相同的策略。',
   'reason.similar-names': '{name} 和 {other} 是外观相似的不同名称。请确认是否为两个人。',
   'reason.tests-failed': '{n} 个提示词测试中有 {failed} 个失败。',
   'reason.tests-not-run': '提示词测试尚未运行。',
