@@ -246,11 +246,7 @@ fn test(repository: &Repository) -> Result<()> {
         install_debian(repository, "strace", "strace")?;
         install_debian(repository, "faketime", "faketime")?;
     }
-    // Tests of the program wait for servers, databases and clocks most of the time.
-    let threads = thread::available_parallelism().map_or(2, usize::from) * 2;
-    let threads = std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| threads.to_string());
-    let tests = cargo(repository, "test --workspace --lib --bins --examples --test * --no-fail-fast");
-    tests.env("RUST_TEST_THREADS", &threads).run_tests()?;
+    cargo(repository, "test --workspace --lib --bins --examples --test * --no-fail-fast").run_tests()?;
     cargo(repository, "test --workspace --doc --no-fail-fast").run_tests()
 }
 

@@ -47,7 +47,8 @@ fn trusted_proxy_forwards_address_and_host() {
     assert_eq!(status(&server, &elsewhere), 403);
     // Any client can send the header that is not configured.
     assert_eq!(status(&server, &[("Forwarded", "for=203.0.113.9")]), 200);
-    assert_eq!(recorded(&folder, 5), ["127.0.0.1", "203.0.113.1", "203.0.113.2"].map(str::to_owned).into());
+    let addresses = ["127.0.0.1", "203.0.113.1", "203.0.113.2", "203.0.113.3"];
+    assert_eq!(recorded(&folder, 6), addresses.map(str::to_owned).into());
 }
 
 // req: S-8
