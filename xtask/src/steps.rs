@@ -54,7 +54,6 @@ pub(crate) const TEST: &[Step] = &[
         cargo(it, "clippy --workspace --all-targets --test * -- -D warnings").run()
     }),
     step("test", "unit, integration and doc tests pass", test),
-    step("doc", "the documentation builds without warnings", doc),
     step("examples", "the example libraries pass their own check", examples),
     step("guide", "the guide is current, its examples pass the check, its links resolve", guide::check),
     step("msrv", "rust-version is the toolchain that runs these steps", msrv),
@@ -80,6 +79,7 @@ const BESIDE: [&str; 9] =
 pub(crate) const NIGHTLY: &[Step] = &[
     step("deny", "licences, sources and bans of dependencies", deny),
     step("book", "the guide builds as a book", guide::build),
+    step("doc", "the documentation builds without warnings", doc),
     step("semver", "the public API is compatible with the last release", semver),
     step("embed", "the library compiles without the command line, with few features", embed),
     step("windows", "the program compiles for Windows", windows),

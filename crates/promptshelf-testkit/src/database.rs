@@ -162,7 +162,12 @@ impl Postgres {
 
     /// Starts a killed server again, and waits until it has recovered.
     pub fn restart(&self) {
-        assert!(self.try_run(), "the server does not start again: {}", self.log());
+        let deadline = Instant::now() + PATIENCE;
+        // Processes of the killed server end a moment later, and keep its memory until then.
+        while !self.try_run() {
+            assert!(Instant::now() < deadline, "the server does not start again: {}", self.log());
+            thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Stops all processes of the server without ending them: connections stay open, and nothing answers.

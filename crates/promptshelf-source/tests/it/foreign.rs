@@ -703,7 +703,7 @@ fn front_matter_of_a_partial_reaches_no_model() {
     assert!(found.len() == 1 && found[0].starts_with("_shared/tone.md:2:1: warning[no-effect]"), "{found:?}");
     for (partial, expected) in [
         ("---\ntitle: Tone\nWrite kindly.\n", "Hi. Write kindly."),
-        ("---\ntitle: Tone\ntags:\n  - a\n\nWrite kindly.\n", "Hi. \nWrite kindly."),
+        ("---\ntitle: Tone\ntags:\n  - a\n\nWrite kindly.\n", "Hi. Write kindly."),
         // A line that divides a text.
         ("---\nNote: write kindly.\n", "Hi. ---\nNote: write kindly."),
     ] {

@@ -77,7 +77,7 @@ async fn each_reason_has_its_error() {
     let error = open(&format!("sqlite:{}", path("text.db"))).await;
     assert!(matches!(error, StoreError::Database { .. }), "{error}");
     let error = Store::create(&format!("sqlite:{}", path("no/folder/a.db")).parse().unwrap()).await.unwrap_err();
-    assert!(matches!(error, StoreError::Database { .. }), "{error}");
+    assert!(matches!(error, StoreError::InvalidInput { .. }), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
