@@ -153,11 +153,11 @@ for (const [title, target] of [
 ]) {
   test(`Rust, ${title}: a question in between is asked at a terminal, answered and declined`, async () => {
     const get = ['--', promptshelf, 'get', 'asks', ...target()];
-    const answers = ['coats (whole number): =3', 'colour: =green', 'Enter sends this='];
+    const answers = ['colour: =green', 'coats (whole number): =3', 'Enter sends this='];
     const answered = await atTerminal(...answers, ...get);
     assert.equal(answered.code, 0, answered.stdout);
     assert.match(answered.stdout, /Which colour\?[^]*It is green, 3 times\./);
-    const declined = await atTerminal('coats (whole number): =\x04', ...get);
+    const declined = await atTerminal('colour: =\x04', ...get);
     assert.match(declined.stdout, /It has no colour\./);
   });
 }

@@ -72,7 +72,7 @@ test('a source that was removed is served as it was, and says so', async () => {
     await page.reload();
     await row.waitFor();
   }
-  assert.match((await row.textContent()) ?? '', /1 prompt.*Since .*does not exist/s);
+  assert.match((await row.textContent()) ?? '', /1 prompt.*Since .*there is no folder/s);
   assert.deepEqual(wrong, []);
   await context.close();
 });

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use promptshelf_store::{
     Actor, ChannelName, EffectImpact, PolicyRoles, Promotion, Reason, RolloutEdit, RolloutPhase, RolloutReport, Store,
-    StoreError, Trees,
+    StoreError, Trees, loosened,
 };
 use promptshelf_wire::{Page, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, op};
 
