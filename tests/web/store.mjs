@@ -52,6 +52,8 @@ export async function channels(files, { withSignIn = true, database, settings = 
   return {
     ...server,
     publish,
+    /** Runs the program on the store. */
+    run,
     /** The database. */
     file: join(folder, 'team.db'),
     /** @param {Person} person @param {string} path @param {{ method?: string, body?: unknown, match?: string }} [options] */

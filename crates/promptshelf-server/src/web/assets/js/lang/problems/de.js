@@ -57,7 +57,8 @@ export const problems = {
   'reason.proposal-closed': 'Der Stand des Vorschlags ist: {state}.',
   'reason.rollout-opening':
     '{name} öffnet etwas in {target}. Übernehmen Sie den Kanal, damit jemand die Öffnung bestätigt.',
-  'reason.rollout-policy': '{target} verlangt weniger als {channel} ({conditions}). Geben Sie ihm zuerst dieselben Regeln.',
+  'reason.rollout-policy':
+    '{target} verlangt weniger als {channel} ({conditions}). Geben Sie ihm zuerst dieselben Regeln.',
   'reason.similar-names': '{name} und {other} sind verschiedene Namen, die gleich aussehen. Sind es zwei Personen?',
   'reason.tests-failed':
     '{failed} von {n} Prompt-Test ist fehlgeschlagen.|{failed} von {n} Prompt-Tests sind fehlgeschlagen.',

@@ -52,7 +52,8 @@ export const problems = {
   'reason.proposal-closed': '提案の状態: {state}',
   'reason.rollout-opening':
     '{name} により {target} で公開範囲が広がります。昇格すると、その公開範囲を誰かが確認できます。',
-  'reason.rollout-policy': '{target} の条件は {channel} より緩やかです ({conditions})。先に同じポリシーを設定してください。',
+  'reason.rollout-policy':
+    '{target} の条件は {channel} より緩やかです ({conditions})。先に同じポリシーを設定してください。',
   'reason.similar-names': '{name} と {other} はよく似た別の名前です。別人かどうか確認してください。',
   'reason.tests-failed': 'プロンプトテスト {n} 件のうち {failed} 件が失敗しました。',
   'reason.tests-not-run': 'プロンプトテストが実行されていません。',
