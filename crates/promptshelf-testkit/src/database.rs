@@ -154,6 +154,8 @@ impl Postgres {
     pub fn kill(&self) {
         let mut process = self.process();
         let running = process.take().expect("the server runs");
+        // A server that goes on would begin another process, which is none of those below and keeps the memory.
+        kill_process(running.server, Signal::STOP).ok();
         for pid in running.all() {
             kill_process(pid, Signal::KILL).ok();
         }
@@ -213,8 +215,7 @@ impl Postgres {
             if self.is_ready() {
                 break true;
             }
-            let has_ended = rustix::process::test_kill_process(server).is_err();
-            if has_ended || Instant::now() > deadline {
+            if !is_running(server) || Instant::now() > deadline {
                 break false;
             }
             thread::sleep(Duration::from_millis(20));
@@ -268,6 +269,13 @@ impl Process {
         }
         self.guard.wait().ok();
     }
+}
+
+/// Whether a process goes on. One that has ended has its number until the shell notices.
+fn is_running(process: Pid) -> bool {
+    let ps = Command::new("ps").args(["-o", "stat=", "-p", &process.to_string()]).output().expect("ps lists processes");
+    let state = String::from_utf8_lossy(&ps.stdout);
+    !state.trim().is_empty() && !state.trim().starts_with('Z')
 }
 
 /// Returns the folder with the programs of the newest installed version, or the one that `PROMPTSHELF_TEST_POSTGRES`
