@@ -15,7 +15,7 @@ use promptshelf_core::Diagnostic;
 ///
 /// let error = Files::folder("/does/not/exist").read().unwrap_err();
 /// assert!(error.is_not_found());
-/// assert!(error.to_string().contains("does not exist"));
+/// assert!(error.to_string().contains("there is no folder"));
 /// ```
 #[derive(Clone)]
 pub struct SourceError(Arc<Inner>);
