@@ -139,7 +139,7 @@ pub(crate) fn cargo_tool(repository: &Repository, name: &str, version: &str, fea
 }
 
 fn runs(program: &str) -> bool {
-    // nginx knows the short form only.
+    // nginx knows the short form only, OpenSSL a command.
     let answers = |flag| Command::new(program).arg(flag).output().is_ok_and(|output| output.status.success());
-    answers("--version") || answers("-v")
+    answers("--version") || answers("-v") || answers("version")
 }

@@ -242,6 +242,9 @@ fn test(repository: &Repository) -> Result<()> {
     if cfg!(target_os = "linux") {
         install_debian(repository, "nginx", "nginx")?;
         install_debian(repository, "pgbouncer", "pgbouncer")?;
+        // What the operators of the guide use.
+        install_debian(repository, "curl", "curl")?;
+        install_debian(repository, "openssl", "openssl")?;
         // Failing system calls, and servers with other clocks.
         install_debian(repository, "strace", "strace")?;
         install_debian(repository, "faketime", "faketime")?;
