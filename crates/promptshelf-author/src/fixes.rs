@@ -269,6 +269,15 @@ fn only(found: &Diagnostic) -> Option<(Change, String)> {
             });
             let ends: Vec<Range<usize>> = ranges.skip(1).filter(|range| is_dashes(&text[range.clone()])).collect();
             let [end] = ends.as_slice() else { return None };
+            // A rule below the text is no end of the keys.
+            let is_of_keys = |line: &str| {
+                line.is_empty()
+                    || line.starts_with([' ', '\t', '-', '#'])
+                    || line.split_once(':').is_some_and(|(key, _)| is_key(key))
+            };
+            if !text[..end.start].lines().all(is_of_keys) {
+                return None;
+            }
             Some((replaced(end.clone(), "---"), "Write three dashes".to_owned()))
         }
         Code::Syntax if message.contains("second `: `") => {
@@ -555,6 +564,13 @@ fn renamed_argument(found: &Diagnostic, text: &str, at: &str) -> Option<(Change,
     let span = found.location.span();
     let written = at.trim_matches(['"', '\'']);
     if written.is_empty() || !(keys.start <= span.start && span.end <= keys.end) {
+        return None;
+    }
+    // Another argument has the name.
+    let is_taken = |line: &str| {
+        line.trim_start_matches([' ', '-']).strip_prefix("name:").is_some_and(|value| value.trim() == name)
+    };
+    if text[keys.clone()].lines().any(is_taken) {
         return None;
     }
     let start = span.start + at.find(written)?;

@@ -157,10 +157,14 @@ fn names_and_texts_without_one_answer_stay() {
     files.insert("koi8.md".to_owned(), encoded(&[0xf0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4]));
     files.insert("gbk.md".to_owned(), encoded(&[0xc4, 0xe3, 0xba, 0xc3, 0xca, 0xc0, 0xbd, 0xe7]));
     files.insert("sjis.md".to_owned(), encoded(&[0x82, 0xb1, 0x82, 0xf1, 0x82, 0xc9, 0x82, 0xbf, 0x82, 0xcd]));
+    // A rule below the text, and a name that another argument has.
+    files.insert("rule.md".to_owned(), b"---\ndescription: d\nHello world\n-----\nBye\n".to_vec());
+    let taken = "---\ndescription: d\narguments:\n  - name: my tone\n  - name: my_tone\n---\n{{ my_tone }}\n";
+    files.insert("taken.md".to_owned(), taken.into());
     let before = files.clone();
     fix(&mut files);
     assert_eq!(files.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
-    for path in ["cp1251.md", "koi8.md", "gbk.md", "sjis.md"] {
+    for path in ["cp1251.md", "koi8.md", "gbk.md", "sjis.md", "rule.md", "taken.md"] {
         assert_eq!(files[path], before[path], "{path}");
         assert_eq!(decoded(&files[path]), None, "{path}");
     }

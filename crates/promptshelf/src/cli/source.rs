@@ -96,7 +96,7 @@ pub(crate) fn is_path(word: &str) -> bool {
     word.is_empty() || word.starts_with('.') || word.contains(std::path::is_separator)
 }
 
-/// Returns the path of the file of a prompt in the current folder, or of a file there with nearly that name.
+/// Returns the path of the file of a prompt in the current folder.
 pub(crate) fn own_prompt(word: &str) -> Option<String> {
     let library = library::open(Path::new(HERE)).ok()?;
     library.catalog().find(word).map(|prompt| prompt.source().path.clone())
