@@ -15,7 +15,7 @@ use promptshelf_git::{GitAddress, GitOptions, GitSource, OnErrors};
 use promptshelf_server::Library;
 use promptshelf_service::Rejection;
 use promptshelf_source::{Files, syntax::LIBRARY_FILE};
-use promptshelf_store::{ChannelAddress, StoreUrl};
+use promptshelf_store::StoreUrl;
 
 use crate::{
     command_line,
@@ -39,8 +39,7 @@ pub(crate) fn is_address(folder: &Path) -> bool {
 /// Returns the source of the library in a folder, or in a git repository or a channel as it is now.
 pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promptshelf_source::Source>, Failure> {
     if let Some(word) = folder.to_str().filter(|word| StoreUrl::is_meant(word)) {
-        let address: ChannelAddress = word.parse()?;
-        return Ok(Arc::new(Files::tree(apart(crate::commands::channels::tree(&address))?)));
+        return Ok(Arc::new(Files::tree(apart(|| crate::commands::channels::tree(word))?)));
     }
     let Some(word) = folder.to_str().filter(|word| GitAddress::is_meant(word)) else {
         let directory = Files::folder(folder);
@@ -53,14 +52,14 @@ pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promp
     options.on_errors = OnErrors::LeaveOut;
     let git = GitSource::new(options)?;
     git.source().grant_roots(roots);
-    apart(refresh(&git))?;
+    apart(|| refresh(&git))?;
     Ok(Arc::new(git.source().clone()))
 }
 
 /// Waits on a thread of its own: the runtime of the caller may have one thread, which must not wait.
-fn apart<T: Send>(work: impl Future<Output = Result<T, Failure>> + Send) -> Result<T, Failure> {
+fn apart<T: Send, F: Future<Output = Result<T, Failure>>>(work: impl FnOnce() -> F + Send) -> Result<T, Failure> {
     let done = std::thread::scope(|scope| {
-        let run = || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work);
+        let run = || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work());
         scope.spawn(run).join()
     });
     done.unwrap_or_else(|_| Err(Failure::new(Exit::Failed, "the prompts were not read")))

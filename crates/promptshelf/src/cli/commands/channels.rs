@@ -32,8 +32,8 @@ use promptshelf_server::channels::LibraryChecker;
 use promptshelf_service::Method;
 use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{
-    ChannelAddress, ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store,
-    StoreCopy, StoreError, StoreUrl, TokenInfo, VerifiedChannel,
+    ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store, StoreCopy,
+    StoreError, StoreUrl, TokenInfo, VerifiedChannel,
 };
 use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, op};
 use report::LeftOut;
@@ -827,12 +827,14 @@ fn row_policy(info: &ChannelInfo) -> Vec<String> {
     row
 }
 
-/// Reads the files of a channel, or of a revision of it.
-pub(crate) async fn tree(address: &ChannelAddress) -> Result<MemoryTree, Failure> {
-    let store = access::open(address, access::Opening::Read).await?;
-    let read = store.tree(&address.channel, address.revision).await;
-    store.close().await;
-    Ok(read?.1)
+/// Reads the files of a channel, or of a revision of it, by the address of its store.
+pub(crate) async fn tree(word: &str) -> Result<MemoryTree, Failure> {
+    let place = Place::with_revision(&crate::args::channels::PlaceArguments {
+        store: Some(word.to_owned().into()),
+        url: None,
+    })?;
+    let read = async |store: &Connection| Ok(place.waiting(store.tree(place.channel(), place.revision())).await?.1);
+    place.using(read).await
 }
 
 pub(crate) async fn run_diff(arguments: &DiffArguments) -> Result<(), Failure> {
