@@ -174,9 +174,15 @@ pub(crate) async fn connect(source: &Source, options: Options, progress: &Progre
     }
 }
 
+/// Returns a folder by its name where the path has none, such as `.`.
+fn named(folder: &Path) -> PathBuf {
+    let name = || Some(PathBuf::from(folder.canonicalize().ok()?.file_name()?));
+    folder.file_name().map(|_| folder.to_owned()).or_else(name).unwrap_or_else(|| folder.to_owned())
+}
+
 async fn connect_folder(folder: &Path, options: Options) -> Result<Connection, Failure> {
     let library = library::open(folder)?;
-    let client = connect_library(&library, &options.label(folder.display().to_string())).await?;
+    let client = connect_library(&library, &options.label(named(folder).display().to_string())).await?;
     let source = Source::Folder(folder.to_owned());
     Ok(Connection { client, source, library: Some(OpenLibrary { library, folder: folder.to_owned() }) })
 }

@@ -107,6 +107,10 @@ pub(crate) struct PublishArguments {
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) channel: Option<ChannelName>,
 
+    /// Make the channel equal to the folder, whatever others have published since the folder was pulled; for checkouts of git
+    #[arg(long)]
+    pub(crate) replace: bool,
+
     /// Change this open proposal; its approvals no longer count
     #[arg(long, value_name = "NUMBER")]
     pub(crate) proposal: Option<u64>,

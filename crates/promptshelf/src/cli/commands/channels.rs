@@ -54,10 +54,11 @@ use crate::{
     commands::{init_library, private_files},
     exit::{Exit, Failure},
     library::granted_roots,
-    output::{Output, count, list_json, note},
+    output::{Output, agrees, count, list_json, note},
     settings::Day,
     source::HERE,
-    working_copy::{Listing, changes, listing, named},
+    terminal,
+    working_copy::{Listing, WorkingCopy, changes, listing, named},
 };
 
 pub(crate) use self::{
@@ -251,6 +252,9 @@ pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Fa
 pub(crate) async fn prune_maintain(arguments: &PruneArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.words.library)?;
     let age = arguments.older_than;
+    if terminal::is_interactive() && !agrees() && !terminal::agree("Remove old revisions for good? [y/N] ") {
+        return Err(Failure::new(Exit::Declined, "nothing was removed"));
+    }
     let removed =
         place.changing(Method::StorePrune, async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
     if arguments.json {
@@ -330,7 +334,7 @@ async fn fill(
         let message =
             format!("{channel} is at revision {revision} already, and its files differ from those of the folder");
         let publish = place.command(&format!("publish {} -m TEXT", command_line::path(folder)));
-        return Err(Failure::new(Exit::Conflict, message).help(format!("{publish} replaces its files")));
+        return Err(Failure::new(Exit::Conflict, message).help(format!("{publish} publishes them")));
     }
     let changes = changes(tree, &Listing::new(), &current);
     if changes.is_empty() {
@@ -353,6 +357,11 @@ async fn fill(
         let folder = command_line::path(folder);
         Failure::from(error).help(format!("the store is ready, and empty; see `promptshelf check {folder}`"))
     })?;
+    let copy = WorkingCopy::open(folder)?;
+    if copy.base()?.is_none() {
+        let revision = published.proposal.revision.unwrap_or(revision);
+        publish::set_base(store, &copy, None, (channel, revision), &listing(tree)).await?;
+    }
     if arguments.json {
         let mut outcome = report::outcome(&published);
         outcome["store"] = json!(store.name());

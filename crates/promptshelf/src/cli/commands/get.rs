@@ -39,7 +39,11 @@ pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
     let mut result = match progress.during(connection.client.get(name, &values)).await {
         Ok(result) => result,
         Err(error) if forms.is_some_and(|forms| forms.was_declined()) => {
-            return Err(Failure::new(Exit::Declined, error.to_string()));
+            let reason = match error {
+                ClientError::ErrorResponse { message, .. } => message,
+                error => error.to_string(),
+            };
+            return Err(Failure::new(Exit::Declined, reason));
         }
         Err(error) if is_rejection(&error) => {
             return Err(rejection(&connection, name, &arguments.words.values, &error).await);

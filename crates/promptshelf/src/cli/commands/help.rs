@@ -1,12 +1,14 @@
 //! `promptshelf help`: the help text of a command, or a page of the guide.
 
 use std::{
+    borrow::Cow,
     io::{self, Write},
-    iter,
+    iter, mem,
 };
 
 use anstyle::Style;
 use promptshelf_core::nearest;
+use textwrap::{Options, WordSplitter, core::display_width};
 
 use crate::{
     args::{CommandLine, HelpArguments},
@@ -102,40 +104,120 @@ fn print(text: &str) -> Result<(), Failure> {
     Ok(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())?)
 }
 
-fn wrapped(words: &[&str]) -> String {
-    const COLUMNS: usize = 78;
+/// The widest text that is read with ease, in columns.
+const WIDEST: usize = 88;
 
-    let mut lines = vec![String::from(" ")];
-    for word in words {
-        if lines.last().is_some_and(|line| line.len() + word.len() >= COLUMNS) {
-            lines.push(String::from(" "));
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push_str(&format!(" {word}"));
-        }
-    }
-    lines.join("\n")
+fn wrapped(words: &[&str]) -> String {
+    textwrap::fill(&words.join(" "), Options::new(78).initial_indent("  ").subsequent_indent("  ").break_words(false))
 }
 
-/// Prints a page as text: links become their text, comments are left out, and headings are bold.
+/// Prints a page as text: links become their text, comments are left out, headings are bold, and paragraphs, lists and
+/// tables have the width of the terminal.
 fn print_page(text: &str) -> Result<(), Failure> {
-    const HEADING: Style = Style::new().bold();
-
     let mut output = Output::stdout();
-    let mut is_code = false;
-    for line in text.lines().filter(|line| !line.starts_with("<!--")) {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-            continue;
-        }
-        let line = match (is_code, line.strip_prefix('#')) {
-            (true, _) => format!("    {line}"),
-            (false, Some(heading)) => output.styled(HEADING, heading.trim_start_matches('#').trim()),
-            (false, None) => without_links(line),
+    let width = output.width.min(WIDEST);
+    for line in laid_out(text, width) {
+        let line = match line {
+            Line::Heading(text) => output.styled(Style::new().bold(), &text),
+            Line::Text(text) => text,
         };
         writeln!(output.out, "{}", line.trim_end())?;
     }
     Ok(output.out.flush()?)
+}
+
+enum Line {
+    Heading(String),
+    Text(String),
+}
+
+/// Lays out a page of Markdown in lines of `width` columns. Code keeps its lines.
+fn laid_out(text: &str, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let (mut paragraph, mut rows) = (String::new(), Vec::<Vec<String>>::new());
+    let mut is_code = false;
+    // A blank line ends what is open.
+    for line in text.lines().filter(|line| !line.starts_with("<!--")).chain([""]) {
+        let is_fence = line.trim_start().starts_with("```");
+        let begins_item = is_item(line.trim_start());
+        let is_row = !is_code && line.starts_with('|');
+        if is_code || is_fence || is_row || begins_item || line.trim().is_empty() || line.starts_with('#') {
+            lines.extend(filled(&mem::take(&mut paragraph), width).into_iter().map(Line::Text));
+        }
+        if !is_row {
+            lines.extend(table(&mem::take(&mut rows), width).into_iter().map(Line::Text));
+        }
+        if is_fence {
+            is_code = !is_code;
+        } else if is_code {
+            lines.push(Line::Text(format!("    {line}")));
+        } else if let Some(heading) = line.strip_prefix('#') {
+            lines.push(Line::Heading(heading.trim_start_matches('#').trim().to_owned()));
+        } else if is_row {
+            let cells = line.trim_matches('|').replace("\\|", "\u{0}");
+            let cells = cells.split('|').map(|cell| without_links(cell.trim()).replace('\u{0}', "|"));
+            rows.extend(
+                Some(cells.collect()).filter(|cells: &Vec<String>| !cells.iter().all(|it| it.starts_with("--"))),
+            );
+        } else if line.trim().is_empty() {
+            lines.push(Line::Text(String::new()));
+        } else if paragraph.is_empty() {
+            paragraph = without_links(line);
+        } else {
+            paragraph.push(' ');
+            paragraph.push_str(&without_links(line.trim()));
+        }
+    }
+    lines.pop();
+    lines
+}
+
+/// Returns whether a line begins an item of a list.
+fn is_item(line: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.starts_with("- ") || number.len() < line.len() && number.starts_with(". ")
+}
+
+/// Breaks a paragraph or an item into lines. The lines of an item begin below its text.
+fn filled(paragraph: &str, width: usize) -> Vec<String> {
+    let text = paragraph.trim_start();
+    let mut indent = paragraph.len() - text.len();
+    if is_item(text) {
+        indent += text.find(' ').map_or(0, |at| at + 1);
+    }
+    let indent = " ".repeat(indent);
+    let options = Options::new(width).subsequent_indent(&indent).break_words(false);
+    let options = options.word_splitter(WordSplitter::NoHyphenation);
+    let lines = if text.is_empty() { Vec::new() } else { textwrap::wrap(paragraph, options) };
+    lines.into_iter().map(Cow::into_owned).collect()
+}
+
+/// Lays out a table: in columns if they fit, else each row as a paragraph below its first cell.
+fn table(rows: &[Vec<String>], width: usize) -> Vec<String> {
+    const GAP: usize = 2;
+
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
+    let widths: Vec<usize> =
+        (0..columns).map(|column| cells(column).map(|it| display_width(it)).max().unwrap_or(0)).collect();
+    if widths.iter().map(|width| width + GAP).sum::<usize>() <= width + GAP {
+        let line = |row: &Vec<String>| {
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell}{}", " ".repeat(width + GAP - display_width(cell))));
+            cells.collect::<String>()
+        };
+        return rows.iter().map(line).collect();
+    }
+    let mut lines = Vec::new();
+    for row in rows.iter().skip(1) {
+        let [first, rest @ ..] = row.as_slice() else { continue };
+        lines.extend(filled(first, width));
+        let rest: Vec<&str> = rest.iter().map(String::as_str).filter(|cell| !cell.is_empty()).collect();
+        lines.extend(filled(&format!("    {}", rest.join(" · ")), width));
+    }
+    lines
 }
 
 /// Replaces `[text](address)` by the text. Addresses of other sites stay.
@@ -168,6 +250,33 @@ mod tests {
             without_links("See [a](b.md) and [c](https://d.example), `x[0]`."),
             "See a and c (https://d.example), `x[0]`."
         );
+    }
+
+    #[test]
+    fn pages_have_the_width_of_the_terminal() {
+        let shown = |text: &str, width| {
+            let lines = laid_out(text, width).into_iter();
+            lines.map(|line| match line {
+                Line::Heading(text) => format!("# {text}"),
+                Line::Text(text) => text.trim_end().to_owned(),
+            })
+        };
+        let page = "# One\n\nA paragraph of\n[two](a.md) lines.\n\n- an item of\n  several lines\n- another\n\n```sh\na line of code that is longer\n```\n\n\
+                    | key | meaning |\n|---|---|\n| `a` | first |\n| `b\\|c` | second |\n";
+        let wide: Vec<String> = shown(page, 40).collect();
+        let expected = "# One\n\nA paragraph of two lines.\n\n- an item of several lines\n- another\n\n    a line of code that is longer\n\n\
+                        key    meaning\n`a`    first\n`b|c`  second";
+        assert_eq!(wide.join("\n"), expected);
+        let small: Vec<String> = shown(page, 12).collect();
+        let expected = "# One\n\nA paragraph\nof two\nlines.\n\n- an item of\n  several\n  lines\n- another\n\n    a line of code that is longer\n\n\
+                        `a`\n    first\n`b|c`\n    second";
+        assert_eq!(small.join("\n"), expected);
+        for (topic, _, text) in PAGES {
+            for line in shown(text, 40).filter(|line| !line.starts_with([' ', '#', '`'])) {
+                let words = line.split_whitespace().count();
+                assert!(display_width(&line) <= 40 || words < 3, "{topic}: {line}");
+            }
+        }
     }
 
     #[test]

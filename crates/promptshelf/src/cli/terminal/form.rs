@@ -183,7 +183,8 @@ fn read_field(field: &FormField, previous: Option<&Value>) -> FieldInput {
                 Err(problem) => {
                     let mut stderr = Output::stderr();
                     writeln!(stderr.out, "{} {}", stderr.styled(WARNING, "invalid:"), visible_line(&problem)).ok();
-                    initial = line;
+                    // A long text is corrected; a short value is typed again.
+                    initial = if matches!(field.kind, FieldKind::Text(_)) { line } else { String::new() };
                 }
             },
         }

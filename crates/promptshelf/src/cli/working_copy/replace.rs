@@ -115,10 +115,11 @@ impl WorkingCopy {
         let tree = read_tree(&self.path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
         let present = listing(&tree);
         let known = base.as_ref().map(|base| &base.files);
-        if known.is_none() && (!present.is_empty() || self.has_visible_entries()?) {
+        if known.is_none() && !is_merge && (!present.is_empty() || self.has_visible_entries()?) {
             let names: Vec<&str> = present.keys().map(String::as_str).collect();
             let message = format!("the folder {} is not empty, and was not pulled before", self.path.display());
-            return Err(Failure::new(Exit::Conflict, message + &named(&names)).help("pull into a new or empty folder"));
+            return Err(Failure::new(Exit::Conflict, message + &named(&names))
+                .help("pull into a new or empty folder, or join both with `--merge`"));
         }
         let empty = Listing::new();
         let is_lost = |path: &&str| present.get(*path) != target.files.get(*path);

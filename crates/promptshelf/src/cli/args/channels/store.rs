@@ -113,7 +113,7 @@ pub(crate) struct PruneArguments {
     #[command(flatten)]
     pub(crate) words: Words<StoreArguments, Nothing>,
 
-    /// The least age of removed revisions in weeks, days or hours, such as 90d
+    /// The least age of removed revisions, such as 90d, 12w or 36h
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: Duration,
 
@@ -124,7 +124,7 @@ pub(crate) struct PruneArguments {
 
 /// Parses an age, with days of 24 hours.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
-    let expected = || "expected an age in weeks, days or hours, such as 90d".to_owned();
+    let expected = || "expected an age, such as 90d, 12w or 36h".to_owned();
     let span: jiff::Span = text.parse().map_err(|_| expected())?;
     let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
     let duration = Duration::try_from(duration).map_err(|_| expected())?;

@@ -3,8 +3,10 @@
 use std::{collections::BTreeMap, env, path::Path, str::FromStr};
 
 use promptshelf_client::ServerUrl;
+use promptshelf_core::nearest;
 use promptshelf_service::Method;
 use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError};
+use promptshelf_wire::op;
 
 use super::connection::{CallError, Connection, LocalCaller};
 use crate::{
@@ -343,7 +345,10 @@ impl Place {
             }
             Target::Server(server) => Connection::to_server(server.clone()).await?,
         };
-        let outcome = work(&connection).await;
+        let outcome = match work(&connection).await {
+            Err(failure) => Err(with_nearest_channel(&connection, failure).await),
+            done => done,
+        };
         connection.close().await;
         outcome
     }
@@ -360,6 +365,21 @@ impl From<StorePlace> for Place {
         let caller = LocalCaller::default();
         Place { target: Target::Store(address), channel, revision, has_channel, shown, caller }
     }
+}
+
+/// Adds the nearest name to the failure about a channel that does not exist. The caller sees the channels that are open to
+/// it, and no others.
+async fn with_nearest_channel(store: &Connection, failure: Failure) -> Failure {
+    let missing = failure.message.strip_prefix("the channel `").and_then(|rest| rest.strip_suffix("` does not exist"));
+    let Some(missing) = missing.filter(|_| failure.help.is_none()) else { return failure };
+    let Ok(known) = store.all(&op::ListChannels {}).await else { return failure };
+    let names: Vec<&str> = known.iter().map(|channel| channel.name.as_str()).collect();
+    let help = match nearest(missing, names.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None if names.is_empty() => return failure,
+        None => format!("the channels are {}", names.join(", ")),
+    };
+    failure.help(help)
 }
 
 /// Returns a command line with the store or server where the grammar has it: first, or as the destination of `publish`.

@@ -19,7 +19,7 @@ use crate::{
     commands::private_files,
     exit::{Exit, Failure},
     output::{count, note},
-    working_copy::{Base, Listing, MARKER, WorkingCopy, changes, listing, named},
+    working_copy::{Base, Listing, WorkingCopy, changes, listing, named},
 };
 
 pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
@@ -52,15 +52,18 @@ struct Work<'a> {
 
 async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(), Failure> {
     let Work { arguments, copy, tree, left_out, message } = work;
-    let pulled = copy.base()?;
-    let mut plan = Plan::new(store, place.channel(), tree, pulled.as_ref()).await?;
+    let base = copy.base()?;
+    let mut plan = Plan::new(store, place.channel(), tree, base.as_ref(), arguments.replace).await?;
     // The channel keeps what it has at these paths.
     plan.changes.retain(|change| change.after.is_some() || !left_out.has(&change.path));
     if plan.changes.is_empty() {
         if !arguments.change.dry_run {
-            plan.move_marker(store, copy, pulled.as_ref(), place.channel(), None).await?;
+            plan.set_base(store, work, base.as_ref(), place.channel(), None).await?;
         }
         return report::print_unchanged(store, place.channel(), arguments.change.json, left_out).await;
+    }
+    if plan.is_blind {
+        refuse_overwriting(&plan, arguments, place)?;
     }
     let contents = plan.changes.iter().filter_map(|change| Some((change.path.as_str(), change.after.as_deref()?)));
     let unresolved = pull::unresolved(contents.clone());
@@ -91,7 +94,7 @@ async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(
         published => published.map_err(|error| failure(error, arguments, place))?,
     };
     if !arguments.change.dry_run && published.proposal.state == ProposalState::Published {
-        plan.move_marker(store, copy, pulled.as_ref(), place.channel(), published.proposal.revision).await?;
+        plan.set_base(store, work, base.as_ref(), place.channel(), published.proposal.revision).await?;
     }
     let warned = if arguments.change.dry_run {
         let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone()));
@@ -107,9 +110,29 @@ async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(
     print(work, place, &published, (&warned, &effects))
 }
 
+/// Refuses to change or remove what others have published, and the author may never have seen.
+fn refuse_overwriting(plan: &Plan, arguments: &PublishArguments, place: &Place) -> Result<(), Failure> {
+    let overwritten: Vec<&str> =
+        plan.changes.iter().filter(|change| change.before.is_some()).map(|change| &*change.path).collect();
+    if overwritten.is_empty() {
+        return Ok(());
+    }
+    let (channel, revision) = (place.channel(), plan.revision);
+    let files = count(overwritten.len(), "file");
+    let message = format!(
+        "nothing was published: the folder was not pulled from {channel}, and {files} of its revision {revision} would be \
+         replaced or removed:{}",
+        named(&overwritten)
+    );
+    let pull = place.pull(channel, &format!("{} --merge", command_line::path(arguments.library.folder())));
+    Err(Failure::new(Exit::Conflict, message)
+        .help(format!("{pull} joins both; with `--replace` the channel becomes equal to the folder")))
+}
+
 struct Plan {
-    head: Option<Head>,
     revision: u64,
+    /// Whether the changes are those against the present state, which the folder does not come from.
+    is_blind: bool,
     changes: Vec<Change>,
     present: Listing,
 }
@@ -119,58 +142,63 @@ impl Plan {
         store: &Connection,
         channel: &ChannelName,
         tree: &MemoryTree,
-        pulled: Option<&Base>,
+        base: Option<&Base>,
+        is_replacing: bool,
     ) -> Result<Plan, Failure> {
         let (head, current) =
             access::current(store, channel).await?.map_or_else(Default::default, |(head, files)| (Some(head), files));
-        let present = listing(tree);
-        let plan = |revision, base: &Listing| Plan {
-            revision,
-            changes: changes(tree, base, &current),
-            head: head.clone(),
-            present,
+        let base = match base.filter(|base| base.channel == *channel && !is_replacing) {
+            Some(base) if is_in_history(store, channel, base, head.as_ref()).await? => Some(base),
+            _ => None,
         };
-        let revision = head.as_ref().map_or(0, |head| head.revision);
-        match pulled {
-            None => Ok(plan(revision, &current)),
-            Some(base) if base.channel != *channel => {
-                note(&[format!(
-                    "the folder was pulled from {}; it replaces the present state of {channel}",
-                    base.channel
-                )]);
-                Ok(plan(revision, &current))
-            }
-            Some(base) if is_in_history(store, channel, base, head.as_ref()).await? => {
-                Ok(plan(base.revision, &base.files))
-            }
-            Some(_) => Err(Failure::new(
-                Exit::Conflict,
-                "the folder was pulled from another store, or before the store was restored from a backup",
-            )
-            .help(
-                "pull the channel into another folder and copy your changes there; without the file \
-                 .promptshelf-base the folder replaces the present state of the channel",
-            )),
-        }
+        let revision = head.map_or(0, |head| head.revision);
+        Ok(Plan {
+            revision: base.map_or(revision, |base| base.revision),
+            is_blind: base.is_none() && !is_replacing,
+            changes: changes(tree, base.map_or(&current, |base| &base.files), &current),
+            present: listing(tree),
+        })
     }
 
-    async fn move_marker(
+    /// Records what the folder has in common with the channel now, so that a later publish does not undo the work of others.
+    /// A folder that only ever replaces the channel, such as a checkout of git, gets no base.
+    async fn set_base(
         &self,
         store: &Connection,
-        copy: &WorkingCopy,
-        pulled: Option<&Base>,
+        Work { arguments, copy, .. }: &Work<'_>,
+        before: Option<&Base>,
         channel: &ChannelName,
         revision: Option<u64>,
     ) -> Result<(), Failure> {
-        let (Some(pulled), Some(head)) = (pulled, &self.head) else { return Ok(()) };
-        if pulled.channel != *channel {
+        if before.map_or(arguments.replace, |before| before.channel != *channel) {
             return Ok(());
         }
-        let revision = revision.unwrap_or(pulled.revision);
-        let digest = digest_of(store, channel, revision).await?;
-        let head = Head { epoch: head.epoch.clone(), revision, digest };
-        let base = Base::new(head, channel.clone(), self.present.clone());
-        if base == *pulled { Ok(()) } else { copy.set_base(&base) }
+        let revision = revision.unwrap_or(self.revision);
+        set_base(store, copy, before, (channel, revision), &self.present).await
+    }
+}
+
+/// Records that a folder has the files of a revision.
+pub(super) async fn set_base(
+    store: &Connection,
+    copy: &WorkingCopy,
+    before: Option<&Base>,
+    (channel, revision): (&ChannelName, u64),
+    files: &Listing,
+) -> Result<(), Failure> {
+    let digest = digest_of(store, channel, revision).await?;
+    let epoch = store.get(&op::GetChannel { channel: channel.clone() }).await?.head.epoch;
+    let base = Base::new(Head { epoch, revision, digest }, channel.clone(), files.clone());
+    match before {
+        Some(before) if *before == base => Ok(()),
+        Some(_) => copy.set_base(&base),
+        None => {
+            // A folder that cannot be written to stays without a base: it may not overwrite anything later.
+            if let Err(failure) = copy.set_base(&base) {
+                note(&[format!("the folder does not remember revision {revision}: {failure}")]);
+            }
+            Ok(())
+        }
     }
 }
 
@@ -237,15 +265,8 @@ fn failure(error: CallError, arguments: &PublishArguments, place: &Place) -> Fai
                 place.channel(),
                 named(&paths)
             );
-            let help = if arguments.library.folder().join(MARKER).exists() {
-                let pull = place.pull(place.channel(), &format!("{folder} --merge"));
-                format!("join the changes of the channel with yours, and publish again: {pull}")
-            } else {
-                let pull = place.pull(place.channel(), "FOLDER");
-                format!(
-                    "pull the present revision into another folder, merge these files there, and publish that folder: {pull}"
-                )
-            };
+            let pull = place.pull(place.channel(), &format!("{folder} --merge"));
+            let help = format!("join the changes of the channel with yours, and publish again: {pull}");
             Failure::new(Exit::Conflict, message).help(help)
         }
         error @ CallError::Store(StoreError::Policy { .. }) => Failure::from(error)
