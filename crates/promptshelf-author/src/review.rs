@@ -128,6 +128,7 @@ impl Reviewer {
             review.extend_from_slice(known(&mut self.prompts, &mut prompts, prompt, |found| {
                 arguments::check(prompt, found);
                 bare::check(prompt, found);
+                texts::check_values(prompt, found);
             }));
             // These depend on other parts of the library.
             attachments::check(prompt, catalog, &mut review);
@@ -195,6 +196,19 @@ mod tests {
         let alone = findings(&alone.catalog, &alone.diagnostics);
         assert_eq!(alone, findings(&after.catalog, &after.diagnostics));
         assert!(!alone.is_empty());
+    }
+
+    #[test]
+    fn escaped_characters_of_values_are_found_once() {
+        let prompt = |description: &str| PromptDefinition::template("p", "Hi").description(description);
+        let found = |text| {
+            let checked = check(Definitions::from_iter([prompt(text)]), None);
+            let found = review(&checked.catalog, &checked.diagnostics).into_iter();
+            found.filter(|it| it.code == Code::InvisibleCharacter).map(|it| it.message).collect::<Vec<_>>()
+        };
+        let shown = found("Red \u{1b}[31m and \u{202e}");
+        assert!(shown.len() == 1 && shown[0].contains("U+001B") && shown[0].contains("escape"), "{shown:?}");
+        assert!(found("Größe – ok").is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 #[cfg(any(feature = "web", feature = "testing"))]
 use parking_lot::Mutex;
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 
 use promptshelf_core::{
     About, Catalog, Definitions, Diagnostic, Location, Policy, PromptDefinition, ResourceDefinition,
@@ -245,6 +245,18 @@ impl Library {
         let mut errors = diagnostics.iter().filter(|found| found.is_error());
         // An error in a partial is also one of the prompts that include it.
         errors.find(|found| is_of(&found.location) || found.related.iter().any(|(place, _)| is_of(place))).cloned()
+    }
+
+    /// Returns the names of the prompts that are not served because of an error in their files or partials.
+    #[must_use]
+    pub fn broken(&self) -> BTreeSet<String> {
+        let diagnostics = self.diagnostics();
+        let errors = diagnostics.iter().filter(|found| found.is_error());
+        let places = errors
+            .flat_map(|found| std::iter::once(&found.location).chain(found.related.iter().map(|(place, _)| place)));
+        let names = places.filter_map(|place| prompt_name(&place.source));
+        let served = self.catalog();
+        names.filter(|name| served.find(name).is_none()).collect()
     }
 
     /// Returns the errors and warnings of the last load, by file and position.

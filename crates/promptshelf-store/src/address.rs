@@ -342,7 +342,8 @@ impl FromStr for ChannelAddress {
 
     fn from_str(text: &str) -> Result<ChannelAddress, StoreError> {
         let (store, rest) = text.split_once('#').map_or((text, None), |(store, rest)| (store, Some(rest)));
-        let is_secret = !text.starts_with("sqlite:");
+        let is_file = is_file_name(store) && !store.contains([':', '@']);
+        let is_secret = !text.starts_with("sqlite:") && !is_file;
         let (channel, revision) = match rest.map(channel_and_revision) {
             None => (ChannelName::production(), None),
             // Everything after the `#` may be part of a password.
@@ -487,6 +488,7 @@ mod tests {
         let address = parsed("sqlite:team.db").unwrap();
         assert_eq!((address.channel, address.revision), (ChannelName::production(), None));
         assert_eq!(parsed("sqlite:team.db#a.b-c_1@12").unwrap().revision, Some(12));
+        assert_eq!(parsed("team.db#next@3").unwrap().revision, Some(3));
         for wrong in
             ["sqlite:t.db#", "sqlite:t.db#A", "sqlite:t.db#-a", "sqlite:t.db#a@", "sqlite:t.db#a@x", "sqlite:t.db#a@-1"]
         {

@@ -1,7 +1,7 @@
 //! Invisible characters in texts that models read.
 
 use promptshelf_core::{
-    Code, Diagnostic, Location, SourceText,
+    Code, Diagnostic, Location, Prompt, SourceText,
     invisible::{describe, hidden},
 };
 use promptshelf_source::{ForeignSyntax, syntax::front_matter};
@@ -13,6 +13,11 @@ use crate::fixes::dashes;
 const MAX_REPORTED: usize = 20;
 
 pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
+    if let Some(place) = conflict(&source.text) {
+        let message = "a conflict of a merge is left here, and is sent to models with both versions";
+        let help = "keep what is right, and remove the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
+        found.push(Diagnostic::warning(Code::Syntax, Location::new(source, place), message).help(help));
+    }
     if ForeignSyntax::for_path(&source.path).is_none() {
         other_formats(source, found);
     }
@@ -37,6 +42,31 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     if others > 0 {
         let message = format!("{others} more positions with invisible characters in this file");
         found.push(Diagnostic::warning(Code::InvisibleCharacter, Location::file(source), message));
+    }
+}
+
+/// Returns the first line of a conflict that a merge has left.
+fn conflict(text: &str) -> Option<std::ops::Range<usize>> {
+    let begin = if text.starts_with("<<<<<<< ") { 0 } else { text.find("\n<<<<<<< ")? + 1 };
+    let end = text[begin..].find('\n')? + begin;
+    text[end..].contains("\n>>>>>>> ").then_some(begin..end)
+}
+
+/// Reports invisible characters in values that are written as escapes, such as `"\u202e"`.
+pub(super) fn check_values(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
+    let of = |place: String, values: [Option<&str>; 2], found: &mut Vec<Diagnostic>| {
+        let text = &prompt.source().text;
+        let first = values.into_iter().flatten().flat_map(hidden).map(|(_, c)| c).find(|c| !text.contains(*c));
+        if let Some(c) = first {
+            let message = format!("this value has U+{:04X}, {}, written as an escape", u32::from(c), describe(c));
+            let help = "remove it: models and terminals obey it, and people cannot see it";
+            let place = prompt.definition().origin.locate(&place);
+            found.push(Diagnostic::warning(Code::InvisibleCharacter, place, message).help(help));
+        }
+    };
+    of("description".to_owned(), [prompt.title(), prompt.description()], found);
+    for (index, argument) in prompt.arguments().iter().enumerate() {
+        of(format!("arguments.{index}.description"), [argument.title(), argument.description()], found);
     }
 }
 
@@ -99,6 +129,13 @@ mod tests {
         assert!(shown[1].contains("2 invisible characters") && shown[1].contains("U+200B"));
         assert!(shown[2].contains("U+001B, a control character"));
         assert!(found("hi\u{e0041}\u{e0042}")[0].contains("hide text from people"));
+    }
+
+    #[test]
+    fn conflicts_of_merges_are_found() {
+        let shown = found("Hi\n<<<<<<< this folder\none\n=======\ntwo\n>>>>>>> production, revision 3\n");
+        assert!(shown.len() == 1 && shown[0].contains(":2:1: warning[syntax]: a conflict"), "{shown:?}");
+        assert!(found("<<<<<<< alone\n").is_empty() && found("a <<<<<<< b\n>>>>>>> c\n").is_empty());
     }
 
     #[test]

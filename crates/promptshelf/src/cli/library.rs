@@ -4,7 +4,6 @@
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -20,7 +19,7 @@ use promptshelf_store::StoreUrl;
 use crate::{
     command_line,
     exit::{Exit, Failure},
-    output::{Output, count},
+    output::{count, note},
     settings::ServerFileLocation,
     source::{HERE, Source, is_url, own_prompt},
     state,
@@ -87,14 +86,8 @@ pub(crate) fn name(folder: &Path) -> Option<String> {
 pub(crate) fn note_errors(library: &Library, folder: &Path) {
     let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();
     if errors > 0 {
-        let mut stderr = Output::stderr();
-        let folder = stderr.line(&command_line::path(folder)).into_owned();
-        let found = count(errors, "error");
-        writeln!(
-            stderr.out,
-            "note: {found} in the library, invalid prompts are left out; see `promptshelf check {folder}`"
-        )
-        .ok();
+        let (found, folder) = (count(errors, "error"), command_line::path(folder));
+        note(&[format!("{found} in the library, invalid prompts are left out; see `promptshelf check {folder}`")]);
     }
 }
 

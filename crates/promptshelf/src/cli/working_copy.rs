@@ -19,7 +19,8 @@ pub(crate) const MARKER: &str = ".promptshelf-base";
 
 const FORMAT: u32 = 1;
 
-/// The revision that a folder was pulled from, without the place of its store.
+/// The revision of a channel that a folder was pulled from, or published to last, without the place of its store. The marker
+/// has a line for each channel that the folder was published to since it was pulled; the last line is the newest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Base {
     format: u32,
@@ -32,15 +33,26 @@ pub(crate) struct Base {
     /// The content that each file had. After a publish this is the content of the folder, which can differ from that of
     /// the revision where other authors have changed other files.
     pub(crate) files: Listing,
+    /// The contents that were proposed from the folder since, by path.
+    #[serde(default)]
+    pub(crate) proposed: Listing,
 }
 
 impl Base {
     pub(crate) fn new(head: Head, channel: ChannelName, files: Listing) -> Base {
         let Head { epoch, revision, digest } = head;
-        Base { format: FORMAT, epoch, channel, revision, digest, files }
+        Base { format: FORMAT, epoch, channel, revision, digest, files, proposed: Listing::new() }
     }
 
-    /// Parses the text of a marker. The error describes the mistake.
+    /// Returns what the folder has in common with a channel: the files of the base, and its proposals that were published.
+    pub(crate) fn known(&self, current: &Listing) -> Listing {
+        let published = self.proposed.iter().filter(|(path, digest)| current.get(*path) == Some(digest));
+        let mut known = self.files.clone();
+        known.extend(published.map(|(path, digest)| (path.clone(), *digest)));
+        known
+    }
+
+    /// Parses a line of a marker. The error describes the mistake.
     fn parse(text: &str) -> Result<Base, String> {
         #[derive(Deserialize)]
         struct Version {

@@ -436,6 +436,41 @@ fn prompt_without_its_image_is_not_written() {
     assert_eq!(report["written"], json!([".claude/commands/chart.md"]), "{report}");
 }
 
+/// A typo in a prompt takes no command from its user.
+// req: S-571
+#[test]
+fn file_of_a_broken_prompt_stays() {
+    let folder = library(&[("a.md", REVIEW), ("b.md", REVIEW)]);
+    let sync = || run(folder.path(), &["sync", "--client", "cursor", "prompts", "--json"]);
+    assert!(sync().status.success());
+    let before = files(&folder.path().join(".cursor"));
+    folder.write("prompts/a.md", "{% if %}\n");
+    folder.remove("prompts/b.md");
+    let done = sync();
+    let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let report = &report["items"][0];
+    assert_eq!(done.status.code(), Some(1), "{report}");
+    assert_eq!(report["kept"][0]["path"], ".cursor/commands/a.md", "{report}");
+    assert_eq!(report["removed"], json!([".cursor/commands/b.md"]));
+    let after = files(&folder.path().join(".cursor"));
+    assert_eq!(after.len() + 1, before.len());
+    assert!(after.iter().all(|(path, bytes)| before.get(path) == Some(bytes)));
+}
+
+#[test]
+fn report_of_tests_replaces_no_prompt() {
+    let folder = library(&[("a.md", REVIEW)]);
+    let report = |file: &str| run(folder.path(), &["test", "prompts", "--junit", file]);
+    let read = |file: &str| fs::read_to_string(folder.path().join(file)).expect("a file");
+    let done = report("prompts/a.md");
+    assert_eq!((done.status.code(), read("prompts/a.md")), (Some(1), REVIEW.to_owned()));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("a file that is no report has this name"));
+    for _ in 0..2 {
+        assert!(report("report.xml").status.success());
+    }
+    assert!(read("report.xml").starts_with("<?xml"));
+}
+
 #[test]
 fn differences_are_said_once_for_each_kind() {
     let folder = library(&[("a.md", REVIEW), ("b.md", REVIEW)]);

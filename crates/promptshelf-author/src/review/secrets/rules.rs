@@ -40,6 +40,8 @@ rules! {
     "a DigitalOcean token", r"(?-u)\bdo[opr]_v1_[a-f0-9]{64}\b", ["do", "p_v1_3f786850e387550fdab836ed7e6dc8813f786850e387550fdab836ed7e6dc881"];
     "a token of a Telegram bot", r"(?-u)\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}", ["271828182", ":AAq7Zr2Mx9Lc4Vt8Wb1Ny6Kp3Hs5Jd0Gf7T"];
     "the key of an Azure account", r"(?-u)AccountKey=(?P<secret>[A-Za-z0-9+/]{80,}={0,2})", ["Account", "Key=q7Zr2Mx9Lc4Vt8Wb1Ny6Kp3Hs5Jd0Gf7Ta2Ub9Vc4q7Zr2Mx9Lc4Vt8Wb1Ny6Kp3Hs5Jd0Gf7Ta2Ub9Vc4=="];
+    "a token of promptshelf", r"(?-u)\bpsk_[A-Za-z0-9_-]{32,}", ["ps", "k_q7Zr2Mx9Lc4Vt8Wb1Ny6Kp3Hs5Jd0Gf7Ta2Ub9V"];
+    "an AWS secret key", r#"(?i-u)\baws_secret_access_key["']?\s{0,4}[:=]\s{0,4}["']?(?P<secret>[A-Za-z0-9+/]{40})\b"#, ["aws_secret_", "access_key = q7Zr2Mx9Lc4Vt8Wb1Ny6Kp3Hs5Jd0Gf7Ta2Ub9Vc"];
     "a signed token (JWT)", r"(?-u)\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}", ["eyJhbGciOiJIUzI1NiJ9", ".eyJzdWIiOiJhZGEifQx", ".q7Zr2Mx9Lc4Vt8Wb1Ny6Kp3H"];
     "an address with a password", r#"\b[a-z][a-z0-9+.-]{2,20}://[^\s:/@"'<>]{1,64}:(?P<secret>[^\s/@"'<>]{5,128})@[A-Za-z0-9.-]+"#, ["postgres", "://ada:q7Zr2Mx9@db.internal"];
     "a secret", r#"(?i-u)\b(?:api[_-]?key|secret[_-]?key|client[_-]?secret|access[_-]?token|auth[_-]?token|passw(?:or)?d)["']?\s{0,4}[:=]\s{0,4}["'](?P<secret>[A-Za-z0-9+/_.=-]{16,128})["']"#, ["api_", "key = \"q7Zr2Mx9Lc4Vt8Wb1Ny6\""];

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     args::AuditArguments,
     exit::{Exit, Failure},
-    output::{Output, count, visible_json},
+    output::{Output, count, note, visible_json},
     settings::{Day, InvalidValue},
 };
 
@@ -53,14 +53,13 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
         }
     }
     output.out.flush()?;
-    let mut stderr = Output::stderr();
     if lost > 0 {
         let records = count(usize::try_from(lost).unwrap_or(usize::MAX), "record");
-        writeln!(stderr.out, "note: {records} could not be written, and are missing").ok();
+        note(&[format!("{records} could not be written, and are missing")]);
     }
     let invalid = logs.iter().map(|log| log.invalid).sum();
     if invalid > 0 {
-        writeln!(stderr.out, "note: {} skipped: expected a JSON object on each line", count(invalid, "line")).ok();
+        note(&[format!("{} skipped: expected a JSON object on each line", count(invalid, "line"))]);
     }
     Ok(())
 }

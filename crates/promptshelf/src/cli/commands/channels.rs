@@ -27,7 +27,7 @@ use evaluate::configured;
 use http::header;
 use impact::CountedEffects;
 use jiff::Timestamp;
-use promptshelf_core::Diagnostic;
+use promptshelf_core::{Diagnostic, nearest};
 use promptshelf_server::channels::LibraryChecker;
 use promptshelf_service::Method;
 use promptshelf_source::{MemoryTree, read_served_tree};
@@ -323,7 +323,9 @@ async fn fill(
             return report::print_json(&json!({ "store": store.name(), "channel": channel, "revision": revision }));
         }
         report::print_line(&format!("the store {} is ready; {channel} is at revision {revision}", store.name()))?;
-        return report::print_line(&format!("next: {}", place.command("publish FOLDER -m TEXT")));
+        let production = ChannelName::production();
+        let at = if *channel == production { String::new() } else { format!(" --channel {channel}") };
+        return report::print_line(&format!("next: {}", place.command(&format!("publish FOLDER{at} -m TEXT"))));
     };
     let current = current.unwrap_or_default();
     if tree.is_empty() && current.is_empty() {
@@ -358,9 +360,10 @@ async fn fill(
         Failure::from(error).help(format!("the store is ready, and empty; see `promptshelf check {folder}`"))
     })?;
     let copy = WorkingCopy::open(folder)?;
-    if copy.base()?.is_none() {
+    if copy.base(channel)?.is_none() {
         let revision = published.proposal.revision.unwrap_or(revision);
-        publish::set_base(store, &copy, None, (channel, revision), &listing(tree)).await?;
+        let base = publish::base_at(store, channel.clone(), revision, listing(tree)).await?;
+        publish::remember(&copy, None, &base)?;
     }
     if arguments.json {
         let mut outcome = report::outcome(&published);
@@ -756,6 +759,10 @@ async fn shown(store: &Connection, arguments: &PolicyArguments, place: &Place) -
     let (present, condition) = match store.tagged(&op::GetPolicy { channel: channel.clone() }).await {
         Ok((policy, tag)) => (policy, (header::IF_MATCH, tag)),
         Err(CallError::Store(StoreError::NotFound { .. })) => {
+            let channels = store.all(&op::ListChannels {}).await?;
+            let near = nearest(channel.as_str(), channels.iter().map(|known| known.name.as_str()));
+            let near = near.map(|near| format!("; {} is another one", near)).unwrap_or_default();
+            note(&[format!("the channel {channel} is new{near}")]);
             (Policy::default(), (header::IF_NONE_MATCH, "*".to_owned()))
         }
         Err(error) => return Err(error.into()),
@@ -923,6 +930,13 @@ fn folder(path: PathBuf) -> Result<(String, MemoryTree), Failure> {
     Ok((path.display().to_string(), tree))
 }
 
+/// Reads a folder as `publish` does: without the store itself, if it stands there.
+fn folder_apart(path: PathBuf, place: &Place) -> Result<(String, MemoryTree), Failure> {
+    let own = place.own_files(&path);
+    let (name, tree) = folder(path)?;
+    Ok((name, tree.with(own.iter().map(|path| (path.as_str(), None)))))
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Side {
     Folder(PathBuf),
@@ -955,14 +969,14 @@ impl Side {
 
     async fn read(self, place: &Place, store: &Connection) -> Result<(String, MemoryTree), Failure> {
         let (channel, revision) = match self {
-            Side::Folder(path) => return folder(path),
+            Side::Folder(path) => return folder_apart(path, place),
             Side::Revision(revision) => (place.channel().clone(), Some(revision)),
             Side::Pinned(channel, revision) => (channel, Some(revision)),
             Side::Name(name) => match name.parse::<ChannelName>() {
                 Ok(channel) if store.all(&op::ListChannels {}).await?.iter().any(|known| known.name == channel) => {
                     (channel, None)
                 }
-                Ok(_) | Err(_) if PathBuf::from(&name).is_dir() => return folder(PathBuf::from(name)),
+                Ok(_) | Err(_) if PathBuf::from(&name).is_dir() => return folder_apart(PathBuf::from(name), place),
                 Ok(channel) => {
                     let message = format!("neither a channel nor a folder has the name `{channel}`");
                     return Err(Failure::new(Exit::NotFound, message)

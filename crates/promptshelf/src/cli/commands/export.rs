@@ -251,11 +251,8 @@ impl<'a> Writer<'a> {
         let is_accepted =
             |(path, _): &&(String, ResourceBody)| skill_of(path).is_none_or(|(name, _)| !refused.contains(name));
         let others: Vec<&(String, ResourceBody)> = others.iter().filter(is_accepted).collect();
+        note(&grouped(&self.losses));
         let mut stderr = Output::stderr();
-        for line in grouped(&self.losses) {
-            let line = stderr.line(&line).into_owned();
-            writeln!(stderr.out, "note: {line}")?;
-        }
         crate::library::note_errors(library, self.folder);
         let mut stdout = Output::stdout();
         let Some(to) = self.to else {

@@ -9,7 +9,7 @@ mod skill_folder;
 mod skills;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     future::pending,
     io::{self, Write},
@@ -80,8 +80,8 @@ pub(crate) async fn run(arguments: &SyncArguments) -> Result<(), Failure> {
         writeln!(output.out, "{}", pretty_json(&list))?;
         output.out.flush()?;
     }
-    let is_refused = reports.iter().any(|(_, report)| report.is_refused());
-    if is_refused { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+    let has_failed = reports.iter().any(|(_, report)| report.is_refused() || report.has_broken());
+    if has_failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
 }
 
 /// Returns the files of the clients of `--client`.
@@ -148,6 +148,9 @@ struct Listed {
     skills: Vec<SkillInfo>,
 }
 
+/// Why a file stays as it is, although its prompt is not listed.
+const BROKEN: &str = "its prompt has an error; see `promptshelf check`";
+
 struct Target {
     path: String,
     prompt: PromptInfo,
@@ -165,8 +168,12 @@ impl Job<'_> {
         self.remove_skills(&listed.skills, origin, &mut report)?;
         let found = self.folder.scan()?;
         let targets = self.targets(listed, &mut report);
+        let broken = connection.library.as_ref().map(|open| open.library.broken()).unwrap_or_default();
+        let broken: BTreeSet<String> = broken.iter().filter_map(|name| names::path(name, self.native).ok()).collect();
         for (path, found) in &found {
-            if !targets.contains_key(path) {
+            if broken.contains(path) && self.is_own(found) {
+                report.keep(path, BROKEN.to_owned());
+            } else if !targets.contains_key(path) {
                 self.remove(path, found, &mut report)?;
             }
         }
@@ -278,6 +285,10 @@ impl Job<'_> {
 
     fn owner(&self, mark: &Mark) -> Owner {
         self.origin.owner(&mark.origin, mark.path.is_none())
+    }
+
+    fn is_own(&self, found: &Found) -> bool {
+        matches!(found, Found::Signed { mark, .. } if self.owner(mark) != Owner::Other)
     }
 
     /// Removes the file of a prompt that is no longer listed.
@@ -464,6 +475,10 @@ struct Report {
 }
 
 impl Report {
+    fn has_broken(&self) -> bool {
+        self.kept.iter().any(|(_, reason)| reason == BROKEN)
+    }
+
     fn keep(&mut self, path: &str, reason: String) {
         self.kept.push((path.to_owned(), reason));
     }

@@ -1,6 +1,10 @@
 //! `promptshelf test`: runs the tests of prompt files and prints their outcomes.
 
-use std::{fs, io::Write, path::PathBuf};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::testing::{TestOutcome, TestSuite, junit};
@@ -14,6 +18,7 @@ use crate::{
     exit::{Exit, Failure},
     library::{Selection, note_errors},
     output::{Output, count, list_json, pretty_json},
+    whole_file,
 };
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -62,8 +67,7 @@ pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
             [tested] => junit(&tested.outcomes, |path| path_from_here(&tested.folder, path)),
             _ => junit(&outcomes().map(|(_, outcome)| outcome.clone()).collect::<Vec<_>>(), str::to_owned),
         };
-        fs::write(path, report)
-            .map_err(|error| Failure::new(Exit::Failed, format!("cannot write {}: {error}", path.display())))?;
+        write_report(path, &report)?;
     }
     output.out.flush()?;
     if let Some(filter) = arguments.filter.as_ref().filter(|_| outcomes().next().is_none()) {
@@ -75,6 +79,21 @@ pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
     }
     let is_broken = all.iter().any(|tested| tested.is_broken);
     if !failed.is_empty() || is_broken { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+}
+
+/// Writes a report of JUnit in place of an earlier one, and of no other file.
+fn write_report(path: &Path, report: &str) -> Result<(), Failure> {
+    let failure = |reason: &dyn std::fmt::Display| {
+        Failure::new(Exit::Failed, format!("cannot write {}: {reason}", path.display()))
+    };
+    if path.exists() && !path.is_file() {
+        // Such as /dev/stdout.
+        return fs::write(path, report).map_err(|error| failure(&error));
+    }
+    if fs::read(path).is_ok_and(|before| !before.is_empty() && !before.starts_with(b"<?xml")) {
+        return Err(failure(&"a file that is no report has this name").help("name another file, or remove it"));
+    }
+    whole_file::replace(path, report.as_bytes()).map_err(|error| failure(&error))
 }
 
 /// Runs the tests of one library, or of some of its files, and prints a line for each. Collects the names of all tests.

@@ -16,7 +16,7 @@ use cap_std::{
     fs::{Dir, OpenOptions},
 };
 use promptshelf_source::{check_tree_path, read_tree};
-use promptshelf_store::Digest;
+use promptshelf_store::{ChannelName, Digest};
 use serde::{Deserialize, Serialize};
 
 use super::{Base, Listing, MARKER, changed_paths, listing};
@@ -84,23 +84,42 @@ impl WorkingCopy {
         WorkingCopy::open(path)
     }
 
-    /// Returns the base of the folder; `None` if it was never pulled.
-    pub(crate) fn base(&self) -> Result<Option<Base>, Failure> {
-        let text = match self.dir.read_to_string(MARKER) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.failure(MARKER, &error)),
-        };
-        Base::parse(&text).map(Some).map_err(|reason| {
-            let place = self.path.join(MARKER);
-            Failure::new(Exit::Library, format!("{} is not a marker of `pull`: {reason}", place.display()))
-                .help("pull into another folder, and copy your changes there")
-        })
+    /// Returns the base of the folder in a channel, or else the newest one; `None` if it was never pulled or published.
+    pub(crate) fn base(&self, channel: &ChannelName) -> Result<Option<Base>, Failure> {
+        let mut bases = self.bases()?;
+        let newest = bases.pop();
+        let own = newest.iter().chain(&bases).find(|base| base.channel == *channel).cloned();
+        Ok(own.or(newest))
     }
 
+    fn bases(&self) -> Result<Vec<Base>, Failure> {
+        let text = match self.dir.read_to_string(MARKER) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.failure(MARKER, &error)),
+        };
+        let bases = text.lines().map(Base::parse).collect::<Result<Vec<Base>, String>>();
+        bases.and_then(|bases| if bases.is_empty() { Err("it is empty".to_owned()) } else { Ok(bases) }).map_err(
+            |reason| {
+                let place = self.path.join(MARKER);
+                Failure::new(Exit::Library, format!("{} is not a marker of `pull`: {reason}", place.display()))
+                    .help("pull into another folder, and copy your changes there")
+            },
+        )
+    }
+
+    /// Sets the base of the folder in a channel. Those in other channels stay.
     pub(crate) fn set_base(&self, base: &Base) -> Result<(), Failure> {
+        let mut bases = self.bases()?;
+        bases.retain(|other| other.channel != base.channel);
+        bases.push(base.clone());
+        self.write_bases(&bases)
+    }
+
+    fn write_bases(&self, bases: &[Base]) -> Result<(), Failure> {
+        let text: String = bases.iter().map(Base::text).collect();
         let new = format!("{MARKER}.new");
-        let written = self.dir.write(&new, base.text()).and_then(|()| self.dir.rename(&new, &self.dir, MARKER));
+        let written = self.dir.write(&new, text).and_then(|()| self.dir.rename(&new, &self.dir, MARKER));
         written.map_err(|error| self.failure(MARKER, &error))
     }
 
@@ -111,16 +130,18 @@ impl WorkingCopy {
             check_tree_path(path).map_err(|reason| refused_path(path, &reason.to_string()))?;
         }
         reject_overlaps(&target.files)?;
-        let base = self.base()?;
-        let tree = read_tree(&self.path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
-        let present = listing(&tree);
-        let known = base.as_ref().map(|base| &base.files);
-        if known.is_none() && !is_merge && (!present.is_empty() || self.has_visible_entries()?) {
-            let names: Vec<&str> = present.keys().map(String::as_str).collect();
+        let base = self.base(&target.channel)?;
+        // Before everything below it is read: it may be the wrong folder.
+        let visible = if base.is_none() && !is_merge { self.visible_entries()? } else { Vec::new() };
+        if !visible.is_empty() {
+            let names: Vec<&str> = visible.iter().map(String::as_str).collect();
             let message = format!("the folder {} is not empty, and was not pulled before", self.path.display());
             return Err(Failure::new(Exit::Conflict, message + &named(&names))
                 .help("pull into a new or empty folder, or join both with `--merge`"));
         }
+        let tree = read_tree(&self.path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+        let present = listing(&tree);
+        let known = base.as_ref().map(|base| &base.files);
         let empty = Listing::new();
         let is_lost = |path: &&str| present.get(*path) != target.files.get(*path);
         let local: Vec<&str> = changed_paths(known.unwrap_or(&empty), &present).into_iter().filter(is_lost).collect();
@@ -153,10 +174,13 @@ impl WorkingCopy {
         Ok(Replacement { copy: self, base: target, written, removed, both, staged, merged, lock: None })
     }
 
-    /// Whether there is an entry that does not begin with a dot.
-    fn has_visible_entries(&self) -> Result<bool, Failure> {
+    /// Returns the entries that do not begin with a dot, sorted.
+    fn visible_entries(&self) -> Result<Vec<String>, Failure> {
         let entries = self.dir.entries().map_err(|error| self.failure(".", &error))?;
-        Ok(entries.flatten().any(|entry| !entry.file_name().to_string_lossy().starts_with('.')))
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+        names.sort();
+        Ok(names)
     }
 
     /// Rejects a path whose place is taken by something that the replacement does not remove.
@@ -231,7 +255,7 @@ impl WorkingCopy {
             let digest = journal.merged.get(path).or_else(|| journal.base.files.get(path));
             self.put(&staged, path, digest).map_err(|error| self.failure(path, &error))?;
         }
-        self.set_base(&journal.base)?;
+        self.write_bases(std::slice::from_ref(&journal.base))?;
         self.dir.remove_dir_all(STAGING).map_err(|error| self.failure(STAGING, &error))
     }
 
@@ -326,7 +350,7 @@ impl Replacement<'_> {
 
     pub(crate) fn apply(mut self) -> Result<(), Failure> {
         if self.written.is_empty() && self.removed.is_empty() && self.staged.is_empty() {
-            return self.copy.set_base(&self.base);
+            return self.copy.write_bases(std::slice::from_ref(&self.base));
         }
         if self.lock.is_none() {
             self.lock = Some(self.copy.lock()?);

@@ -203,7 +203,7 @@ fn result_of_changes_that_were_replaced_is_refused() {
     team.write("ops/new", &[("hello.md", &HELLO.replace("Say", "Shout"))]);
     let binary = env!("CARGO_BIN_EXE_promptshelf");
     let script = format!(
-        "PROMPTSHELF_STORE=sqlite:../team.db '{binary}' publish new -m Other --as ada --proposal 2 >&2 || exit 9\n\
+        "PROMPTSHELF_STORE=sqlite:../team.db '{binary}' publish new -m Other --as ada --proposal 2 --replace >&2 || exit 9\n\
          echo '{{\"scores\":{{\"score\":1}}}}'\n"
     );
     team.write("ops", &[("quality.sh", &script)]);

@@ -101,6 +101,71 @@ fn edited_copy_is_published_again_and_again() {
     assert!(team.path("copy/.promptshelf-base").exists());
 }
 
+/// Whoever publishes a folder that was never pulled, or was published elsewhere, removes and replaces nothing of others.
+// req: S-570
+#[test]
+fn folder_that_was_not_pulled_overwrites_nothing() {
+    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    // The first publish left a base.
+    team.ok(&["pull", "sqlite:team.db", "theirs"]);
+    team.write("theirs", &[("bye.md", &format!("{BYE}Theirs.\n")), ("new.md", BYE)]);
+    team.ok(&["publish", "theirs", "-m", "Theirs", "--as", "bob"]);
+    team.write("prompts", &[("hello.md", &format!("{HELLO}Ours.\n"))]);
+    let published = team.json(&["publish", "prompts", "-m", "Ours"]);
+    assert_eq!(published["revision"], 3);
+    team.ok(&["pull", "sqlite:team.db", "both"]);
+    assert!(team.read("both/hello.md").contains("Ours") && team.read("both/bye.md").contains("Theirs"));
+    assert!(team.path("both/new.md").exists());
+    // A folder without a base adds files, and is refused otherwise, however often.
+    team.write("fresh", &[("fresh.md", BYE), ("hello.md", HELLO)]);
+    for words in
+        [&["publish", "fresh", "-m", "x"][..], &["publish", "fresh", "-m", "x"], &["publish", "fresh", "--dry-run"]]
+    {
+        let error = team.fails("14", words);
+        assert!(error.contains("bye.md\n  hello.md\n  new.md"), "{error}");
+        assert!(
+            error.contains("`promptshelf pull sqlite:team.db fresh --merge`") && error.contains("`--replace`"),
+            "{error}"
+        );
+    }
+    team.write("fresh", &[("hello.md", &team.read("both/hello.md"))]);
+    let conflict = team.run(&["pull", "sqlite:team.db", "fresh", "--merge"]);
+    assert_eq!((&*conflict.code, team.read("fresh/fresh.md")), ("0", BYE.to_owned()), "{conflict:?}");
+    assert_eq!(team.json(&["publish", "fresh", "-m", "Fresh"])["revision"], 4);
+    // An empty folder is more often the wrong one than the end of all prompts.
+    team.ok(&["pull", "sqlite:team.db", "emptied"]);
+    for file in ["hello.md", "bye.md", "new.md", "fresh.md"] {
+        team.folder.remove(&format!("emptied/{file}"));
+    }
+    let error = team.fails("14", &["publish", "emptied", "-m", "Wipe"]);
+    assert!(error.contains("the folder has no prompts, and 4 files"), "{error}");
+    team.ok(&["publish", "emptied", "-m", "Wipe", "--replace"]);
+    assert_eq!(team.revision("production"), 5);
+    // A checkout that replaces the channel stays as it is.
+    team.write("checkout", &[("hello.md", HELLO)]);
+    team.ok(&["publish", "checkout", "-m", "Commit", "--replace"]);
+    assert!(!team.path("checkout/.promptshelf-base").exists());
+}
+
+/// One folder is published to several channels, each of which it remembers; and what was proposed from it, so that its author
+/// does not conflict with the own change once it is approved.
+#[test]
+fn folder_remembers_its_channels_and_proposals() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    for (round, channel) in ["next", "production", "next", "production"].into_iter().enumerate() {
+        team.write("prompts", &[("hello.md", &format!("{HELLO}Round {round}.\n"))]);
+        team.ok(&["publish", "prompts", "-m", "Round", "--channel", channel]);
+    }
+    team.policy(&["--approvals", "1"]);
+    team.write("prompts", &[("bye.md", BYE)]);
+    let proposed = team.json(&["publish", "prompts", "-m", "Parting", "--as", "ada"]);
+    assert_eq!(proposed["state"], "open");
+    let number = proposed["proposal"].to_string();
+    team.approve(&[&number, "--as", "bob"]);
+    team.write("prompts", &[("bye.md", &format!("{BYE}Twice.\n"))]);
+    assert_eq!(team.json(&["publish", "prompts", "-m", "Again", "--as", "ada"])["state"], "open");
+}
+
 #[test]
 fn lists_of_many_prompts_are_cut() {
     let team = Team::new();
@@ -258,7 +323,7 @@ fn copy_of_another_store_is_not_published() {
     team.write("copy", &[("hello.md", BYE)]);
     team.ok(&["init", "sqlite:other.db", "--from", "prompts"]);
     let error = team.fails("14", &["publish", "copy", "-m", "Mixed up", "--store", "sqlite:other.db"]);
-    assert!(error.contains("another store"), "{error}");
+    assert!(error.contains("was pulled from another store") && error.contains("hello.md"), "{error}");
     // A restored store has another epoch.
     team.ok(&["store", "new-epoch"]);
     team.fails("14", &["publish", "copy", "-m", "After a restore"]);

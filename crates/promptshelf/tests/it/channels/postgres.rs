@@ -72,7 +72,7 @@ async fn team_moves_to_postgresql_and_is_restored_while_it_is_served() {
     let wrote = moved.ok(&["store", "backup", "team.backup"]);
     assert!(wrote.starts_with("wrote 1 content and ") && wrote.contains("production: revision 1 ("), "{wrote}");
     moved.write("prompts", &[("hello.md", &HELLO.replace("Say", "Shout"))]);
-    moved.ok(&["publish", "prompts", "-m", "Louder", "--emergency", "a test"]);
+    moved.ok(&["publish", "prompts", "-m", "Louder", "--emergency", "a test", "--replace"]);
     for server in &servers {
         super::webhooks::until("the new text", || (served(server) == "Shout hello to Ada.").then_some(()));
     }

@@ -111,7 +111,7 @@ fn two_promotions_at_once_leave_one_version_live() {
     for round in 0..3 {
         for (channel, text) in [("staging", "Uno"), ("canary", "Eins")] {
             team.write("prompts", &[("one.md", &with_partial(&format!("{text} {round}")))]);
-            team.ok(&["publish", "prompts", "-m", "Next", "--channel", channel]);
+            team.ok(&["publish", "prompts", "-m", "Next", "--channel", channel, "--replace"]);
         }
         let before = team.revision("production");
         let codes = std::thread::scope(|scope| {

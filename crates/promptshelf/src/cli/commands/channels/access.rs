@@ -161,6 +161,10 @@ pub(super) async fn open(address: &ChannelAddress, how: Opening) -> Result<Store
     Ok(store)
 }
 
+fn is_default(StoreText(text): &StoreText) -> bool {
+    environment::variable(VARIABLE).is_some_and(|default| default == *text)
+}
+
 fn missing() -> Failure {
     let help = format!(
         "name it as the first word, such as sqlite:team.db, or set {VARIABLE}; a server with a store has a URL"
@@ -200,6 +204,11 @@ impl Place {
             return Err(pinned());
         }
         if let Some(channel) = channel {
+            let is_own = arguments.store.iter().chain(&arguments.url).any(|text| !is_default(text));
+            if is_own && place.named_channel().is_some_and(|named| named != channel) {
+                let message = format!("`#{}` and `--channel {channel}` name two channels: name one", place.channel);
+                return Err(Failure::new(Exit::Usage, message));
+            }
             place = place.at(channel);
         }
         Ok(place)
@@ -210,8 +219,6 @@ impl Place {
     }
 
     pub(super) fn with_revision(arguments: &PlaceArguments) -> Result<Place, Failure> {
-        let is_default =
-            |StoreText(text): &StoreText| environment::variable(VARIABLE).is_some_and(|default| default == *text);
         match (&arguments.url, &arguments.store) {
             (Some(_), Some(store)) if !is_default(store) => {
                 Err(Failure::new(Exit::Usage, "two words or options both name the store").help("name it once"))

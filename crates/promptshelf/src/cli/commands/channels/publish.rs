@@ -1,7 +1,7 @@
 //! `promptshelf publish`: makes a channel equal to a folder.
 
-use promptshelf_source::{MemoryTree, read_served_tree};
-use promptshelf_store::{Change, ChannelName, Digest, Head, ProposalState, Published, StoreError};
+use promptshelf_source::{MemoryTree, read_served_tree, syntax::LIBRARY_FILE};
+use promptshelf_store::{Change, ChannelName, Digest, Head, Proposal, ProposalState, Published, StoreError};
 use promptshelf_wire::op;
 
 use super::{
@@ -52,18 +52,19 @@ struct Work<'a> {
 
 async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(), Failure> {
     let Work { arguments, copy, tree, left_out, message } = work;
-    let base = copy.base()?;
+    let channel = place.channel();
+    let base = copy.base(channel)?.filter(|base| base.channel == *channel);
     let mut plan = Plan::new(store, place.channel(), tree, base.as_ref(), arguments.replace).await?;
     // The channel keeps what it has at these paths.
     plan.changes.retain(|change| change.after.is_some() || !left_out.has(&change.path));
     if plan.changes.is_empty() {
         if !arguments.change.dry_run {
-            plan.set_base(store, work, base.as_ref(), place.channel(), None).await?;
+            plan.set_base(store, work, base, None).await?;
         }
         return report::print_unchanged(store, place.channel(), arguments.change.json, left_out).await;
     }
-    if plan.is_blind {
-        refuse_overwriting(&plan, arguments, place)?;
+    if let Some(reason) = plan.blind {
+        refuse_overwriting(&plan, reason, arguments, place)?;
     }
     let contents = plan.changes.iter().filter_map(|change| Some((change.path.as_str(), change.after.as_deref()?)));
     let unresolved = pull::unresolved(contents.clone());
@@ -93,25 +94,18 @@ async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(
         }
         published => published.map_err(|error| failure(error, arguments, place))?,
     };
-    if !arguments.change.dry_run && published.proposal.state == ProposalState::Published {
-        plan.set_base(store, work, base.as_ref(), place.channel(), published.proposal.revision).await?;
-    }
-    let warned = if arguments.change.dry_run {
+    let (warned, effects) = if arguments.change.dry_run {
         let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone()));
-        impact::of_changes(store, place.channel(), changes).await?
+        (impact::of_changes(store, place.channel(), changes).await?, CountedEffects::default())
     } else {
-        Vec::new()
-    };
-    let effects = if arguments.change.dry_run {
-        CountedEffects::default()
-    } else {
-        CountedEffects::of(store, &published.proposal).await
+        plan.set_base(store, work, base, Some(&published.proposal)).await?;
+        (Vec::new(), CountedEffects::of(store, &published.proposal).await)
     };
     print(work, place, &published, (&warned, &effects))
 }
 
 /// Refuses to change or remove what others have published, and the author may never have seen.
-fn refuse_overwriting(plan: &Plan, arguments: &PublishArguments, place: &Place) -> Result<(), Failure> {
+fn refuse_overwriting(plan: &Plan, reason: &str, arguments: &PublishArguments, place: &Place) -> Result<(), Failure> {
     let overwritten: Vec<&str> =
         plan.changes.iter().filter(|change| change.before.is_some()).map(|change| &*change.path).collect();
     if overwritten.is_empty() {
@@ -120,8 +114,8 @@ fn refuse_overwriting(plan: &Plan, arguments: &PublishArguments, place: &Place) 
     let (channel, revision) = (place.channel(), plan.revision);
     let files = count(overwritten.len(), "file");
     let message = format!(
-        "nothing was published: the folder was not pulled from {channel}, and {files} of its revision {revision} would be \
-         replaced or removed:{}",
+        "nothing was published: the folder {reason}, and {files} of {channel} (revision {revision}) would be replaced or \
+         removed:{}",
         named(&overwritten)
     );
     let pull = place.pull(channel, &format!("{} --merge", command_line::path(arguments.library.folder())));
@@ -130,9 +124,12 @@ fn refuse_overwriting(plan: &Plan, arguments: &PublishArguments, place: &Place) 
 }
 
 struct Plan {
+    channel: ChannelName,
     revision: u64,
-    /// Whether the changes are those against the present state, which the folder does not come from.
-    is_blind: bool,
+    /// Why it may not replace or remove anything.
+    blind: Option<&'static str>,
+    /// What the folder has in common with the channel.
+    known: Listing,
     changes: Vec<Change>,
     present: Listing,
 }
@@ -147,15 +144,25 @@ impl Plan {
     ) -> Result<Plan, Failure> {
         let (head, current) =
             access::current(store, channel).await?.map_or_else(Default::default, |(head, files)| (Some(head), files));
-        let base = match base.filter(|base| base.channel == *channel && !is_replacing) {
+        let own = match base.filter(|_| !is_replacing) {
             Some(base) if is_in_history(store, channel, base, head.as_ref()).await? => Some(base),
             _ => None,
         };
-        let revision = head.map_or(0, |head| head.revision);
+        let known = own.map_or_else(|| current.clone(), |base| base.known(&current));
+        let blind = match (own, base) {
+            _ if is_replacing => None,
+            // This is more often the wrong folder than the end of all prompts.
+            _ if tree.iter().all(|(path, _)| path == LIBRARY_FILE) => Some("has no prompts"),
+            (Some(_), _) => None,
+            (None, Some(_)) => Some("was pulled from another store, or before the store was restored"),
+            (None, None) => Some("was not pulled from the channel"),
+        };
         Ok(Plan {
-            revision: base.map_or(revision, |base| base.revision),
-            is_blind: base.is_none() && !is_replacing,
-            changes: changes(tree, base.map_or(&current, |base| &base.files), &current),
+            channel: channel.clone(),
+            revision: own.map_or(head.map_or(0, |head| head.revision), |base| base.revision),
+            blind,
+            changes: changes(tree, &known, &current),
+            known,
             present: listing(tree),
         })
     }
@@ -163,39 +170,53 @@ impl Plan {
     /// Records what the folder has in common with the channel now, so that a later publish does not undo the work of others.
     /// A folder that only ever replaces the channel, such as a checkout of git, gets no base.
     async fn set_base(
-        &self,
+        self,
         store: &Connection,
         Work { arguments, copy, .. }: &Work<'_>,
-        before: Option<&Base>,
-        channel: &ChannelName,
-        revision: Option<u64>,
+        before: Option<Base>,
+        made: Option<&Proposal>,
     ) -> Result<(), Failure> {
-        if before.map_or(arguments.replace, |before| before.channel != *channel) {
+        if before.is_none() && arguments.replace {
             return Ok(());
         }
-        let revision = revision.unwrap_or(self.revision);
-        set_base(store, copy, before, (channel, revision), &self.present).await
+        let Plan { channel, revision, known, changes, present, .. } = self;
+        let base = match made {
+            Some(Proposal { state: ProposalState::Published, revision: published, .. }) => {
+                base_at(store, channel, published.unwrap_or(revision), present).await?
+            }
+            None => base_at(store, channel, revision, present).await?,
+            Some(_) => {
+                let mut base = base_at(store, channel, revision, known).await?;
+                base.proposed = before.as_ref().map(|before| before.proposed.clone()).unwrap_or_default();
+                let contents = changes.iter().filter_map(|it| Some((it.path.clone(), Digest::of(it.after.as_ref()?))));
+                base.proposed.extend(contents);
+                base
+            }
+        };
+        remember(copy, before.as_ref(), &base)
     }
 }
 
-/// Records that a folder has the files of a revision.
-pub(super) async fn set_base(
+/// Returns the base of a folder that has files in common with a revision.
+pub(super) async fn base_at(
     store: &Connection,
-    copy: &WorkingCopy,
-    before: Option<&Base>,
-    (channel, revision): (&ChannelName, u64),
-    files: &Listing,
-) -> Result<(), Failure> {
-    let digest = digest_of(store, channel, revision).await?;
+    channel: ChannelName,
+    revision: u64,
+    files: Listing,
+) -> Result<Base, Failure> {
+    let digest = digest_of(store, &channel, revision).await?;
     let epoch = store.get(&op::GetChannel { channel: channel.clone() }).await?.head.epoch;
-    let base = Base::new(Head { epoch, revision, digest }, channel.clone(), files.clone());
+    Ok(Base::new(Head { epoch, revision, digest }, channel, files))
+}
+
+/// Leaves a base in the folder. One that cannot be written to stays without: it may not overwrite anything later.
+pub(super) fn remember(copy: &WorkingCopy, before: Option<&Base>, base: &Base) -> Result<(), Failure> {
     match before {
-        Some(before) if *before == base => Ok(()),
-        Some(_) => copy.set_base(&base),
+        Some(before) if before == base => Ok(()),
+        Some(_) => copy.set_base(base),
         None => {
-            // A folder that cannot be written to stays without a base: it may not overwrite anything later.
-            if let Err(failure) = copy.set_base(&base) {
-                note(&[format!("the folder does not remember revision {revision}: {failure}")]);
+            if let Err(failure) = copy.set_base(base) {
+                note(&[format!("the folder does not remember revision {}: {failure}", base.revision)]);
             }
             Ok(())
         }

@@ -106,7 +106,7 @@ async fn replace(
 ) -> Result<Outcome, Failure> {
     let copy = if arguments.dry_run { WorkingCopy::open(folder)? } else { WorkingCopy::create(folder)? };
     let (target_channel, target_revision) = (target.channel.clone(), target.revision);
-    let base = copy.base()?;
+    let base = copy.base(&target_channel)?;
     let mut replacement = copy.replacement(target, arguments.merge)?;
     let (written, removed) = (replacement.written.len(), replacement.removed.len());
     let mut outcome = Outcome { written, removed, ..Outcome::default() };

@@ -144,11 +144,9 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
         Some(proposed) => print_policy_changes(&mut output, &proposed.before, &proposed.after)?,
         None => writeln!(output.out, "checks: {}", checks(&proposal.checks))?,
     }
-    if is_dry_run || proposal.state == ProposalState::Open {
-        for finding in published.findings.iter().take(MAX_FINDINGS) {
-            let finding = output.line(finding).into_owned();
-            writeln!(output.out, "  {finding}")?;
-        }
+    for finding in published.findings.iter().take(MAX_FINDINGS) {
+        let finding = output.line(finding).into_owned();
+        writeln!(output.out, "  {finding}")?;
     }
     for lack in &proposal.lacks {
         let lack = output.line(lack).into_owned();

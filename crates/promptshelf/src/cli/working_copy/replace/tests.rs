@@ -55,7 +55,7 @@ fn pull_replaces_adds_and_removes_files() {
     assert_eq!(read(folder.path()), second);
     assert_eq!(entries(folder.path()), [MARKER, "a.md", "git", "new"]);
     let copy = WorkingCopy::open(folder.path()).expect("opened");
-    assert_eq!(copy.base(), Ok(Some(base(2, &second))));
+    assert_eq!(copy.base(&ChannelName::production()), Ok(Some(base(2, &second))));
 }
 
 #[test]
@@ -148,7 +148,10 @@ fn interrupted_download_leaves_the_old_state() {
     replacement.lock = None;
     std::mem::forget(replacement);
     assert_eq!(read(folder.path()), first);
-    assert_eq!(WorkingCopy::open(folder.path()).expect("opened").base(), Ok(Some(base(1, &first))));
+    assert_eq!(
+        WorkingCopy::open(folder.path()).expect("opened").base(&ChannelName::production()),
+        Ok(Some(base(1, &first)))
+    );
     pull(folder.path(), 2, &second).expect("pulled");
     assert_eq!(read(folder.path()), second);
     assert_eq!(entries(folder.path()), [MARKER, "a.md", "c.md"]);
@@ -189,7 +192,7 @@ fn interrupted_move_is_completed_by_the_next_command() {
         std::mem::forget(replacement);
         let copy = WorkingCopy::open(folder.path()).expect("completed");
         assert_eq!(read(folder.path()), second, "{done}");
-        assert_eq!(copy.base(), Ok(Some(base(2, &second))), "{done}");
+        assert_eq!(copy.base(&ChannelName::production()), Ok(Some(base(2, &second))), "{done}");
         assert!(!copy.dir.exists(STAGING), "{done}");
     }
 }
@@ -214,7 +217,9 @@ fn damaged_marker_is_reported() {
     let folder = TempDir::new().expect("a folder");
     for text in ["", "{}", "{\"format\":1}", "{\"format\":2,\"files\":{}}"] {
         fs::write(folder.path().join(MARKER), text).expect("written");
-        let failure = WorkingCopy::open(folder.path()).and_then(|copy| copy.base()).expect_err("refused");
+        let failure = WorkingCopy::open(folder.path())
+            .and_then(|copy| copy.base(&ChannelName::production()))
+            .expect_err("refused");
         assert!(failure.message.contains(MARKER), "{failure}");
     }
 }
