@@ -203,6 +203,18 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // A process writes the counters of coverage at its end.
+        #[cfg(unix)]
+        if std::env::var_os("LLVM_PROFILE_FILE").is_some() {
+            let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+            id.and_then(|id| rustix::process::kill_process(id, rustix::process::Signal::TERM).ok());
+            for _ in 0..50 {
+                if !matches!(self.child.try_wait(), Ok(None)) {
+                    return;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+        }
         self.child.kill().ok();
         self.child.wait().ok();
     }
