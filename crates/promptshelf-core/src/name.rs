@@ -62,11 +62,12 @@ impl PromptName {
     }
 
     /// Returns whether all clients use the name unchanged: it consists of ASCII lower-case letters, digits, `_` and
-    /// `-`, without `__`, which some clients use as a separator.
+    /// `-`, without `__`, which some clients use as a separator, and does not begin with `-` as the options of command lines do.
     #[must_use]
     pub fn is_portable(&self) -> bool {
         self.0.len() <= 64
             && !self.0.contains("__")
+            && !self.0.starts_with('-')
             && self.0.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
     }
 }

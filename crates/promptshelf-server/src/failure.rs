@@ -120,6 +120,9 @@ impl Failure {
                 let store = &address.store;
                 Failure::new(Exit::Store, format!("the store {store} cannot be reached: {reason}"))
             }
+            StoreError::Database { reason, .. } => {
+                Failure::new(Exit::Store, format!("the store {} cannot be opened: {reason}", address.store))
+            }
             _ => Failure::new(Exit::Store, error.to_string()),
         }
     }

@@ -46,6 +46,10 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// All scopes.
+    pub const ALL: [Scope; 6] =
+        [Scope::Read, Scope::Propose, Scope::Review, Scope::Publish, Scope::Evaluate, Scope::Admin];
+
     /// Returns the word in tokens.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

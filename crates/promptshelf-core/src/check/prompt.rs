@@ -62,7 +62,11 @@ pub(super) fn check(definition: Arc<PromptDefinition>, scope: &Scope<'_>) -> Res
         }
     };
     if name.as_ref().is_some_and(|name| !name.is_portable()) {
-        let message = format!("some clients will change the name `{}`", definition.name);
+        let message = if definition.name.starts_with('-') {
+            format!("the name `{}` begins with `-`, as options of command lines do", definition.name)
+        } else {
+            format!("some clients will change the name `{}`", definition.name)
+        };
         found.push(
             Diagnostic::warning(Code::UnportableName, definition.origin.locate("name"), message)
                 .help("use up to 64 lower-case letters, digits, `-` and single `_`"),

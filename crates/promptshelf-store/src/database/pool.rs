@@ -127,9 +127,15 @@ impl Database {
     pub(crate) async fn connect(url: &StoreUrl, create: bool) -> Result<Database, StoreError> {
         match url.place() {
             Place::Sqlite(path) => {
-                if !create && !path.exists() {
-                    let what = format!("the store {url}");
-                    return Err(StoreError::NotFound { what });
+                match path.try_exists() {
+                    Ok(false) if !create => return Err(StoreError::NotFound { what: format!("the store {url}") }),
+                    Err(error) => {
+                        return Err(StoreError::Unreachable {
+                            reason: format!("{}: {error}", path.display()),
+                            source: Some(Arc::new(error)),
+                        });
+                    }
+                    Ok(_) => {}
                 }
                 if create {
                     create_private(path)?;

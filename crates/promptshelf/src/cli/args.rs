@@ -29,7 +29,7 @@ use crate::{
 };
 
 use self::words::{FileAndValues, NewPrompt, Nothing, PartOfValue, PromptAndValues, PromptsAndValues};
-pub(crate) use self::words::{Names, Words, store_fault};
+pub(crate) use self::words::{Names, Words, store_fault, value_words};
 
 pub(crate) use self::operator::{
     AuditArguments, HealthArguments, ServeArguments, TokenArguments, TokenCommand, TokenCreateArguments,
@@ -1202,10 +1202,18 @@ mod tests {
         assert_eq!((diff.words.names.join(" "), diff.words.library.url.is_some()), ("1 2".to_owned(), true));
         for (line, expected) in [
             ("get", "a word is missing"),
-            ("approve sqlite:team.db", "a word is missing"),
+            ("approve sqlite:team.db", "a word is missing after `sqlite:team.db`, which is the LIBRARY: expected"),
+            ("store backup b.db", "a word is missing after `b.db`, which is the LIBRARY: expected [LIBRARY] <FILE>"),
+            (
+                "get prompts hello name",
+                "unexpected `name`: expected [LIBRARY] <PROMPT> [NAME=VALUE]...; write a value as",
+            ),
+            ("get prompts hello name = x", "unexpected `name`"),
             ("diff sqlite:team.db 1", "a word is missing"),
             ("new a b c", "unexpected `c`"),
             ("history sqlite:a.db --store sqlite:b.db", "both name the library"),
+            ("publish sqlite:a.db -m x", "it is the store: write it after `--to`"),
+            ("publish team.db --to sqlite:a.db -m x", "it is the store: write it after `--to`"),
         ] {
             let error = parse(line).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(expected), "{line}: {error}");

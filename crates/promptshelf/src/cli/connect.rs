@@ -89,6 +89,13 @@ impl OpenLibrary {
     pub(crate) fn note_errors(&self) {
         library::note_errors(&self.library, &self.folder);
     }
+
+    /// Returns the name of the prompt in a file of the library.
+    pub(crate) fn prompt_of(&self, path: &str) -> Option<String> {
+        let catalog = self.library.catalog();
+        let prompt = catalog.prompts().iter().find(|prompt| prompt.source().path == path)?;
+        Some(prompt.name().to_string())
+    }
 }
 
 impl Connection {

@@ -147,10 +147,28 @@ fn mask(word: &str) -> Option<String> {
     let rest = rest.trim_start_matches('/');
     let user = rest.rsplit_once('@').map(|(user, _)| user);
     let is_database = scheme.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("postgres"));
-    let has_password = rest.to_ascii_lowercase().contains("password=")
+    let has_parameter = rest.to_ascii_lowercase().contains("password=");
+    let has_password = has_parameter
         || user.is_some_and(|user| user.contains(':') || !word.contains("//"))
-        || (is_database && user.is_none() && rest.contains(':'));
-    has_password.then(|| format!("{}:***", if is_database || word.contains("://") { scheme } else { "" }))
+        || (is_database && user.is_none() && rest.contains(':') && !is_host_with_port(rest));
+    let is_url = word.contains("://");
+    let named = user.filter(|_| is_url && !has_parameter).and_then(|user| Some((user, user.split_once(':')?.0)));
+    has_password.then(|| match named {
+        // The host and the name say which address it is. A query may have secrets of other names.
+        Some((user, name)) => {
+            let place = &rest[user.len()..];
+            let (place, query) = place.split_once('?').map_or((place, ""), |(place, _)| (place, "?***"));
+            format!("{scheme}://{name}:***{place}{query}")
+        }
+        None => format!("{}:***", if is_database || is_url { scheme } else { "" }),
+    })
+}
+
+/// Returns whether the only `:` of an address without `scheme://` is that before a port.
+fn is_host_with_port(rest: &str) -> bool {
+    let Some((_, after)) = rest.split_once(':') else { return false };
+    let port = after.split(['/', '?', '#']).next().unwrap_or_default();
+    port.parse::<u16>().is_ok() && !after.contains(':')
 }
 
 #[cfg(test)]
@@ -181,8 +199,23 @@ mod tests {
                 }
             }
         }
-        for plain in ["prompts", "https://example.com:8080/a", "git+ssh://git@example.com/a", "a@b", "sqlite:team.db"] {
+        for plain in [
+            "prompts",
+            "https://example.com:8080/a",
+            "git+ssh://git@example.com/a",
+            "a@b",
+            "sqlite:team.db",
+            "postgres://localhost:1/x",
+            "postgres://u@localhost:5432/x?sslmode=require",
+        ] {
             assert_eq!(masked(plain, std::iter::once(plain.to_owned())), plain);
+        }
+        // The host stays.
+        for (address, shown) in [
+            ("postgres://ada:Tail99secret@db.example.com:5432/p#next", "postgres://ada:***@db.example.com:5432/p#next"),
+            ("https://ada:a@Tail99secret@example.com/p?key=Tail99secret", "https://ada:***@example.com/p?***"),
+        ] {
+            assert_eq!(masked(address, std::iter::once(address.to_owned())), shown);
         }
     }
 

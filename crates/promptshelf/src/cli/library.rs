@@ -17,11 +17,12 @@ use promptshelf_source::{Files, syntax::LIBRARY_FILE};
 use promptshelf_store::StoreUrl;
 
 use crate::{
+    args::value_words,
     command_line,
     exit::{Exit, Failure},
     output::{count, note},
     settings::ServerFileLocation,
-    source::{HERE, Source, is_url, own_prompt},
+    source::{HERE, Source, is_url, own_prompt, unknown_scheme},
     state,
 };
 
@@ -33,6 +34,15 @@ pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
 /// Whether a word is no folder, but a git repository or a store.
 pub(crate) fn is_address(folder: &Path) -> bool {
     folder.to_str().is_some_and(|word| GitAddress::is_meant(word) || StoreUrl::is_meant(word))
+}
+
+/// Refuses an address where `what` changes files.
+pub(crate) fn require_files(folder: &Path, what: &str) -> Result<(), Failure> {
+    if !is_address(folder) || folder.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Usage, format!("`{what}` changes files, and a repository or a store is only read"))
+        .help("clone or pull it, and name the folder"))
 }
 
 /// Returns the source of the library in a folder, or in a git repository or a channel as it is now.
@@ -131,8 +141,8 @@ pub(crate) fn rejected(rejection: Rejection, library: &Library, folder: &Path, n
         Rejection::InvalidArguments { .. } => catalog.find(name).map(|prompt| {
             let mut samples = Variables::new();
             add_samples(prompt, &mut samples);
-            let flags = samples.iter().flat_map(|(name, value)| ["--arg".to_owned(), format!("{name}={value}")]);
-            let words: Vec<String> = std::iter::once(name.to_owned()).chain(flags).collect();
+            let values = samples.iter().flat_map(|(name, value)| value_words(name, value));
+            let words: Vec<String> = std::iter::once(name.to_owned()).chain(values).collect();
             let line = Source::Folder(folder.to_owned()).command_line("get", &words);
             let refused = samples.iter().filter(|(name, value)| !accepts(prompt, name, value));
             template(line, refused.map(|(name, _)| name.as_str()))
@@ -166,6 +176,10 @@ impl Selection {
                     Ok(false) if !path.is_symlink() => return Err(missing(path)),
                     Err(error) => {
                         return Err(Failure::new(Exit::Library, format!("{} cannot be read: {error}", path.display())));
+                    }
+                    Ok(_) if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) => {
+                        let message = format!("{} is neither a folder nor a file with text", path.display());
+                        return Err(Failure::new(Exit::Library, message));
                     }
                     Ok(_) => {}
                 }
@@ -205,6 +219,9 @@ fn missing(path: &Path) -> Failure {
     let shown = path.display();
     let failure = Failure::new(Exit::Library, format!("there is no folder or file {shown}"));
     let Some(word) = path.to_str() else { return failure };
+    if let Some(failure) = unknown_scheme(word) {
+        return failure;
+    }
     if let Some(file) = own_prompt(word) {
         return failure.help(format!("`{word}` is a prompt of this folder; its file is {file}"));
     }

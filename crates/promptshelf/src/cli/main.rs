@@ -38,7 +38,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const SERVER_LOG: &str = "info,rmcp=off";
 /// The default log level of the other commands, which report errors in their output. Text of foreign servers is not
 /// logged, because it would not be escaped.
-const COMMAND_LOG: &str = "error,promptshelf_source=off,rmcp=off";
+const COMMAND_LOG: &str = "error,promptshelf_server::api=off,promptshelf_source=off,rmcp=off";
 
 fn main() -> ExitCode {
     args::complete::answer();

@@ -45,6 +45,9 @@ impl Source {
         if path.exists() || is_path(text) || library::is_address(path) {
             return folder();
         }
+        if let Some(failure) = unknown_scheme(text) {
+            return Err(failure);
+        }
         let servers = ConfiguredServer::all();
         if servers.iter().any(|server| server.name == text) {
             Source::configured(text)
@@ -91,9 +94,23 @@ pub(crate) fn is_url(word: &str) -> bool {
     (word.starts_with("https://") || word.starts_with("http://")) && !word.contains('{')
 }
 
+/// Returns the failure for a URL whose scheme is none of a library.
+pub(crate) fn unknown_scheme(word: &str) -> Option<Failure> {
+    let (scheme, _) = word.split_once("://")?;
+    let is_scheme = scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let is_known = is_url(word) || library::is_address(Path::new(word));
+    let message = format!("`{word}` is not the address of a library: `{scheme}://` is unknown here");
+    (is_scheme && !scheme.is_empty() && !is_known).then(|| {
+        Failure::new(Exit::Usage, message).help(
+            "a library is a folder, a git repository (git+https://…), a store (sqlite:FILE or postgres://…), or the URL of a \
+             server (https://…)",
+        )
+    })
+}
+
 /// Returns whether a word can only be a path.
 pub(crate) fn is_path(word: &str) -> bool {
-    word.is_empty() || word.starts_with('.') || word.contains(std::path::is_separator)
+    word.is_empty() || word.starts_with('.') || word.contains(std::path::is_separator) && !word.contains("://")
 }
 
 /// Returns the path of the file of a prompt in the current folder.

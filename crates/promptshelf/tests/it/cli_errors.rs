@@ -134,6 +134,57 @@ fn missing_prompt_is_reported() {
     assert_snapshot!(lines.map(|line| run(&folder, line)).join("\n"));
 }
 
+/// What is typed in the wrong place, or as other programs have it, leads to the right words.
+#[test]
+fn mistaken_words_lead_to_the_right_ones() {
+    let folder = library(&[("hello.md", HELLO)]);
+    folder.write("hello.md", HELLO);
+    folder.write(".claude.json", "{oops");
+    for (line, code, expected) in [
+        ("install claude-code", 3, "`--client claude-code`"),
+        ("install claude", 3, "`--client claude-code`"),
+        ("install prompts --client claude-code", 1, ".claude.json: it is not valid JSON: "),
+        ("get hello name", 2, "unexpected `name`"),
+        ("get hello name = Ada", 2, "write a value as `NAME=VALUE`, without blanks around `=`"),
+        ("get hello.md", 7, "did you mean `hello`?"),
+        ("list ftp://example.com", 2, "`ftp://` is unknown here"),
+        ("check ftp://example.com", 2, "`ftp://` is unknown here"),
+        ("fmt team.db", 2, "`fmt` changes files"),
+        ("publish prompts -m x", 2, "for `publish` after `--to`"),
+        ("publish team.db -m x", 2, "it is the store: write it after `--to`"),
+        ("list postgres://ada:Tail99secret@localhost:1/x", 15, "the store postgres://ada:***@localhost:1/x cannot be"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut command = crate::program::promptshelf();
+        command.args(words).current_dir(folder.path()).env("HOME", folder.path());
+        command.env("XDG_STATE_HOME", folder.path().join("state"));
+        let shown = crate::program::shown(command, "");
+        assert!(shown.starts_with(&format!("exit code: {code}\n")) && shown.contains(expected), "{line}: {shown}");
+    }
+    let stdin = crate::program::run_with(&folder, &["get", "hello", "name=@-"], "Ada");
+    assert!(stdin.contains("Say hello to Ada."), "{stdin}");
+    // What is empty says so where the results are not.
+    for command in ["list", "resources"] {
+        let empty = run(library(&[("_part.md", "Part")]), &[command, "prompts"]);
+        assert!(empty.contains("----- stdout -----\n----- stderr -----\nnote: there are no "), "{empty}");
+    }
+}
+
+/// A path that cannot be followed is no store that is missing.
+#[cfg(unix)]
+#[test]
+fn store_that_cannot_be_reached_is_not_a_missing_one() {
+    let folder = library(&[]);
+    std::os::unix::fs::symlink("circle.db", folder.path().join("circle.db")).expect("a link");
+    let circle = run(&folder, &["history", "circle.db"]);
+    assert!(circle.starts_with("exit code: 15\n") && circle.contains("cannot be reached: circle.db: "), "{circle}");
+    assert!(!circle.contains("init"), "{circle}");
+    folder.write("text.db", "This is no database, and long enough to be refused as one.\n");
+    let text = run(&folder, &["history", "text.db"]);
+    assert!(text.contains("error: the store sqlite:text.db cannot be opened: file is not a database\n"), "{text}");
+    assert!(!text.contains("ERROR"), "{text}");
+}
+
 #[test]
 fn invalid_arguments_are_reported() {
     let folder = library(&[("hello.md", HELLO)]);

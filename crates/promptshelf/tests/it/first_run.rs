@@ -175,3 +175,82 @@ fn printed_and_installed_commands_start_the_package_that_started_it() {
     let removed = shown(cached(&["uninstall", "--client", "cursor"]), "");
     assert!(removed.contains("removed"), "{removed}");
 }
+
+/// What help texts show works, in the library that `init` and `new` make.
+#[cfg(unix)]
+#[test]
+fn examples_of_help_texts_work() {
+    const COMMANDS: [&str; 19] = [
+        "init",
+        "new",
+        "check",
+        "fmt",
+        "test",
+        "render",
+        "list",
+        "get",
+        "suggest",
+        "resources",
+        "explain",
+        "known-clients",
+        "schema",
+        "export",
+        "history",
+        "usage",
+        "policy",
+        "token new",
+        "token create",
+    ];
+    // Addresses and states that others make, programs that are not everywhere, and what runs on or is large.
+    const OTHERS: [&str; 15] = [
+        "https://",
+        "postgres://",
+        "npx",
+        "github",
+        "git ",
+        "jq",
+        "logs://",
+        "library:///",
+        "--watch",
+        "serve ",
+        "--config",
+        "--client",
+        "--mcpb",
+        "--evaluation",
+        "/etc/",
+    ];
+    let (folder, home) = (Folder::empty(), Folder::empty());
+    folder.write("src/main.rs", "fn main() {}\n");
+    let program = promptshelf();
+    let programs = std::path::Path::new(program.get_program()).parent().expect("a folder");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let shell = |line: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(folder.path()).env("PATH", &path).env("HOME", home.path());
+        command.envs([("XDG_STATE_HOME", home.path()), ("XDG_CONFIG_HOME", home.path())]).env("USER", "ada");
+        shown(command, "")
+    };
+    shell("promptshelf init prompts");
+    let (mut count, mut failed) = (0, Vec::new());
+    for command in COMMANDS {
+        let help = shell(&format!("promptshelf {command} --help")).replace("\\\n    ", "");
+        for line in
+            help.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| line.starts_with("promptshelf "))
+        {
+            let line = line.split("   ").next().unwrap_or(line);
+            if OTHERS.iter().any(|other| line.contains(other)) {
+                continue;
+            }
+            count += 1;
+            let ran = shell(line);
+            if !ran.starts_with("exit code: 0\n") {
+                failed.push(format!("{line}\n{ran}"));
+            }
+        }
+        if command == "new" {
+            // The examples that name no library have this one in the current folder.
+            shell("cp prompts/code_review.md .; promptshelf publish prompts --to sqlite:team.db -m x");
+        }
+    }
+    assert!(failed.is_empty() && count > 40, "{count}\n{}", failed.join("\n"));
+}

@@ -5,15 +5,21 @@ mod store;
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use clap::{Args, Subcommand, ValueEnum};
-use promptshelf_store::{ChannelName, CheckLevel};
+use clap::{
+    Args, Subcommand, ValueEnum,
+    builder::{PathBufValueParser, TypedValueParser},
+};
+use promptshelf_store::{ChannelName, CheckLevel, StoreUrl};
 
 use super::{
     LibraryObject, help,
     words::{Names, Nothing, OnlyPrompt, OnlyProposal, Prompts, Proposal, States, ToFolder, Words},
 };
 
-use crate::exit::{Exit, Failure};
+use crate::{
+    exit::{Exit, Failure},
+    source::is_url,
+};
 
 pub(crate) use self::{
     rollout::{
@@ -95,7 +101,9 @@ const DESTINATION: &str = "The store: sqlite:FILE or postgres://…, or the URL 
 
 #[derive(Debug, Args)]
 #[command(after_help = help::PUBLISH_EXAMPLES)]
-#[command(mut_arg("store", |to| to.long("to").alias("store").hide(false).help(DESTINATION)))]
+#[command(override_usage = "promptshelf publish [OPTIONS] [LIBRARY] --to <STORE>")]
+#[command(mut_arg("store", |to| to.long("to").alias("store").hide(false).value_name("STORE").help(DESTINATION)))]
+#[command(mut_arg("folder", |folder| folder.value_parser(published_folder())))]
 pub(crate) struct PublishArguments {
     #[command(flatten)]
     pub(crate) library: LibraryObject,
@@ -125,6 +133,17 @@ pub(crate) struct PublishArguments {
 
     #[command(flatten)]
     pub(crate) change: ChangeArguments,
+}
+
+fn published_folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let is_store = path.to_str().is_some_and(|word| is_url(word) || StoreUrl::is_meant(word));
+        if is_store && !path.is_dir() {
+            Err("it is the store: write it after `--to`, and the folder before")
+        } else {
+            Ok(path)
+        }
+    })
 }
 
 #[derive(Debug, Args)]

@@ -119,7 +119,7 @@ A server and these commands share a folder of state below XDG_STATE_HOME: run
 both as the same user on one machine. Without a running server, `list` reads
 all sources itself.";
 
-pub(super) const TOKEN_EXAMPLES: &str = "\
+pub(super) const TOKEN_NEW_EXAMPLES: &str = "\
 Examples:
   promptshelf token new ada --role editor --expires 2027-01-31
   promptshelf token new ci --json | tee ci.json | jq -r .store \\
@@ -127,12 +127,16 @@ Examples:
   promptshelf serve prompts --http 0.0.0.0:80 \\
     --tokens /etc/promptshelf/tokens --allow-host prompts.example.com
 
-  promptshelf token create sqlite:team.db ci --scope prompts:read
-  promptshelf token list https://prompts.example.com
-  promptshelf token revoke sqlite:team.db ci
+The tokens file must not be inside the library.";
 
-The tokens file must not be inside the library. Through a server the
-commands need the scope library:admin.";
+pub(super) const TOKEN_EXAMPLES: &str = "\
+Through a server the commands need the scope library:admin.
+
+Examples:
+  promptshelf token create sqlite:team.db ci --scope prompts:read
+  promptshelf token list sqlite:team.db
+  promptshelf token revoke sqlite:team.db ci
+  promptshelf token list https://prompts.example.com";
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -160,16 +164,15 @@ Examples:
 pub(super) const GET_EXAMPLES: &str = "\
 Examples:
   promptshelf get code_review code=@src/main.rs language=rust
-  git diff --staged | promptshelf get git-commit changes=-
-  promptshelf get prompts explain-code code=@lib.py --format anthropic
+  git diff --staged | promptshelf get code_review code=-
+  promptshelf get prompts explain topic=latency --format anthropic
   promptshelf get https://example.com/mcp code_review code=@src/main.rs
   promptshelf get simple-prompt -- npx -y some-mcp-server";
 
 pub(super) const SUGGEST_EXAMPLES: &str = "\
 Examples:
   promptshelf suggest code_review language
-  promptshelf suggest prompts code_review language fl
-  promptshelf suggest code_review framework fl language=python
+  promptshelf suggest prompts code_review language ru
   promptshelf suggest 'logs://recent{?timeframe}' timeframe 2";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
@@ -191,7 +194,7 @@ Tests are in the front matter of prompt files, under `tests`.
 Examples:
   promptshelf test prompts
   promptshelf test prompts/code_review.md
-  promptshelf test prompts --filter python
+  promptshelf test prompts --filter fence
   promptshelf test prompts --update            accept the current messages
   promptshelf test prompts --junit report.xml";
 
@@ -540,12 +543,12 @@ JSON: {\"items\":[{\"channel\",\"to\",\"percent\",\"state\",\"changedBy\",
 \"changedAt\",\"reason\",\"revision\",\"counts\",\"plan\",\"next\",\"history\":[{
 \"number\",\"kind\",\"automatic\",\"percent\",\"changedBy\",\"reason\",\"at\",
 \"revision\",\"counts\"}]}]}. The state is running, paused, stopped, failed
-(stopped by a server) or finished. With --url, changes need the scope
-library:publish.
+(stopped by a server) or finished. Through a server, changes need the
+scope library:publish.
 
 Examples:
-  promptshelf rollout start production --to next --percent 10 --steps 1h
-  promptshelf rollout show production --store sqlite:team.db
-  promptshelf rollout set production 25 --url https://prompts.example.com
-  promptshelf rollout stop production -m \"Reviews became vague\"
-  promptshelf rollout finish production -m \"Shorter reviews\"";
+  promptshelf rollout start sqlite:team.db production --to next --percent 10
+  promptshelf rollout show sqlite:team.db production
+  promptshelf rollout set https://prompts.example.com production 25
+  promptshelf rollout stop sqlite:team.db production -m \"Reviews became vague\"
+  promptshelf rollout finish sqlite:team.db production -m \"Shorter reviews\"";

@@ -208,7 +208,7 @@ pub(crate) struct AuditArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
     /// Print a new token, once, and the line to store for it in a file of the server
-    #[command(after_help = help::TOKEN_EXAMPLES)]
+    #[command(after_help = help::TOKEN_NEW_EXAMPLES)]
     New(TokenArguments),
     /// Create a token in a store, which every server of the store accepts within a second
     #[command(after_help = help::TOKEN_EXAMPLES)]

@@ -18,10 +18,7 @@ use super::{
     client::SourceArguments,
     pair,
 };
-use crate::{
-    library,
-    source::{HERE, is_path, is_url},
-};
+use crate::source::{is_path, is_url, own_prompt};
 
 /// The ids of the positional arguments.
 pub(super) const LIBRARY: &str = "first";
@@ -125,6 +122,8 @@ impl<L: Library, N: Names> FromArgMatches for Words<L, N> {
             values.values.extend(pair(&word.to_string_lossy()));
         }
         let is_library = words.first().is_some_and(|first| match words.len() {
+            // A value of a prompt was written without `=`.
+            count if count > N::MOST && N::HAS_VALUES && is_prompt(first) => false,
             count if count > N::MOST => true,
             count if count <= N::LEAST => is_address(first),
             _ => L::is_meant(first) || !N::can_be(first),
@@ -132,12 +131,14 @@ impl<L: Library, N: Names> FromArgMatches for Words<L, N> {
         if is_library && let Some(fault) = words[0].to_str().and_then(L::fault) {
             return Err(clap::Error::raw(ErrorKind::InvalidValue, fault));
         }
+        let taken =
+            if is_library { format!(" after `{}`, which is the LIBRARY", words[0].display()) } else { String::new() };
         if is_library && let Err(word) = library.take(words.remove(0)) {
             let message = format!("`{}` and an option both name the library: name it once", word.display());
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
         }
         if words.len() < N::LEAST {
-            let mut message = format!("a word is missing: expected [LIBRARY] {}", N::FORM);
+            let mut message = format!("a word is missing{taken}: expected [LIBRARY] {}", N::FORM);
             let range = words.first().and_then(|word| word.to_str()?.split_once(".."));
             if let Some((a, b)) = range.filter(|(a, b)| N::LEAST == 2 && !a.is_empty() && !b.is_empty()) {
                 message = format!("write two words: `{a} {b}`");
@@ -145,7 +146,8 @@ impl<L: Library, N: Names> FromArgMatches for Words<L, N> {
             return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
         }
         if let Some(word) = words.get(N::MOST) {
-            let message = format!("unexpected `{}`: expected [LIBRARY] {}{}", word.display(), N::FORM, L::TIP);
+            let values = if N::HAS_VALUES { "; write a value as `NAME=VALUE`, without blanks around `=`" } else { "" };
+            let message = format!("unexpected `{}`: expected [LIBRARY] {}{}{values}", word.display(), N::FORM, L::TIP);
             return Err(clap::Error::raw(ErrorKind::UnknownArgument, message));
         }
         let names = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -160,8 +162,24 @@ impl<L: Library, N: Names> FromArgMatches for Words<L, N> {
 
 /// Returns whether a word is `NAME=VALUE`, and not a path or an address with `=` in it.
 fn is_value(word: &OsStr) -> bool {
-    let name = word.to_str().and_then(|word| word.split_once('=')).map(|(name, _)| name);
-    name.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')))
+    word.to_str().and_then(|word| word.split_once('=')).is_some_and(|(name, _)| is_value_name(name))
+}
+
+fn is_value_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(is_part)
+}
+
+/// Returns the words of a command line for a value.
+pub(crate) fn value_words(name: &str, value: &str) -> Vec<String> {
+    let word = format!("{name}={value}");
+    if is_value_name(name) { vec![word] } else { vec!["--arg".to_owned(), word] }
+}
+
+/// Returns whether a word is the file or the name of a prompt of the current folder, and no place.
+fn is_prompt(word: &OsStr) -> bool {
+    let is_name = || word.to_str().is_some_and(|text| !is_path(text) && own_prompt(text).is_some());
+    !is_address(word) && (Path::new(word).is_file() || !Path::new(word).is_dir() && is_name())
 }
 
 /// Returns whether a word can only be an address.
@@ -172,8 +190,7 @@ fn is_address(word: &OsStr) -> bool {
 /// Returns whether a word is a place, and not the name of a prompt of the current folder.
 fn is_place(word: &OsStr, is_known: impl FnOnce(&str) -> bool) -> bool {
     let Some(text) = word.to_str().filter(|text| !is_address(word) && !is_path(text)) else { return true };
-    let is_prompt = || library::open(Path::new(HERE)).is_ok_and(|library| library.catalog().find(text).is_some());
-    (Path::new(text).is_dir() || is_known(text)) && !is_prompt()
+    (Path::new(text).is_dir() || is_known(text)) && own_prompt(text).is_none()
 }
 
 /// A resource, instead of all.

@@ -24,11 +24,12 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Parses a file to a value; an empty file is an empty mapping.
 pub(crate) fn parse(format: ConfigurationFormat, text: &str) -> Result<Value, EditError> {
     let text = text.trim_start_matches(BYTE_ORDER_MARK);
-    let value = match format {
-        ConfigurationFormat::Toml => toml_file::parse(text)?,
-        ConfigurationFormat::Yaml => yaml_file::parse(text)?,
-        _ => json(text)?,
+    let (value, name) = match format {
+        ConfigurationFormat::Toml => (toml_file::parse(text), "TOML"),
+        ConfigurationFormat::Yaml => (yaml_file::parse(text), "YAML"),
+        _ => (json(text), "JSON"),
     };
+    let value = value.map_err(|error| EditError::new(format!("it is not valid {name}: {error}")))?;
     match value {
         Value::Object(_) => Ok(value),
         Value::Null => Ok(Value::Object(Map::new())),

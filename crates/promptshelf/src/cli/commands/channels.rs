@@ -35,7 +35,7 @@ use promptshelf_store::{
     ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store, StoreCopy,
     StoreError, StoreUrl, TokenInfo, VerifiedChannel,
 };
-use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, op};
+use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, Scope, op};
 use report::LeftOut;
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -54,7 +54,7 @@ use crate::{
     commands::{init_library, private_files},
     exit::{Exit, Failure},
     library::granted_roots,
-    output::{Output, agrees, count, list_json, note},
+    output::{Output, agrees, count, list_json, note, pretty_json},
     settings::Day,
     source::HERE,
     terminal,
@@ -388,12 +388,44 @@ pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failu
         roles: arguments.token.roles.clone(),
         expires,
     };
-    let create = async |store: &Connection| Ok(place.waiting(store.send(&op::CreateToken {}, &new)).await?);
-    let CreatedToken { token, info } = place.changing(create).await?;
-    if arguments.token.json {
-        return report::print_json(&json!({ "token": token, "info": info }));
-    }
+    note_scopes(&new.scopes);
+    let create = async |store: &Connection| {
+        let created: CreatedToken = place.waiting(store.send(&op::CreateToken {}, &new)).await?;
+        let Err(error) = print_token(&created, &place, arguments.token.json) else { return Ok(()) };
+        // Nobody has its text, and the store does not.
+        let id = created.info.id;
+        let end = match place.waiting(store.delete(&op::RevokeToken { id }, None)).await {
+            Ok(_) => format!("token {id} is revoked"),
+            Err(_) => format!("end token {id}: {}", place.command(&format!("token revoke {id}"))),
+        };
+        Err(Failure::new(Exit::Failed, format!("the text of the token could not be written: {error}; {end}")))
+    };
+    place.changing(create).await
+}
+
+/// Notes scopes that are probably meant as those of the API. Others are for access rules of the operator.
+fn note_scopes(scopes: &[String]) {
+    let known = || Scope::ALL.iter().map(|scope| scope.as_str());
+    let names = known().collect::<Vec<_>>().join(", ");
+    let about = |scope: &String| {
+        let of_word = || known().find(|known| known.split_once(':').is_some_and(|(_, word)| word == scope));
+        let near = nearest(scope, known()).or_else(of_word);
+        let is_own = near.is_none() && scope.contains(':') && !scope.starts_with("library:");
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let text = format!(
+            "the scope `{scope}` permits nothing but what rules of the operator say; the API has {names}{near}"
+        );
+        (!is_own && known().all(|known| known != scope)).then_some(text)
+    };
+    note(&scopes.iter().filter_map(about).collect::<Vec<_>>());
+}
+
+fn print_token(CreatedToken { token, info }: &CreatedToken, place: &Place, is_json: bool) -> io::Result<()> {
     let mut output = Output::stdout();
+    if is_json {
+        writeln!(output.out, "{}", pretty_json(&json!({ "token": token, "info": info })))?;
+        return output.out.flush();
+    }
     writeln!(output.out, "The token, shown only once:\n  {token}\n")?;
     let name = output.line(&info.name).into_owned();
     writeln!(output.out, "token {} signs in as token/{name} on every server of the store", info.id)?;
@@ -401,7 +433,7 @@ pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failu
         writeln!(output.out, "it has no scopes, and may use what needs none")?;
     }
     writeln!(output.out, "next: {} ends it", place.command(&format!("token revoke {}", info.id)))?;
-    Ok(output.out.flush()?)
+    output.out.flush()
 }
 
 pub(crate) async fn list(arguments: &TokenListArguments) -> Result<(), Failure> {
@@ -556,6 +588,7 @@ fn conflict(error: CallError, from: &ChannelName, to: &ChannelName) -> Failure {
 pub(crate) async fn rollback_promote(arguments: &RollbackArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?.acting(&arguments.change.actor)?;
     let RollbackArguments { to, change, .. } = arguments;
+    let place = place.about(&arguments.words.names);
     let prompt = arguments.prompt().map(str::to_owned);
     let message = report::message(arguments.change.message.as_ref(), "dry run")?;
     let roll_back = async |store: &Connection| {

@@ -176,7 +176,8 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     found.findings.extend(settings.iter().flat_map(|settings| settings.diagnostics.clone()));
     let fixable = match sources {
         Some(sources) => sources.iter().filter_map(folder_of).collect(),
-        None => vec![folder.clone()],
+        None if paths.is_empty() => vec![folder.clone()],
+        None => paths.clone(),
     };
     found.findings.sort_by(|a, b| position(a).cmp(&position(b)));
     let diagnostics = &found.findings;
@@ -341,10 +342,7 @@ fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, F
 /// Corrects the findings of one library that have one answer, until there are none.
 fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTreeSet<String>, Failure> {
     let folder = &selection.folder;
-    if library::is_address(folder) {
-        return Err(Failure::new(Exit::Usage, "--fix changes files, and a repository or a store is only read")
-            .help("clone or pull it, and name the folder"));
-    }
+    library::require_files(folder, "check --fix")?;
     let mut output = Output::stdout();
     // The texts before and after, by path.
     let mut texts: BTreeMap<String, (String, String)> = BTreeMap::new();
@@ -376,7 +374,8 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
             Ok(Corrected::Not) => return Ok(false),
             Ok(Corrected::Renamed(to)) => {
                 let [from, to] = [&file.path, &to].map(|path| folder.join(path).display().to_string());
-                let line = output.line(&format!("renamed {from} to {to}")).into_owned();
+                let verb = if dry_run { "would rename" } else { "renamed" };
+                let line = output.line(&format!("{verb} {from} to {to}")).into_owned();
                 writeln!(output.out, "{line}")?;
                 renamed.borrow_mut().insert(file.path.clone());
             }

@@ -16,6 +16,7 @@ use super::channels::{print_unified, unified};
 use crate::{
     args::FmtArguments,
     exit::{Exit, Failure},
+    library::require_files,
     output::{Output, count, list_json, pretty_json},
     terminal::Interrupted,
     whole_file,
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
     let paths = if arguments.paths.is_empty() { &default[..] } else { &arguments.paths };
     let mut files = Vec::new();
     for path in paths {
+        require_files(path, "fmt")?;
         let unread =
             |error: io::Error| Failure::new(Exit::Library, format!("{} cannot be read: {error}", path.display()));
         if fs::metadata(path).map_err(unread)?.is_dir() {

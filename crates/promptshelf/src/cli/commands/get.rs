@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{Saved, markdown, model_api, show};
 use crate::{
-    args::{GetArguments, GetFormat, ValueArguments},
+    args::{GetArguments, GetFormat, ValueArguments, value_words},
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},
     library::template,
@@ -148,7 +148,7 @@ async fn working_line(
             if !connection.accepts(&prompt.name, &argument.name, &value) {
                 placeholders.push(argument.name.as_str());
             }
-            words.extend(["--arg".to_owned(), format!("{}={value}", argument.name)]);
+            words.extend(value_words(&argument.name, &value));
         }
     }
     template(connection.source.command_line("get", &words), placeholders.into_iter())
@@ -173,7 +173,8 @@ pub(super) fn unknown_prompt<'a>(
         let list = Source::Folder(name.into()).command_line("list", &[]);
         return Failure::new(Exit::NotFound, message).help(format!("`{list}` lists its prompts"));
     }
-    match nearest(name, names) {
+    let of_file = || connection.library.as_ref()?.prompt_of(name);
+    match of_file().or_else(|| nearest(name, names).map(str::to_owned)) {
         Some(known) => failure.help(format!("did you mean `{known}`?")),
         None => failure.help(format!("`{}` lists the prompts", connection.source.command_line("list", &[]))),
     }

@@ -23,6 +23,7 @@ use crate::{
     exit::{Exit, Failure},
     launcher,
     output::{Output, list_json, note, pretty_json, report_failure},
+    source::unknown_scheme,
 };
 
 const ALL: &str = "all";
@@ -32,7 +33,11 @@ pub(crate) async fn install(arguments: &InstallArguments) -> Result<(), Failure>
     let is_address =
         |word: &Path| word.to_str().is_some_and(|word| StoreUrl::is_meant(word) || GitAddress::is_meant(word));
     if let Some(folder) = arguments.library().filter(|folder| !is_address(folder) && !folder.exists()) {
-        return Err(Failure::new(Exit::Library, format!("there is no folder {}", folder.display())));
+        let failure = Failure::new(Exit::Library, format!("there is no folder {}", folder.display()));
+        return Err(match folder.to_str().and_then(known_clients::nearest_client) {
+            Some(client) => failure.help(format!("a client is named after `--client`: `--client {client}`")),
+            None => folder.to_str().and_then(unknown_scheme).unwrap_or(failure),
+        });
     }
     if arguments.entry.clients.is_empty() {
         let place = match (arguments.url(), arguments.library()) {

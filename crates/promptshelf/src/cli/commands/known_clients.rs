@@ -59,14 +59,19 @@ pub(crate) fn run(arguments: &KnownClientsArguments) -> Result<(), Failure> {
 
 pub(crate) fn find(name: &str) -> Result<&'static clients::Client, Failure> {
     clients::find(name).ok_or_else(|| {
-        let known = || clients::CLIENTS.iter().map(|client| client.id);
-        let begins = known().find(|known| name.len() > 2 && known.starts_with(&name.to_lowercase()));
-        let help = match nearest(name, known()).or(begins) {
+        let help = match nearest_client(name) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`promptshelf known-clients` lists the known clients".to_owned(),
         };
         Failure::new(Exit::Usage, format!("unknown client `{name}`")).help(help)
     })
+}
+
+/// Returns the id of the client that a word may mean.
+pub(crate) fn nearest_client(name: &str) -> Option<&'static str> {
+    let known = || clients::CLIENTS.iter().map(|client| client.id);
+    let begins = || known().find(|known| name.len() > 2 && known.starts_with(&name.to_lowercase()));
+    clients::find(name).map(|client| client.id).or_else(|| nearest(name, known())).or_else(begins)
 }
 
 fn to_json(client: &&clients::Client) -> Value {

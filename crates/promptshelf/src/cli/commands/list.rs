@@ -9,7 +9,7 @@ use crate::{
     args::ListArguments,
     connect::{Options, connect},
     exit::Failure,
-    output::{Output, list_json, pretty_json, shortened, visible_line},
+    output::{Output, list_json, note, pretty_json, shortened, visible_line},
     terminal::Progress,
 };
 
@@ -26,6 +26,9 @@ pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
         if stdout.terminal { table(&mut stdout, &rows) } else { lines(&mut stdout, &rows) }?;
     }
     stdout.out.flush()?;
+    if prompts.is_empty() && !arguments.json && !stdout.terminal {
+        note(&["there are no prompts".to_owned()]);
+    }
     if let Some(library) = &connection.library {
         library.note_errors();
     }

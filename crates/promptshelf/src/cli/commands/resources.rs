@@ -59,10 +59,15 @@ async fn list(connection: &Connection, json: bool) -> Result<(), Failure> {
     for resource in resources.iter().chain(&templates) {
         row(&mut output, resource)?;
     }
-    if resources.is_empty() && templates.is_empty() && output.terminal {
-        writeln!(output.out, "No resources found.")?;
+    output.out.flush()?;
+    if resources.is_empty() && templates.is_empty() {
+        if output.terminal {
+            writeln!(output.out, "No resources found.")?;
+        } else {
+            note(&["there are no resources".to_owned()]);
+        }
     }
-    Ok(output.out.flush()?)
+    Ok(())
 }
 
 /// Collects a list. Some servers without resources do not implement the method.

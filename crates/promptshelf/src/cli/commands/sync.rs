@@ -968,7 +968,11 @@ impl SyncFolder {
     }
 
     fn failure(&self, path: &str, error: &io::Error) -> Failure {
-        Failure::new(Exit::Failed, format!("{}: {error}", self.path.join(path).display()))
-            .help("a symbolic link must not lead out of the synced folder")
+        let failure = Failure::new(Exit::Failed, format!("{}: {error}", self.path.join(path).display()));
+        let is_link = |part: &Path| fs::symlink_metadata(self.path.join(part)).is_ok_and(|found| found.is_symlink());
+        if Path::new(path).ancestors().any(|part| part != Path::new("") && is_link(part)) {
+            return failure.help("a symbolic link must not lead out of the synced folder");
+        }
+        failure
     }
 }

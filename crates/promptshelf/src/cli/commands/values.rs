@@ -11,7 +11,7 @@ use promptshelf_core::{Prompt, Variables, nearest};
 use promptshelf_server::Library;
 
 use crate::{
-    args::ValueArguments,
+    args::{ValueArguments, value_words},
     exit::{Exit, Failure},
 };
 
@@ -27,7 +27,8 @@ impl ValueArguments {
             Some(_) => Err(invalid(name, "occurs twice")),
         };
         for (name, value) in &self.values {
-            let value = if value == "-" {
+            // Other programs write the second form.
+            let value = if matches!(&**value, "-" | "@-") {
                 let stdin = stdin.take().ok_or_else(|| invalid(name, "and another one both read stdin"))?;
                 text_of(stdin).map_err(|reason| invalid(name, &format!("cannot be read from stdin: {reason}")))?
             } else if let Some(path) = value.strip_prefix('@') {
@@ -51,10 +52,10 @@ impl ValueArguments {
     }
 
     pub(crate) fn words(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
-        let values = self.values.iter().map(|pair| ("--arg", pair));
-        let literal = self.literal.iter().map(|pair| ("--literal", pair));
-        let wanted = values.chain(literal).filter(|(_, (name, _))| is_wanted(name));
-        wanted.flat_map(|(option, (name, value))| [option.to_owned(), format!("{name}={value}")]).collect()
+        let values = self.values.iter().filter(|(name, _)| is_wanted(name));
+        let literal = self.literal.iter().filter(|(name, _)| is_wanted(name));
+        let literal = literal.flat_map(|(name, value)| ["--literal".to_owned(), format!("{name}={value}")]);
+        values.flat_map(|(name, value)| value_words(name, value)).chain(literal).collect()
     }
 
     /// Checks that every name is an argument of a prompt of the library. An unknown prompt passes: the request for it fails.
@@ -117,6 +118,7 @@ mod tests {
 
     #[test]
     fn dash_reads_stdin_except_in_literals() {
+        assert_eq!(read(&["a=@-"], &[], "text").expect("a value").iter().count(), 1);
         let values = read(&["a=-", "b=x=y", "c="], &["d=-", "e=@f"], "\u{feff}from\nstdin\n").expect("valid values");
         let shown: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(shown, [("a", "from\nstdin\n"), ("b", "x=y"), ("c", ""), ("d", "-"), ("e", "@f")]);

@@ -126,6 +126,34 @@ fn tokens_are_effective_on_every_server(store: &str) {
     assert!(again.starts_with("exit code: 7"), "{again}");
 }
 
+/// A token whose text nobody has is of no use, and must not stay.
+#[cfg(target_os = "linux")]
+#[test]
+fn token_whose_text_is_lost_is_revoked() {
+    let folder = Folder::empty();
+    let store = format!("sqlite:{}", folder.path().join("team.db").display());
+    text(&store, None, &["init"]);
+    for format in [&["--json"][..], &[]] {
+        let mut create = promptshelf();
+        create.args(["token", "create", "ci", "--scope", "admin"]).args(format).env("PROMPTSHELF_STORE", &store);
+        create.stdout(std::fs::File::options().write(true).open("/dev/full").expect("a full device"));
+        let output = create.env("USER", "olga").output().expect("it runs");
+        let stderr = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(
+            stderr.contains("the text of the token could not be written: ") && stderr.contains(" is revoked"),
+            "{stderr}"
+        );
+        assert!(
+            stderr.contains("note: the scope `admin`") && stderr.contains("did you mean `library:admin`?"),
+            "{stderr}"
+        );
+    }
+    let listed = command(&store, None, &["token", "list", "--json"]);
+    let tokens = listed["items"].as_array().expect("a list");
+    assert!(tokens.len() == 2 && tokens.iter().all(|token| token["revoked"].is_string()), "{listed}");
+}
+
 // req: S-326
 #[test]
 fn tokens_of_sqlite_are_effective_on_every_server() {

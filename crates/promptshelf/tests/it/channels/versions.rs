@@ -123,3 +123,15 @@ fn rendered_diff_shows_messages_with_sample_arguments() {
         "{diff}"
     );
 }
+
+/// The name of a channel in place of a prompt is told, with the option for it.
+#[test]
+fn channel_in_place_of_a_prompt_is_told() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.ok(&["publish", "prompts", "--channel", "next", "-m", "Next"]);
+    for line in [&["rollback", "next", "--to", "1", "-m", "x"][..], &["history", "next"], &["history", "#next"]] {
+        let stderr = team.fails("7", line);
+        assert!(stderr.contains("`next` is a channel: write `--channel next`"), "{line:?}: {stderr}");
+    }
+    assert!(!team.fails("7", &["history", "nobody"]).contains("is a channel"));
+}

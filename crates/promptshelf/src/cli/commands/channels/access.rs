@@ -167,7 +167,8 @@ fn is_default(StoreText(text): &StoreText) -> bool {
 
 fn missing() -> Failure {
     let help = format!(
-        "name it as the first word, such as sqlite:team.db, or set {VARIABLE}; a server with a store has a URL"
+        "name it, such as sqlite:team.db: as the first word, for `publish` after `--to`; or set {VARIABLE}; a server with a \
+         store has a URL"
     );
     let is_store = |found: &environment::UnknownVariable| found.nearest.as_deref() == Some(VARIABLE);
     let help = environment::unknown().iter().find(|found| is_store(found)).map_or(help, ToString::to_string);
@@ -186,6 +187,8 @@ pub(super) struct Place {
     revision: Option<u64>,
     has_channel: bool,
     shown: String,
+    /// Words of the command that should be names of prompts.
+    prompts: Vec<String>,
     /// Who calls the operations of a store that is opened here.
     caller: LocalCaller,
 }
@@ -249,6 +252,7 @@ impl Place {
             revision,
             has_channel: fragment.is_some(),
             shown,
+            prompts: Vec::new(),
             caller: LocalCaller::default(),
         })
     }
@@ -272,6 +276,12 @@ impl Place {
                 .help("leave out `--as`; the author is the name of the token or of the sign-in"));
         }
         Ok(self)
+    }
+
+    /// Sets words that should be names of prompts, for a command with `--channel`: one may be a channel instead.
+    pub(super) fn about(mut self, prompts: &[String]) -> Place {
+        self.prompts = prompts.to_vec();
+        self
     }
 
     /// Sets the settings file of the operator.
@@ -353,7 +363,7 @@ impl Place {
             Target::Server(server) => Connection::to_server(server.clone()).await?,
         };
         let outcome = match work(&connection).await {
-            Err(failure) => Err(with_nearest_channel(&connection, failure).await),
+            Err(failure) => Err(with_channel(&connection, failure, &self.prompts).await),
             done => done,
         };
         connection.close().await;
@@ -370,17 +380,27 @@ impl From<StorePlace> for Place {
         let StorePlace { address, has_channel, shown } = place;
         let (channel, revision) = (address.channel.clone(), address.revision);
         let caller = LocalCaller::default();
-        Place { target: Target::Store(address), channel, revision, has_channel, shown, caller }
+        Place { target: Target::Store(address), channel, revision, has_channel, shown, prompts: Vec::new(), caller }
     }
 }
 
-/// Adds the nearest name to the failure about a channel that does not exist. The caller sees the channels that are open to
-/// it, and no others.
-async fn with_nearest_channel(store: &Connection, failure: Failure) -> Failure {
+/// Adds the channel that was meant to a failure: the nearest name to one that does not exist, or that of a word in place of
+/// a prompt. The caller sees the channels that are open to it, and no others.
+async fn with_channel(store: &Connection, failure: Failure, prompts: &[String]) -> Failure {
     let missing = failure.message.strip_prefix("the channel `").and_then(|rest| rest.strip_suffix("` does not exist"));
-    let Some(missing) = missing.filter(|_| failure.help.is_none()) else { return failure };
+    let missing = missing.filter(|_| failure.help.is_none());
+    if missing.is_none() && (failure.exit != Exit::NotFound || prompts.is_empty()) {
+        return failure;
+    }
     let Ok(known) = store.all(&op::ListChannels {}).await else { return failure };
     let names: Vec<&str> = known.iter().map(|channel| channel.name.as_str()).collect();
+    let Some(missing) = missing else {
+        let word = prompts.iter().map(|word| word.trim_start_matches('#')).find(|word| names.contains(word));
+        return match word {
+            Some(channel) => failure.help(format!("`{channel}` is a channel: write `--channel {channel}`")),
+            None => failure,
+        };
+    };
     let help = match nearest(missing, names.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
         None if names.is_empty() => return failure,

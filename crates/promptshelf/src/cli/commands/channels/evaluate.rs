@@ -51,6 +51,7 @@ struct Outcome {
 
 pub(crate) async fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?
+        .about(&arguments.words.names)
         .acting(&arguments.actor)?
         .configured(arguments.config.as_deref());
     let mut evaluations = configured(arguments.config.as_deref(), &arguments.evaluations)?;

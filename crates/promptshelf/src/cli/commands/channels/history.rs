@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
-    let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?;
+    let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?.about(&arguments.words.names);
     let prompt = arguments.words.optional_name();
     let at = arguments.at.as_deref().map(moment).transpose()?;
     let channel = place.channel();
@@ -170,14 +170,15 @@ fn policy_row<W: Write>(change: &PolicyChange, output: &Output<W>) -> Vec<String
     if change.by_operator {
         told.push("with access to the database".to_owned());
     }
-    let message = if change.message.is_empty() { String::new() } else { format!(": {}", change.message) };
+    told.extend(Some(change.message.clone()).filter(|message| !message.is_empty()));
     vec![
+        String::new(),
         String::new(),
         report::time(change.at),
         "policy".to_owned(),
         shortened(&output.line(&change.actor), AUTHOR_COLUMNS),
+        String::new(),
         output.line(&told.join("; ")).into_owned(),
-        output.line(message.trim_start_matches(": ")).into_owned(),
     ]
 }
 
