@@ -14,6 +14,7 @@ use anstyle::{AnsiColor, Style};
 use clap::ValueEnum as _;
 use promptshelf_core::invisible::{is_invisible, joins};
 use serde_json::{Value, json};
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 use crate::{
     args::{Colours, CommonArguments},
@@ -64,6 +65,11 @@ impl<W: Write> Output<W> {
         if self.escapes || text.contains(['\n', '\r', '\t']) { visible_line(text) } else { Cow::Borrowed(text) }
     }
 
+    /// Returns a text between indents of its first and its other lines. Only on a terminal, it is broken at the width.
+    pub(crate) fn filled(&self, first: &str, others: &str, text: &str) -> String {
+        if self.terminal { broken(text, self.width, first, others) } else { format!("{first}{text}") }
+    }
+
     pub(crate) fn dimmed(&self, text: &str) -> String {
         self.styled(Style::new().dimmed(), text)
     }
@@ -72,6 +78,13 @@ impl<W: Write> Output<W> {
     pub(crate) fn styled(&self, style: Style, text: &str) -> String {
         if self.colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
+}
+
+/// Breaks a text between words into lines of a width. A word that is longer stays whole, to be copied.
+pub(crate) fn broken(text: &str, width: usize, first: &str, others: &str) -> String {
+    let options = Options::new(width).initial_indent(first).subsequent_indent(others).break_words(false);
+    let options = options.word_splitter(WordSplitter::NoHyphenation).word_separator(WordSeparator::AsciiSpace);
+    textwrap::fill(text, options)
 }
 
 /// The common options of the command line; set once.

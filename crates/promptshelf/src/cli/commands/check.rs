@@ -511,7 +511,8 @@ fn print_findings<W: Write>(
 ) -> Result<(), Failure> {
     const GOOD: Style = AnsiColor::Green.on_default().bold();
     const BAD: Style = AnsiColor::Red.on_default().bold();
-    let format = DiagnosticFormat { folder, colours: output.colours, width: output.width };
+    let (colours, width, is_broken) = (output.colours, output.width, output.terminal);
+    let format = DiagnosticFormat { folder, colours, width, is_broken };
     let mut kinds: BTreeMap<(Severity, Code), Vec<&Diagnostic>> = BTreeMap::new();
     for diagnostic in diagnostics {
         kinds.entry((diagnostic.severity, diagnostic.code)).or_default().push(diagnostic);
@@ -530,7 +531,8 @@ fn print_findings<W: Write>(
             let (line, column) = other.location.line_column();
             let place = path_from_here(folder, &other.location.source.path);
             let text = output.line(&format!("{place}:{line}:{column}: {}", other.message)).into_owned();
-            writeln!(output.out, "  {text}")?;
+            let text = output.filled("  ", "    ", &text);
+            writeln!(output.out, "{text}")?;
         }
         if others.len() > MOST_LISTED {
             writeln!(output.out, "  … and {} more; --json has all", others.len() - MOST_LISTED)?;

@@ -6,7 +6,10 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 use promptshelf_core::{Diagnostic, Location, Severity, SourceText};
 use serde_json::{Value, json};
 
-use crate::output::{visible_at, visible_line};
+use crate::output::{broken, visible_at, visible_line};
+
+/// The columns before the text of a help, with the number of a line.
+const HELP: usize = "100 = help: ".len();
 
 /// The most related locations that people are shown; JSON has all.
 const MOST_RELATED: usize = 5;
@@ -15,6 +18,8 @@ pub(crate) struct DiagnosticFormat<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) colours: bool,
     pub(crate) width: usize,
+    /// Whether messages are broken at the width, as on a terminal.
+    pub(crate) is_broken: bool,
 }
 
 impl DiagnosticFormat<'_> {
@@ -24,7 +29,9 @@ impl DiagnosticFormat<'_> {
             Severity::Warning => Level::WARNING,
             Severity::Hint => Level::NOTE.with_name("hint"),
         };
-        let title = level.primary_title(visible_line(&diagnostic.message)).id(diagnostic.code.as_str());
+        let preface = diagnostic.severity.as_str().len() + diagnostic.code.as_str().len() + "[]: ".len();
+        let message = self.broken(&diagnostic.message, preface);
+        let title = level.primary_title(message).id(diagnostic.code.as_str());
         let main = &diagnostic.location.source;
         let mut group = Group::with_title(title);
         let mut others: Vec<(&Arc<SourceText>, Vec<Mark<'_>>)> = Vec::new();
@@ -44,10 +51,19 @@ impl DiagnosticFormat<'_> {
             group = self.file(group, source, marks);
         }
         if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(visible_line(help).into_owned()));
+            group = group.element(Level::HELP.message(self.broken(help, HELP)));
         }
         let renderer = if self.colours { Renderer::styled() } else { Renderer::plain() };
         renderer.term_width(self.width).render(&[group])
+    }
+
+    fn broken(&self, text: &str, preface: usize) -> String {
+        let text = visible_line(text);
+        if self.is_broken {
+            broken(&text, self.width.saturating_sub(preface).max(20), "", "")
+        } else {
+            text.into_owned()
+        }
     }
 
     /// Adds the marked lines of one file to a group; only the path if the text of the file is unknown.
@@ -148,7 +164,17 @@ mod tests {
     use super::*;
 
     fn formatted(diagnostic: &Diagnostic) -> String {
-        DiagnosticFormat { folder: Path::new("prompts"), colours: false, width: 100 }.format(diagnostic)
+        DiagnosticFormat { folder: Path::new("prompts"), colours: false, width: 100, is_broken: false }
+            .format(diagnostic)
+    }
+
+    #[test]
+    fn messages_have_the_width_of_the_terminal() {
+        let source = SourceText::new("hello.md", "---\ndescription: x\n---\nHello!\n");
+        let text = "a sentence with many words that is much longer than the terminal is wide";
+        let found = Diagnostic::error(Code::Syntax, Location::new(&source, 0..3), text).help(text);
+        let format = DiagnosticFormat { folder: Path::new("."), colours: false, width: 40, is_broken: true };
+        insta::assert_snapshot!(format.format(&found));
     }
 
     #[test]

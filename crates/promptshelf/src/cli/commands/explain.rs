@@ -25,7 +25,9 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
         let width = Code::ALL.iter().map(|code| code.as_str().len()).max().unwrap_or_default();
         for code in Code::ALL {
             let name = output.styled(NAME, &format!("{:width$}", code.as_str()));
-            writeln!(output.out, "{name}  {}", summary(*code))?;
+            let indent = " ".repeat(width + 2);
+            let about = output.filled(&indent, &indent, summary(*code));
+            writeln!(output.out, "{name}  {}", about.trim_start())?;
         }
         return Ok(output.out.flush()?);
     };
@@ -44,6 +46,12 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
         return Ok(output.out.flush()?);
     }
     let heading = output.styled(NAME, code.as_str());
-    writeln!(output.out, "{heading}\n\n{}", page(code))?;
+    writeln!(output.out, "{heading}")?;
+    for block in page(code).split("\n\n") {
+        // Examples keep their lines.
+        let is_text = output.terminal && !block.starts_with("    ");
+        let block = if is_text { output.filled("", "", &block.replace('\n', " ")) } else { block.to_owned() };
+        writeln!(output.out, "\n{block}")?;
+    }
     Ok(output.out.flush()?)
 }

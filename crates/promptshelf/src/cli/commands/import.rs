@@ -188,7 +188,8 @@ impl Import {
         }
         let mut output = Output::stdout();
         let mut items = Vec::new();
-        let of = |folder| DiagnosticFormat { folder, colours: output.colours, width: output.width };
+        let (colours, width, is_broken) = (output.colours, output.width, output.terminal);
+        let of = |folder| DiagnosticFormat { folder, colours, width, is_broken };
         let (losses, broken) = (of(Path::new(".")), of(&arguments.to));
         for loss in self.losses.iter().filter(|_| !arguments.json) {
             writeln!(output.out, "{}\n", losses.format(loss))?;

@@ -1,6 +1,6 @@
 //! `promptshelf known-clients`: shows how MCP clients treat prompts.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use anstyle::Style;
 use promptshelf_author::clients;
@@ -30,31 +30,43 @@ pub(crate) fn run(arguments: &KnownClientsArguments) -> Result<(), Failure> {
         }
         let name = output.styled(NAME, client.name);
         let shown_as = if client.shown_as.is_empty() { "" } else { "; a prompt is " };
-        writeln!(output.out, "{name} ({}){shown_as}{}", client.id, client.shown_as)?;
+        let about = output.filled("", "  ", &format!("{name} ({}){shown_as}{}", client.id, client.shown_as));
+        writeln!(output.out, "{about}")?;
         if !client.note.is_empty() {
-            writeln!(output.out, "  {}", client.note)?;
+            let note = output.filled("  ", "  ", client.note);
+            writeln!(output.out, "{note}")?;
         }
         if client.facts.is_empty() {
             writeln!(output.out, "  no known restrictions")?;
         }
         for fact in client.facts {
-            let source = output.dimmed(&format!("{}, {}", fact.source, fact.read));
-            writeln!(output.out, "  - {}\n    {source}", fact.quirk)?;
+            print_fact(&mut output, "  - ", &fact.quirk.to_string(), (fact.source, fact.read))?;
         }
         if let Some(configuration) = client.configuration() {
-            let source = output.dimmed(&format!("{}, {}", configuration.source, configuration.read));
             let user = configuration.user.unix.first().copied().unwrap_or_default().replace("$CONFIG/", "~/.config/");
             let project = configuration.project.map(|path| format!(", or {path} of a project")).unwrap_or_default();
-            writeln!(output.out, "  install: {user}{project}\n    {source}")?;
+            let text = format!("install: {user}{project}");
+            print_fact(&mut output, "  ", &text, (configuration.source, configuration.read))?;
         }
         if let Some(files) = client.native_files() {
-            let source = output.dimmed(&format!("{}, {}", files.source, files.read));
             let skills =
                 if files.skills == files.folder { String::new() } else { format!(", skills in {}", files.skills) };
-            writeln!(output.out, "  sync: {}{skills}\n    {source}", files.folder)?;
+            print_fact(&mut output, "  ", &format!("sync: {}{skills}", files.folder), (files.source, files.read))?;
         }
     }
     Ok(output.out.flush()?)
+}
+
+/// Prints what is known, with its source and the day on which that was read.
+fn print_fact<W: Write>(
+    output: &mut Output<W>,
+    first: &str,
+    text: &str,
+    (source, read): (&str, &str),
+) -> io::Result<()> {
+    let text = output.filled(first, "    ", text);
+    let source = output.dimmed(&output.filled("    ", "    ", &format!("{source}, {read}")));
+    writeln!(output.out, "{text}\n{source}")
 }
 
 pub(crate) fn find(name: &str) -> Result<&'static clients::Client, Failure> {

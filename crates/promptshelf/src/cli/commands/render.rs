@@ -127,7 +127,8 @@ impl Target {
 
 async fn render_once(library: &Library, target: &Target, values: &Variables, json: bool) -> Result<(), Failure> {
     let mut output = Output::stdout();
-    let format = DiagnosticFormat { folder: &target.folder, colours: output.colours, width: output.width };
+    let (colours, width, is_broken) = (output.colours, output.width, output.terminal);
+    let format = DiagnosticFormat { folder: &target.folder, colours, width, is_broken };
     for diagnostic in library.diagnostics().iter().filter(|found| target.is_defined_in(&found.location.source.path)) {
         writeln!(output.out, "{}\n", format.format(diagnostic))?;
     }

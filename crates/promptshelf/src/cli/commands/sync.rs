@@ -535,7 +535,12 @@ impl Report {
             let text = output.line(&text).into_owned();
             Ok(writeln!(output.out, "{text}")?)
         };
-        for (word, paths) in [("wrote", &self.written), ("removed", &self.removed)] {
+        let (wrote, removed, written) = if job.arguments.dry_run {
+            ("would write", "would remove", "would be written")
+        } else {
+            ("wrote", "removed", "written")
+        };
+        for (word, paths) in [(wrote, &self.written), (removed, &self.removed)] {
             for path in paths {
                 line(format!("{word} {path}"))?;
             }
@@ -571,7 +576,7 @@ impl Report {
                 }
             }
         }
-        let summary = [(self.written.len(), "written"), (self.removed.len(), "removed"), (self.kept.len(), "kept")];
+        let summary = [(self.written.len(), written), (self.removed.len(), "removed"), (self.kept.len(), "kept")];
         let parts: Vec<String> =
             summary.iter().map(|(number, what)| format!("{} {what}", count(*number, "file"))).collect();
         line(parts.join(", "))?;

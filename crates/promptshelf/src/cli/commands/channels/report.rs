@@ -279,15 +279,21 @@ fn print_first<W: Write>(output: &mut Output<W>, all: usize, rows: &[Vec<String>
     }
 }
 
-/// Prints rows in columns. On a terminal that is too narrow for them, the last cell of each row is on a line of its own.
+/// Prints rows in columns. On a terminal that is too narrow for them, the last cells of each row are on lines of their own.
 pub(super) fn print_table<W: Write>(output: &mut Output<W>, indent: &str, rows: &[Vec<String>]) -> Result<(), Failure> {
-    let is_too_wide = output.terminal && lines(indent, rows).iter().any(|line| line.chars().count() > output.width);
-    let kept = |row: &Vec<String>| row[..row.len().saturating_sub(usize::from(is_too_wide))].to_vec();
-    let kept: Vec<Vec<String>> = rows.iter().map(kept).collect();
-    for (row, line) in rows.iter().zip(lines(indent, &kept)) {
+    let table = |columns| {
+        let kept: Vec<Vec<String>> = rows.iter().map(|row| row.iter().take(columns).cloned().collect()).collect();
+        lines(indent, &kept)
+    };
+    let all = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let fits = |columns: &usize| table(*columns).iter().all(|line| line.chars().count() <= output.width);
+    let columns = if output.terminal { (1..=all).rev().find(fits).unwrap_or(1) } else { all };
+    let below = format!("{indent}    ");
+    for (row, line) in rows.iter().zip(table(columns)) {
         writeln!(output.out, "{line}")?;
-        if let Some(last) = row.last().filter(|last| is_too_wide && !last.is_empty()) {
-            writeln!(output.out, "{indent}    {last}")?;
+        for cell in row.iter().skip(columns).filter(|cell| !cell.is_empty()) {
+            let cell = output.filled(&below, &below, cell);
+            writeln!(output.out, "{cell}")?;
         }
     }
     Ok(())
