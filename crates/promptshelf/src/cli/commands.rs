@@ -96,10 +96,26 @@ pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
 
 pub(crate) fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
-    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(CommandLine::complete(), folder));
-    written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display())))?;
+    let write = || {
+        fs::create_dir_all(folder)?;
+        clap_mangen::generate_to(CommandLine::complete(), folder)?;
+        for page in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_man_page(path)) {
+            // What follows the options are examples, each on a line of its own.
+            let text = fs::read_to_string(&page)?.replace("\n.SH EXTRA\n", "\n.SH EXAMPLES\n.nf\n");
+            fs::write(&page, text)?;
+        }
+        Ok(())
+    };
+    write().map_err(|error: io::Error| {
+        Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display()))
+    })?;
     crate::output::note(&[format!("the pages are in {}", folder.display())]);
     Ok(())
+}
+
+fn is_man_page(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.starts_with("promptshelf") && name.ends_with(".1")
 }
 
 /// `promptshelf --version --json`: prints the version, the protocol revisions, the platform and the commit of
