@@ -66,12 +66,13 @@ pub(crate) const TEST: &[Step] = &[
     step("packages", "npm packages and wheels install and serve", release::check_quickly),
     step("workflows", "workflows, manifests and scripts are valid", workflows),
     step("host", "our client, against servers of the official SDKs; coding agents read files of sync", host),
-    step(PAGE, "the page: types, lint, and the whole of it in a browser", web::run),
+    step("web", "the page: types, lint, and the whole of it in a browser", web::run),
 ];
 
-const PAGE: &str = "web";
+/// The first step after the tests.
+const AFTER_TESTS: &str = "examples";
 
-/// Steps that mostly wait for one other program. In a whole run, another process runs them while the page is tested.
+/// Steps that mostly wait for one other program. In a whole run, another process runs them beside all that follows the tests.
 const BESIDE: [&str; 9] =
     ["client-v2", "client-v1", "guided", "tools", "sign-in", "conformance", "packages", "workflows", "host"];
 
@@ -123,9 +124,11 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
         only => only.iter().any(|name| name == step.name),
     };
     let chosen: Vec<&Step> = steps.iter().filter(is_chosen).collect();
-    let (mut times, mut failed) = (Vec::new(), Vec::new());
+    let (mut times, mut failed, mut beside) = (Vec::new(), Vec::new(), None);
     for (at, step) in chosen.iter().enumerate() {
-        let beside = (step.name == PAGE && only.is_empty()).then(|| Beside::start(repository)).transpose()?;
+        if step.name == AFTER_TESTS && only.is_empty() {
+            beside = Some(Beside::start(repository)?);
+        }
         println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);
         let started = Instant::now();
         let outcome = within_limit(step, || (step.run)(repository));
@@ -139,11 +142,11 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
             }
         }
         times.push((step.name, took, outcome.is_ok()));
-        if let Some(beside) = beside {
-            let (took, lost) = beside.end()?;
-            times.push(("beside", took, lost.is_empty()));
-            failed.extend(lost.into_iter().map(|name| (name, format!("=== {name} FAILED: see above"))));
-        }
+    }
+    if let Some(beside) = beside {
+        let (took, lost) = beside.end()?;
+        times.push(("beside", took, lost.is_empty()));
+        failed.extend(lost.into_iter().map(|name| (name, format!("=== {name} FAILED: see above"))));
     }
     println!();
     for (name, took, passed) in &times {
