@@ -428,7 +428,11 @@ fn print_token(CreatedToken { token, info }: &CreatedToken, place: &Place, is_js
     }
     writeln!(output.out, "The token, shown only once:\n  {token}\n")?;
     let name = output.line(&info.name).into_owned();
-    writeln!(output.out, "token {} signs in as token/{name} on every server of the store that requires sign-in", info.id)?;
+    writeln!(
+        output.out,
+        "token {} signs in as token/{name} on every server of the store that requires sign-in",
+        info.id
+    )?;
     if info.scopes.is_empty() {
         writeln!(output.out, "it has no scopes, and may use what needs none")?;
     }

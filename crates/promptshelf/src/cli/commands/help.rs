@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     io::{self, Write},
-    iter, mem,
+    mem,
 };
 
 use anstyle::Style;
@@ -142,7 +142,7 @@ fn laid_out(text: &str, width: usize) -> Vec<Line> {
         let begins_item = is_item(line.trim_start());
         let is_row = !is_code && line.starts_with('|');
         if is_code || is_fence || is_row || begins_item || line.trim().is_empty() || line.starts_with('#') {
-            lines.extend(filled(&mem::take(&mut paragraph), width).into_iter().map(Line::Text));
+            lines.extend(filled(&without_links(&mem::take(&mut paragraph)), width).into_iter().map(Line::Text));
         }
         if !is_row {
             lines.extend(table(&mem::take(&mut rows), width).into_iter().map(Line::Text));
@@ -162,10 +162,10 @@ fn laid_out(text: &str, width: usize) -> Vec<Line> {
         } else if line.trim().is_empty() {
             lines.push(Line::Text(String::new()));
         } else if paragraph.is_empty() {
-            paragraph = without_links(line);
+            paragraph = line.to_owned();
         } else {
             paragraph.push(' ');
-            paragraph.push_str(&without_links(line.trim()));
+            paragraph.push_str(line.trim());
         }
     }
     lines.pop();
@@ -220,7 +220,7 @@ fn table(rows: &[Vec<String>], width: usize) -> Vec<String> {
     lines
 }
 
-/// Replaces `[text](address)` by the text. Addresses of other sites stay.
+/// Replaces `[text](address)` by the text. Addresses of other sites stay; a picture is named.
 fn without_links(line: &str) -> String {
     let (mut shown, mut rest) = (String::new(), line);
     while let Some((before, after)) = rest.split_once('[') {
@@ -229,8 +229,10 @@ fn without_links(line: &str) -> String {
             (!text.contains('[')).then_some((text, address, after))
         });
         let Some((text, address, after)) = link else { break };
-        shown.extend(iter::once(before).chain(iter::once(text)));
-        if address.starts_with("http") {
+        let picture = before.strip_suffix('!');
+        shown.push_str(picture.unwrap_or(before));
+        shown.push_str(&picture.map_or_else(|| text.to_owned(), |_| format!("(picture: {text})")));
+        if address.starts_with("http") && picture.is_none() {
             shown.push_str(&format!(" ({address})"));
         }
         rest = after;
@@ -250,6 +252,7 @@ mod tests {
             without_links("See [a](b.md) and [c](https://d.example), `x[0]`."),
             "See a and c (https://d.example), `x[0]`."
         );
+        assert_eq!(without_links("![A chart](a.png) [b](c.md)"), "(picture: A chart) b");
     }
 
     #[test]
