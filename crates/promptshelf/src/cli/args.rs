@@ -1212,6 +1212,7 @@ mod tests {
             ("diff sqlite:team.db 1", "a word is missing"),
             ("new a b c", "unexpected `c`"),
             ("history sqlite:a.db --store sqlite:b.db", "both name the library"),
+            ("rollback sqlite:a.db --to latest -m x", "expected a number such as 12"),
             ("publish sqlite:a.db -m x", "it is the store: write it after `--to`"),
             ("publish team.db --to sqlite:a.db -m x", "it is the store: write it after `--to`"),
         ] {

@@ -36,6 +36,15 @@ pub(crate) fn is_address(folder: &Path) -> bool {
     folder.to_str().is_some_and(|word| GitAddress::is_meant(word) || StoreUrl::is_meant(word))
 }
 
+/// Refuses what is neither a folder nor a file, such as a pipe, whose reader would wait.
+pub(crate) fn refuse_device(path: &Path) -> Result<(), Failure> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let message = format!("{} is neither a folder nor a file with text", path.display());
+        return Err(Failure::new(Exit::Library, message));
+    }
+    Ok(())
+}
+
 /// Refuses an address where `what` changes files.
 pub(crate) fn require_files(folder: &Path, what: &str) -> Result<(), Failure> {
     if !is_address(folder) || folder.is_dir() {
@@ -177,11 +186,7 @@ impl Selection {
                     Err(error) => {
                         return Err(Failure::new(Exit::Library, format!("{} cannot be read: {error}", path.display())));
                     }
-                    Ok(_) if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) => {
-                        let message = format!("{} is neither a folder nor a file with text", path.display());
-                        return Err(Failure::new(Exit::Library, message));
-                    }
-                    Ok(_) => {}
+                    Ok(_) => refuse_device(path)?,
                 }
             }
             let (folder, file) = match path.is_file() && !is_address {

@@ -3,7 +3,7 @@
 mod rollout;
 mod store;
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{
     Args, Subcommand, ValueEnum,
@@ -120,7 +120,7 @@ pub(crate) struct PublishArguments {
     pub(crate) replace: bool,
 
     /// Change this open proposal; its approvals no longer count
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = number::<u64>)]
     pub(crate) proposal: Option<u64>,
 
     /// Accept this file although it looks like a key, a token, a database or settings of an operator; repeatable
@@ -355,7 +355,7 @@ pub(crate) struct RollbackArguments {
     pub(crate) channel: Option<ChannelName>,
 
     /// The revision to return to
-    #[arg(long, value_name = "REVISION")]
+    #[arg(long, value_name = "REVISION", value_parser = number::<u64>)]
     pub(crate) to: u64,
 
     /// The same as PROMPT
@@ -400,7 +400,7 @@ pub(crate) struct PolicyArguments {
 #[derive(Debug, Args)]
 pub(crate) struct PolicyChange {
     /// The number of approvals that a proposal needs
-    #[arg(long, value_name = "NUMBER", requires = "channel")]
+    #[arg(long, value_name = "NUMBER", requires = "channel", value_parser = number::<u32>)]
     pub(crate) approvals: Option<u32>,
 
     /// Whether approvals of a proposal's author do not count
@@ -445,6 +445,10 @@ pub(crate) enum Verb {
     Publish,
     /// The policy, and emergencies
     Administer,
+}
+
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a number such as 12".to_owned())
 }
 
 /// Parses `verb=role,role`.
@@ -499,7 +503,7 @@ pub(crate) struct EvaluateArguments {
     pub(crate) channel: Option<ChannelName>,
 
     /// The versions that this open proposal would publish, instead of the served ones
-    #[arg(long, value_name = "NUMBER", conflicts_with = "channel")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "channel", value_parser = number::<u64>)]
     pub(crate) proposal: Option<u64>,
 
     /// Only this evaluation; can be repeated [default: all of server.toml]

@@ -268,7 +268,8 @@ pub(crate) struct TokenArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenOptions {
-    /// A scope of the token; can be repeated
+    /// A scope of the token: library:read, library:propose, library:review, library:publish, library:evaluate and
+    /// library:admin permit operations of the API, others what rules of the operator say; can be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
 

@@ -143,6 +143,8 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
         "the first word is the library: `promptshelf COMMAND FOLDER …`",
     ),
     ("", &["-v", "--verbose", "--debug"], "`--log debug` shows more"),
+    ("pull", &["--force", "-f"], "`--merge` keeps local changes, and joins them with those of the channel"),
+    ("publish", &["--force", "-f"], "`--replace` makes the channel equal to the folder"),
     ("", &["-y", "--force", "--assume-yes"], "`--yes` answers every question with yes"),
     ("", &["--no-color", "--no-colour"], "`--color never`"),
     ("", &["--branch", "-b"], "`--channel NAME` names a channel"),
@@ -240,6 +242,7 @@ mod tests {
             ("promptshelf store rename", "unrecognized subcommand 'rename'\n\nUsage"),
             ("promptshelf init --store x.db", "tip: the store is the first word"),
             ("promptshelf store copy a.db b.db", "tip: `--to STORE`"),
+            ("promptshelf pull --force a.db prompts", "tip: `--merge` keeps"),
             ("promptshelf install prompts zed", "tip: `--client NAME`"),
             // The nearest name, of commands and of words of others.
             ("promptshelf instal", "tip: did you mean `install`?\n"),

@@ -35,7 +35,7 @@ use promptshelf_store::{
     ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store, StoreCopy,
     StoreError, StoreUrl, TokenInfo, VerifiedChannel,
 };
-use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, Scope, op};
+use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, op};
 use report::LeftOut;
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -388,7 +388,7 @@ pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failu
         roles: arguments.token.roles.clone(),
         expires,
     };
-    note_scopes(&new.scopes);
+    arguments.token.note_scopes();
     let create = async |store: &Connection| {
         let created: CreatedToken = place.waiting(store.send(&op::CreateToken {}, &new)).await?;
         let Err(error) = print_token(&created, &place, arguments.token.json) else { return Ok(()) };
@@ -401,23 +401,6 @@ pub(crate) async fn create(arguments: &TokenCreateArguments) -> Result<(), Failu
         Err(Failure::new(Exit::Failed, format!("the text of the token could not be written: {error}; {end}")))
     };
     place.changing(create).await
-}
-
-/// Notes scopes that are probably meant as those of the API. Others are for access rules of the operator.
-fn note_scopes(scopes: &[String]) {
-    let known = || Scope::ALL.iter().map(|scope| scope.as_str());
-    let names = known().collect::<Vec<_>>().join(", ");
-    let about = |scope: &String| {
-        let of_word = || known().find(|known| known.split_once(':').is_some_and(|(_, word)| word == scope));
-        let near = nearest(scope, known()).or_else(of_word);
-        let is_own = near.is_none() && scope.contains(':') && !scope.starts_with("library:");
-        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let text = format!(
-            "the scope `{scope}` permits nothing but what rules of the operator say; the API has {names}{near}"
-        );
-        (!is_own && known().all(|known| known != scope)).then_some(text)
-    };
-    note(&scopes.iter().filter_map(about).collect::<Vec<_>>());
 }
 
 fn print_token(CreatedToken { token, info }: &CreatedToken, place: &Place, is_json: bool) -> io::Result<()> {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_author::{Change, Fix, FixedFile, clients, findings, fix_all, fixes, only_fixes, sarif};
+use promptshelf_author::{Change, Fix, FixedFile, clients, findings, fix_all, fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_server::{
     Library, OpenError,
@@ -205,19 +205,17 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
                 let is_table = clients.len() > 1 && !arguments.details;
                 let is_refused =
                     |finding: &Diagnostic| refused.contains(&(folder.clone(), finding.location.source.path.clone()));
-                let is_corrected = |finding: &Diagnostic| {
-                    arguments.fix && !is_refused(finding) && fixes(finding).iter().any(|fix| fix.is_only)
+                let is_corrigible =
+                    |found: &Diagnostic| !is_refused(found) && fixes(found).iter().any(|fix| fix.is_only);
+                let is_shown = |finding: &&Diagnostic| {
+                    !(arguments.fix && is_corrigible(finding) || is_table && is_of_client(finding.code))
                 };
-                let is_shown =
-                    |finding: &&Diagnostic| !(is_corrected(finding) || is_table && is_of_client(finding.code));
                 let shown: Vec<&Diagnostic> = diagnostics.iter().filter(is_shown).collect();
                 let about = match selections.as_slice() {
                     [only] if sources.is_none() && !only.is_whole() => only.files().join(", "),
                     _ => folder.display().to_string(),
                 };
-                let corrigible: Vec<Diagnostic> =
-                    shown.iter().filter(|found| !is_refused(found)).map(|found| (*found).clone()).collect();
-                let corrigible = only_fixes(&corrigible).iter().map(|file| file.count).sum();
+                let corrigible = shown.iter().filter(|found| is_corrigible(found)).count();
                 let first = First { corrigible, fixable: &fixable };
                 print_findings(&mut output, &shown, (found.prompts, &about), &folder, &first)?;
                 if !found.unread.is_empty() {

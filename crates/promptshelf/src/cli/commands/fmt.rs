@@ -16,7 +16,7 @@ use super::channels::{print_unified, unified};
 use crate::{
     args::FmtArguments,
     exit::{Exit, Failure},
-    library::require_files,
+    library::{refuse_device, require_files},
     output::{Output, count, list_json, pretty_json},
     terminal::Interrupted,
     whole_file,
@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
     let mut files = Vec::new();
     for path in paths {
         require_files(path, "fmt")?;
+        refuse_device(path)?;
         let unread =
             |error: io::Error| Failure::new(Exit::Library, format!("{} cannot be read: {error}", path.display()));
         if fs::metadata(path).map_err(unread)?.is_dir() {

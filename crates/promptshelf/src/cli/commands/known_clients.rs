@@ -72,6 +72,10 @@ fn print_fact<W: Write>(
 pub(crate) fn find(name: &str) -> Result<&'static clients::Client, Failure> {
     clients::find(name).ok_or_else(|| {
         let help = match nearest_client(name) {
+            _ if name.contains(',') => {
+                let names: Vec<String> = name.split(',').map(|name| format!("--client {}", name.trim())).collect();
+                format!("repeat the option: `{}`", names.join(" "))
+            }
             Some(near) => format!("did you mean `{near}`?"),
             None => "`promptshelf known-clients` lists the known clients".to_owned(),
         };

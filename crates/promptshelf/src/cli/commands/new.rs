@@ -32,6 +32,7 @@ impl Template {
 
 pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
     let folder = arguments.words.library.folder();
+    crate::library::require_files(folder, "new")?;
     if !folder.is_dir() {
         return Err(Failure::new(Exit::Library, format!("the library {} is not a folder", folder.display()))
             .help("create the folder, or name another one before NAME"));

@@ -2,18 +2,21 @@
 
 use std::{fmt::Write as _, io::Write as _, time::SystemTime};
 
+use promptshelf_core::nearest;
 use promptshelf_server::http::auth::{digest_of, random_token};
+use promptshelf_wire::Scope;
 use serde_json::json;
 
 use crate::{
     args::{TokenArguments, TokenOptions},
     exit::{Exit, Failure},
-    output::Output,
+    output::{Output, note},
     settings::{Day, is_scope},
 };
 
 pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
     check(arguments)?;
+    arguments.options.note_scopes();
     let token = random_token()?;
     let line = line(arguments, &digest_of(&token));
     let mut output = Output::stdout();
@@ -53,6 +56,23 @@ fn check(arguments: &TokenArguments) -> Result<(), Failure> {
 }
 
 impl TokenOptions {
+    /// Notes scopes that are probably meant as those of the API. Others are for access rules of the operator.
+    pub(crate) fn note_scopes(&self) {
+        let known = || Scope::ALL.iter().map(|scope| scope.as_str());
+        let names = known().collect::<Vec<_>>().join(", ");
+        let about = |scope: &String| {
+            let of_word = || known().find(|known| known.split_once(':').is_some_and(|(_, word)| word == scope));
+            let near = nearest(scope, known()).or_else(of_word);
+            let is_own = near.is_none() && scope.contains(':') && !scope.starts_with("library:");
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let text = format!(
+                "the scope `{scope}` permits nothing but what rules of the operator say; the API has {names}{near}"
+            );
+            (!is_own && known().all(|known| known != scope)).then_some(text)
+        };
+        note(&self.scopes.iter().filter_map(about).collect::<Vec<_>>());
+    }
+
     pub(crate) fn expiry(&self) -> Result<Option<Day>, Failure> {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let Some(text) = &self.expires else { return Ok(None) };
