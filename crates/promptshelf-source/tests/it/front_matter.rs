@@ -273,6 +273,7 @@ fn invalid_yaml_lines_are_reported_and_the_rest_is_read() {
         ),
         ("description: - a", &["2:14 a list cannot start on the line of its key"]),
         ("description: a\n\ttitle: b", &["3:1 tabs are not allowed in the indentation"]),
+        ("title:\ta", &["2:7 a tab stands after the colon or the dash"]),
         (
             "arguments:\n  - name: a\n    description: this: that\n  - name: b\n    description: \"open\n  - name: c\n    enum: [x, y\ntitle: \"z\ntitel: x\nversion: []",
             &[

@@ -35,6 +35,12 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
         let at = line.start + tab;
         return Mistake::new(at..at + 1, "tabs are not allowed in the indentation", "indent with spaces");
     }
+    if found.contains("valid YAML whitespace")
+        && let Some(tab) = line.text().find('\t')
+    {
+        let at = line.start + tab;
+        return Mistake::new(at..at + 1, "a tab stands after the colon or the dash", "write a space in its place");
+    }
     if ["flow", "illegal placement", "expected node content"].iter().any(|it| found.contains(it))
         && let Some(at) = line.above().find_map(Line::open_bracket)
     {

@@ -291,9 +291,15 @@ pub(super) fn print_table<W: Write>(output: &mut Output<W>, indent: &str, rows: 
     let below = format!("{indent}    ");
     for (row, line) in rows.iter().zip(table(columns)) {
         writeln!(output.out, "{line}")?;
-        for cell in row.iter().skip(columns).filter(|cell| !cell.is_empty()) {
-            let cell = output.filled(&below, &below, cell);
-            writeln!(output.out, "{cell}")?;
+        // The last one is the longest: a message, or what was changed.
+        let cells = row.get(columns..).unwrap_or_default();
+        let (last, others) = cells.split_last().map_or(("", String::new()), |(last, others)| {
+            let others: Vec<&str> = others.iter().map(String::as_str).filter(|cell| !cell.is_empty()).collect();
+            (last.as_str(), others.join("  "))
+        });
+        for text in [others.as_str(), last].into_iter().filter(|text| !text.is_empty()) {
+            let text = output.filled(&below, &below, text);
+            writeln!(output.out, "{text}")?;
         }
     }
     Ok(())
@@ -379,4 +385,33 @@ pub(super) fn print_line(line: &str) -> Result<(), Failure> {
     let line = output.line(line).into_owned();
     writeln!(output.out, "{line}")?;
     output.out.flush().map_err(|error: io::Error| error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_the_width_of_the_terminal() {
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let rows = [
+            row(["1", "publish", "+hello, review v2", "a message of several words"]),
+            row(["", "policy", "", "tests on"]),
+        ];
+        let table = |width, terminal| {
+            let mut output = Output { out: Vec::new(), terminal, escapes: false, colours: false, width };
+            print_table(&mut output, "", &rows).expect("memory");
+            String::from_utf8(output.out).expect("text")
+        };
+        let wide =
+            "1  publish  +hello, review v2  a message of several words\n   policy                      tests on\n";
+        assert_eq!((table(10, false), table(80, true)), (wide.to_owned(), wide.to_owned()));
+        assert_eq!(
+            table(40, true),
+            "1  publish  +hello, review v2\n    a message of several words\n   policy\n    tests on\n"
+        );
+        let narrow =
+            "1  publish\n    +hello, review\n    v2\n    a message of\n    several words\n   policy\n    tests on\n";
+        assert_eq!(table(18, true), narrow);
+    }
 }
