@@ -9,7 +9,7 @@ mod replace;
 use std::collections::BTreeMap;
 
 use promptshelf_source::MemoryTree;
-use promptshelf_store::{Change, ChannelName, Digest, Epoch, Head};
+use promptshelf_store::{Change, ChannelName, Digest, Epoch, FileChange, Head};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::replace::{BothChanged, Replacement, WorkingCopy, named};
@@ -33,23 +33,28 @@ pub(crate) struct Base {
     /// The content that each file had. After a publish this is the content of the folder, which can differ from that of
     /// the revision where other authors have changed other files.
     pub(crate) files: Listing,
-    /// The contents that were proposed from the folder since, by path.
+    /// The proposals of the folder that were not decided yet: their contents by path, `None` for a removed file.
     #[serde(default)]
-    pub(crate) proposed: Listing,
+    pub(crate) proposals: BTreeMap<u64, BTreeMap<String, Option<Digest>>>,
 }
 
 impl Base {
     pub(crate) fn new(head: Head, channel: ChannelName, files: Listing) -> Base {
         let Head { epoch, revision, digest } = head;
-        Base { format: FORMAT, epoch, channel, revision, digest, files, proposed: Listing::new() }
+        Base { format: FORMAT, epoch, channel, revision, digest, files, proposals: BTreeMap::new() }
     }
 
-    /// Returns what the folder has in common with a channel: the files of the base, and its proposals that were published.
-    pub(crate) fn known(&self, current: &Listing) -> Listing {
-        let published = self.proposed.iter().filter(|(path, digest)| current.get(*path) == Some(digest));
-        let mut known = self.files.clone();
-        known.extend(published.map(|(path, digest)| (path.clone(), *digest)));
-        known
+    /// Takes over a proposal of the folder that was published: the folder has its files in common with the channel, whatever
+    /// happened to them since.
+    pub(crate) fn publish(&mut self, files: BTreeMap<String, Option<Digest>>, published: &[FileChange]) {
+        for (path, digest) in files {
+            let is_same = published.iter().any(|change| change.path == path && change.after == digest);
+            match digest.filter(|_| is_same) {
+                Some(digest) => self.files.insert(path, digest),
+                None if is_same => self.files.remove(&path),
+                None => None,
+            };
+        }
     }
 
     /// Parses a line of a marker. The error describes the mistake.

@@ -363,7 +363,7 @@ async fn fill(
     if copy.base(channel)?.is_none() {
         let revision = published.proposal.revision.unwrap_or(revision);
         let base = publish::base_at(store, channel.clone(), revision, listing(tree)).await?;
-        publish::remember(&copy, None, &base)?;
+        publish::remember(&copy, None, &base);
     }
     if arguments.json {
         let mut outcome = report::outcome(&published);
@@ -568,7 +568,8 @@ fn conflict(error: CallError, from: &ChannelName, to: &ChannelName) -> Failure {
         named(&paths)
     );
     Failure::new(Exit::Conflict, message).help(format!(
-        "bring the changes of {to} into {from} and promote again, or promote with --all, which undoes them"
+        "bring the changes of {to} into {from}, and promote with --all, which makes {to} equal to {from}; with \
+         `--prompt NAME --all`, for one prompt"
     ))
 }
 

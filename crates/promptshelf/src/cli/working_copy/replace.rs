@@ -123,16 +123,21 @@ impl WorkingCopy {
         written.map_err(|error| self.failure(MARKER, &error))
     }
 
-    /// Prepares the files of a channel. Local changes are an error, unless `is_merge`: then they stay, and files that have
-    /// changed in both places are left to the caller.
-    pub(crate) fn replacement(&self, target: Base, is_merge: bool) -> Result<Replacement<'_>, Failure> {
+    /// Prepares the files of a channel. What differs from the base is a local change; without one, every file is. Local changes
+    /// are an error, unless `is_merge`: then they stay, and files that have changed in both places are left to the caller.
+    pub(crate) fn replacement(
+        &self,
+        target: Base,
+        base: Option<&Base>,
+        is_merge: bool,
+    ) -> Result<Replacement<'_>, Failure> {
         for path in target.files.keys() {
             check_tree_path(path).map_err(|reason| refused_path(path, &reason.to_string()))?;
         }
         reject_overlaps(&target.files)?;
-        let base = self.base(&target.channel)?;
         // Before everything below it is read: it may be the wrong folder.
-        let visible = if base.is_none() && !is_merge { self.visible_entries()? } else { Vec::new() };
+        let is_new = base.is_none() && !is_merge && self.bases()?.is_empty();
+        let visible = if is_new { self.visible_entries()? } else { Vec::new() };
         if !visible.is_empty() {
             let names: Vec<&str> = visible.iter().map(String::as_str).collect();
             let message = format!("the folder {} is not empty, and was not pulled before", self.path.display());
@@ -141,7 +146,7 @@ impl WorkingCopy {
         }
         let tree = read_tree(&self.path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
         let present = listing(&tree);
-        let known = base.as_ref().map(|base| &base.files);
+        let known = base.map(|base| &base.files);
         let empty = Listing::new();
         let is_lost = |path: &&str| present.get(*path) != target.files.get(*path);
         let local: Vec<&str> = changed_paths(known.unwrap_or(&empty), &present).into_iter().filter(is_lost).collect();
@@ -350,7 +355,7 @@ impl Replacement<'_> {
 
     pub(crate) fn apply(mut self) -> Result<(), Failure> {
         if self.written.is_empty() && self.removed.is_empty() && self.staged.is_empty() {
-            return self.copy.write_bases(std::slice::from_ref(&self.base));
+            return self.copy.set_base(&self.base);
         }
         if self.lock.is_none() {
             self.lock = Some(self.copy.lock()?);

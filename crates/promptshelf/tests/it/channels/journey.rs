@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use promptshelf_testkit::folder::repository;
+use promptshelf_testkit::folder::{Folder, repository};
 use serde_json::json;
 
 use super::{BYE, HELLO, Team, bytes};
@@ -10,8 +10,9 @@ use super::{BYE, HELLO, Team, bytes};
 #[test]
 fn example_library_goes_through_a_channel_without_loss() {
     let team = Team::without_store();
-    let library = repository("examples/library");
-    let library = library.to_str().expect("a path");
+    // A copy: publishing leaves the base in the folder.
+    let library = Folder::copy_of("examples/library");
+    let library = library.path().to_str().expect("a path");
     let created = team.json(&["init", &team.store, "--from", library]);
     assert_eq!(
         (&created["channel"], &created["state"], &created["revision"]),
@@ -32,11 +33,12 @@ fn example_library_goes_through_a_channel_without_loss() {
 
 /// The steps of the guide's page on teams, and the maintenance of the store.
 pub(super) fn whole_journey(team: &Team) {
-    let (store, library) = (team.store.as_str(), repository("examples/library"));
+    let (store, copy) = (team.store.as_str(), Folder::copy_of("examples/library"));
+    let library = copy.path();
     team.ok(&["init", "--from", library.to_str().expect("a path")]);
     team.policy(&["--approvals", "1", "--four-eyes", "on"]);
     team.ok(&["pull", store, "prompts"]);
-    assert_eq!(bytes(&team.path("prompts")), bytes(&library));
+    assert_eq!(bytes(&team.path("prompts")), bytes(library));
     team.folder.edit("prompts/explain-code.md", "step by step", "slowly, step by step");
     assert_eq!(team.json(&["publish", "prompts", "-m", "Careful", "--as", "ada"])["state"], "open");
     assert!(team.ok(&["proposals"]).contains("Careful"));
@@ -164,6 +166,56 @@ fn folder_remembers_its_channels_and_proposals() {
     team.approve(&[&number, "--as", "bob"]);
     team.write("prompts", &[("bye.md", &format!("{BYE}Twice.\n"))]);
     assert_eq!(team.json(&["publish", "prompts", "-m", "Again", "--as", "ada"])["state"], "open");
+}
+
+/// What was proposed from a folder, approved, and then taken back by somebody else stays taken back: neither a publish of
+/// another file nor a pull brings it again.
+// req: S-570
+#[test]
+fn approved_and_undone_change_stays_undone() {
+    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    team.ok(&["pull", "sqlite:team.db", "ada"]);
+    team.policy(&["--approvals", "1"]);
+    let mut numbers = Vec::new();
+    for text in ["One.", "Two."] {
+        team.folder.edit("ada/hello.md", ".\n", &format!(". {text}\n"));
+        team.write("ada", &[("leak.md", &format!("{BYE}{text}\n"))]);
+        numbers.push(team.json(&["publish", "ada", "-m", text, "--as", "ada"])["proposal"].to_string());
+    }
+    team.approve(&[&numbers[1], "--as", "bob"]);
+    // Others take it back, and the author edits another file.
+    team.policy(&["--approvals", "0"]);
+    team.ok(&["rollback", "--to", "1", "-m", "Not so", "--as", "bob"]);
+    team.write("ada", &[("bye.md", &format!("{BYE}Edited.\n"))]);
+    let published = team.json(&["publish", "ada", "-m", "Only the other", "--as", "ada"]);
+    let names: Vec<&Value> = published["prompts"].as_array().into_iter().flatten().map(|it| &it["name"]).collect();
+    assert_eq!(published["state"], "published");
+    team.ok(&["pull", "sqlite:team.db", "after"]);
+    assert!(!team.path("after/leak.md").exists() && team.read("after/hello.md") == HELLO, "{names:?}");
+    assert!(team.read("after/bye.md").contains("Edited"));
+    team.ok(&["pull", "sqlite:team.db", "ada", "--merge"]);
+    assert!(!team.path("ada/leak.md").exists() && team.read("ada/hello.md") == HELLO);
+}
+
+/// A restored store has lost revisions, whose contents are then in the folders of their authors only: no pull replaces them.
+// req: S-570
+#[test]
+fn pull_after_a_restore_keeps_what_only_the_folder_has() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.ok(&["store", "backup", "team.backup"]);
+    team.ok(&["pull", "sqlite:team.db", "ben"]);
+    let later = format!("{HELLO}Ben's afternoon.\n");
+    team.write("ben", &[("hello.md", &later), ("new.md", BYE)]);
+    team.ok(&["publish", "ben", "-m", "Later", "--as", "ben"]);
+    team.ok(&["store", "restore", "team.backup", "--replace"]);
+    let error = team.fails("14", &["pull", "sqlite:team.db", "ben"]);
+    assert!(error.contains("hello.md") && error.contains("new.md") && error.contains("--merge"), "{error}");
+    team.fails("14", &["publish", "ben", "-m", "Again", "--as", "ben"]);
+    team.fails("14", &["pull", "sqlite:team.db", "ben", "--merge"]);
+    assert!(team.read("ben/hello.md").contains("Ben's afternoon.") && team.read("ben/new.md") == BYE);
+    team.write("ben", &[("hello.md", &later)]);
+    team.ok(&["publish", "ben", "-m", "Again", "--as", "ben"]);
+    assert_eq!(team.revision("production"), 2);
 }
 
 #[test]

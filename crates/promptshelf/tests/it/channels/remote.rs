@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use promptshelf_testkit::{folder::repository, nginx::Nginx};
+use promptshelf_testkit::{folder::Folder, nginx::Nginx};
 use serde_json::{Value, json};
 
 use super::{BYE, HELLO, Ran, Team, bytes};
@@ -142,13 +142,14 @@ impl Caller<'_> {
 #[test]
 fn team_works_through_a_server_as_on_the_store() {
     let team = Team::without_store();
-    let library = repository("examples/library");
+    let copy = Folder::copy_of("examples/library");
+    let library = copy.path();
     team.ok(&["init", "--from", library.to_str().expect("a path")]);
     let served = Served::new(team);
     let (ada, bob, root) = (served.by("ada"), served.by("bob"), served.by("root"));
     root.ok(&["policy", "--channel", "production", "--approvals", "1", "--four-eyes", "on"]);
     ada.ok(&["pull", "prompts"]);
-    assert_eq!(bytes(&served.team.path("prompts")), bytes(&library));
+    assert_eq!(bytes(&served.team.path("prompts")), bytes(library));
     served.team.folder.edit("prompts/explain-code.md", "step by step", "slowly, step by step");
     let checked = ada.json(&["publish", "prompts", "--dry-run"]);
     assert_eq!((&checked["state"], &checked["prompts"][0]["name"]), (&json!("open"), &json!("explain-code")));

@@ -1,6 +1,8 @@
 //! `promptshelf publish`: makes a channel equal to a folder.
 
-use promptshelf_source::{MemoryTree, read_served_tree, syntax::LIBRARY_FILE};
+use std::path::Path;
+
+use promptshelf_source::{MemoryTree, is_prompt_path, read_served_tree};
 use promptshelf_store::{Change, ChannelName, Digest, Head, Proposal, ProposalState, Published, StoreError};
 use promptshelf_wire::op;
 
@@ -53,13 +55,14 @@ struct Work<'a> {
 async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(), Failure> {
     let Work { arguments, copy, tree, left_out, message } = work;
     let channel = place.channel();
-    let base = copy.base(channel)?.filter(|base| base.channel == *channel);
-    let mut plan = Plan::new(store, place.channel(), tree, base.as_ref(), arguments.replace).await?;
+    let marker = copy.base(channel)?.filter(|base| base.channel == *channel);
+    let base = known_base(store, marker.clone()).await?;
+    let mut plan = Plan::new(store, channel, tree, (marker.is_some(), base.as_ref()), arguments.replace).await?;
     // The channel keeps what it has at these paths.
     plan.changes.retain(|change| change.after.is_some() || !left_out.has(&change.path));
     if plan.changes.is_empty() {
         if !arguments.change.dry_run {
-            plan.set_base(store, work, base, None).await?;
+            plan.set_base(store, work, (marker, base), None).await?;
         }
         return report::print_unchanged(store, place.channel(), arguments.change.json, left_out).await;
     }
@@ -94,14 +97,35 @@ async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(
         }
         published => published.map_err(|error| failure(error, arguments, place))?,
     };
+    let changes: Vec<(String, bool)> = plan.changes.iter().map(described).collect();
     let (warned, effects) = if arguments.change.dry_run {
         let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone()));
         (impact::of_changes(store, place.channel(), changes).await?, CountedEffects::default())
     } else {
-        plan.set_base(store, work, base, Some(&published.proposal)).await?;
+        plan.set_base(store, work, (marker, base), Some(&published.proposal)).await?;
         (Vec::new(), CountedEffects::of(store, &published.proposal).await)
     };
-    print(work, place, &published, (&warned, &effects))
+    let others: Vec<&str> = changes.iter().filter(|(_, is_prompt)| !is_prompt).map(|(line, _)| line.as_str()).collect();
+    print(work, place, &published, (&warned, &effects, &others))
+}
+
+/// Returns a change in words, and whether its file is a prompt, which the outcome names already.
+fn described(change: &Change) -> (String, bool) {
+    let what = match (&change.before, &change.after) {
+        (None, _) => "added",
+        (_, None) => "removed",
+        _ => "changed",
+    };
+    (format!("{what} {}", change.path), is_prompt_path(Path::new(""), &change.path))
+}
+
+fn shown(others: &[&str]) -> String {
+    const MOST: usize = 10;
+    let named = others.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    match others.len().saturating_sub(MOST) {
+        0 => named,
+        more => format!("{named}, and {more} more"),
+    }
 }
 
 /// Refuses to change or remove what others have published, and the author may never have seen.
@@ -139,23 +163,21 @@ impl Plan {
         store: &Connection,
         channel: &ChannelName,
         tree: &MemoryTree,
-        base: Option<&Base>,
+        (has_marker, base): (bool, Option<&Base>),
         is_replacing: bool,
     ) -> Result<Plan, Failure> {
         let (head, current) =
             access::current(store, channel).await?.map_or_else(Default::default, |(head, files)| (Some(head), files));
-        let own = match base.filter(|_| !is_replacing) {
-            Some(base) if is_in_history(store, channel, base, head.as_ref()).await? => Some(base),
-            _ => None,
-        };
-        let known = own.map_or_else(|| current.clone(), |base| base.known(&current));
-        let blind = match (own, base) {
+        let own = base.filter(|_| !is_replacing);
+        let known = own.map_or_else(|| current.clone(), |base| base.files.clone());
+        let is_prompt = |path: &str| is_prompt_path(Path::new(""), path);
+        let blind = match (own, has_marker) {
             _ if is_replacing => None,
             // This is more often the wrong folder than the end of all prompts.
-            _ if tree.iter().all(|(path, _)| path == LIBRARY_FILE) => Some("has no prompts"),
+            _ if !tree.iter().any(|(path, _)| is_prompt(path)) => Some("has no prompts"),
             (Some(_), _) => None,
-            (None, Some(_)) => Some("was pulled from another store, or before the store was restored"),
-            (None, None) => Some("was not pulled from the channel"),
+            (None, true) => Some("was pulled from another store, or before the store was restored"),
+            (None, false) => Some("was not pulled from the channel"),
         };
         Ok(Plan {
             channel: channel.clone(),
@@ -173,28 +195,56 @@ impl Plan {
         self,
         store: &Connection,
         Work { arguments, copy, .. }: &Work<'_>,
-        before: Option<Base>,
+        (before, known_before): (Option<Base>, Option<Base>),
         made: Option<&Proposal>,
     ) -> Result<(), Failure> {
         if before.is_none() && arguments.replace {
             return Ok(());
         }
         let Plan { channel, revision, known, changes, present, .. } = self;
-        let base = match made {
+        let mut proposals = known_before.map(|base| base.proposals).unwrap_or_default();
+        let (revision, files) = match made {
             Some(Proposal { state: ProposalState::Published, revision: published, .. }) => {
-                base_at(store, channel, published.unwrap_or(revision), present).await?
+                (published.unwrap_or(revision), present)
             }
-            None => base_at(store, channel, revision, present).await?,
-            Some(_) => {
-                let mut base = base_at(store, channel, revision, known).await?;
-                base.proposed = before.as_ref().map(|before| before.proposed.clone()).unwrap_or_default();
-                let contents = changes.iter().filter_map(|it| Some((it.path.clone(), Digest::of(it.after.as_ref()?))));
-                base.proposed.extend(contents);
-                base
+            None => (revision, present),
+            Some(open) => {
+                let contents = changes.iter().map(|it| (it.path.clone(), it.after.as_ref().map(|it| Digest::of(it))));
+                proposals.insert(open.id, contents.collect());
+                (revision, known)
             }
         };
-        remember(copy, before.as_ref(), &base)
+        let mut base = base_at(store, channel, revision, files).await?;
+        base.proposals = proposals;
+        remember(copy, before.as_ref(), &base);
+        Ok(())
     }
+}
+
+/// Returns the base of a folder with the proposals that were published since. `None` if the store does not know it: it is
+/// another one, or was restored from a backup.
+pub(super) async fn known_base(store: &Connection, base: Option<Base>) -> Result<Option<Base>, Failure> {
+    let Some(mut base) = base else { return Ok(None) };
+    let channel = base.channel.clone();
+    let head = match store.get(&op::GetChannel { channel: channel.clone() }).await {
+        Ok(info) => info.head,
+        Err(CallError::Store(StoreError::NotFound { .. })) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if !is_in_history(store, &channel, &base, Some(&head)).await? {
+        return Ok(None);
+    }
+    for (id, files) in std::mem::take(&mut base.proposals) {
+        match store.get(&op::GetProposal { id }).await {
+            Ok(Proposal { state: ProposalState::Published, changes, .. }) => base.publish(files, &changes),
+            Ok(Proposal { state: ProposalState::Open, .. }) => {
+                base.proposals.insert(id, files);
+            }
+            Ok(_) | Err(CallError::Store(StoreError::NotFound { .. })) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Some(base))
 }
 
 /// Returns the base of a folder that has files in common with a revision.
@@ -209,17 +259,13 @@ pub(super) async fn base_at(
     Ok(Base::new(Head { epoch, revision, digest }, channel, files))
 }
 
-/// Leaves a base in the folder. One that cannot be written to stays without: it may not overwrite anything later.
-pub(super) fn remember(copy: &WorkingCopy, before: Option<&Base>, base: &Base) -> Result<(), Failure> {
-    match before {
-        Some(before) if before == base => Ok(()),
-        Some(_) => copy.set_base(base),
-        None => {
-            if let Err(failure) = copy.set_base(base) {
-                note(&[format!("the folder does not remember revision {}: {failure}", base.revision)]);
-            }
-            Ok(())
-        }
+/// Leaves a base in the folder. One that cannot be written to stays as it is: it may not overwrite anything later.
+pub(super) fn remember(copy: &WorkingCopy, before: Option<&Base>, base: &Base) {
+    if before == Some(base) {
+        return;
+    }
+    if let Err(failure) = copy.set_base(base) {
+        note(&[format!("the folder does not remember revision {}: {failure}", base.revision)]);
     }
 }
 
@@ -251,7 +297,7 @@ fn print(
     Work { arguments, left_out, .. }: &Work<'_>,
     place: &Place,
     published: &Published,
-    (differences, effects): (&[CountedDifference], &CountedEffects),
+    (differences, effects, others): (&[CountedDifference], &CountedEffects, &[&str]),
 ) -> Result<(), Failure> {
     match (arguments.change.json, arguments.change.dry_run) {
         // An emergency passes the policy.
@@ -269,6 +315,9 @@ fn print(
         (false, false) => {
             left_out.print()?;
             report::print_outcome(published, place, false)?;
+            if !others.is_empty() {
+                report::print_line(&format!("other files: {}", shown(others)))?;
+            }
             effects.print()?;
             report::verdict(published, place)
         }

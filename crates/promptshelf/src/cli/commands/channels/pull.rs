@@ -17,6 +17,7 @@ use super::{
     FileProgress,
     access::{Place, to_listing},
     connection::Connection,
+    publish::known_base,
     report,
 };
 use crate::{
@@ -106,8 +107,10 @@ async fn replace(
 ) -> Result<Outcome, Failure> {
     let copy = if arguments.dry_run { WorkingCopy::open(folder)? } else { WorkingCopy::create(folder)? };
     let (target_channel, target_revision) = (target.channel.clone(), target.revision);
-    let base = copy.base(&target_channel)?;
-    let mut replacement = copy.replacement(target, arguments.merge)?;
+    // What was published to another channel only is local work for a merge; without one, the folder changes to this channel.
+    let marker = copy.base(&target_channel)?.filter(|base| !arguments.merge || base.channel == target_channel);
+    let base = known_base(store, marker).await?;
+    let mut replacement = copy.replacement(target, base.as_ref(), arguments.merge)?;
     let (written, removed) = (replacement.written.len(), replacement.removed.len());
     let mut outcome = Outcome { written, removed, ..Outcome::default() };
     let both = std::mem::take(&mut replacement.both);

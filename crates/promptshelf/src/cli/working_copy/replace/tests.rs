@@ -24,7 +24,8 @@ fn stage(replacement: &mut Replacement<'_>, tree: &MemoryTree) {
 
 fn pull(folder: &Path, revision: u64, tree: &MemoryTree) -> Result<(), Failure> {
     let copy = WorkingCopy::create(folder)?;
-    let mut replacement = copy.replacement(base(revision, tree), false)?;
+    let before = copy.base(&ChannelName::production())?;
+    let mut replacement = copy.replacement(base(revision, tree), before.as_ref(), false)?;
     stage(&mut replacement, tree);
     replacement.apply()
 }
@@ -110,7 +111,7 @@ fn hostile_paths_of_a_store_write_nothing() {
         files.insert(path.to_owned(), Digest::of(b"1"));
         let copy = WorkingCopy::create(&folder).expect("created");
         let target = Base::new(head(1), ChannelName::production(), files);
-        assert!(copy.replacement(target, false).is_err(), "{path}");
+        assert!(copy.replacement(target, None, false).is_err(), "{path}");
         assert_eq!(entries(&folder), [""; 0], "{path}");
         assert_eq!(entries(outer.path()), ["in"], "{path}");
     }
@@ -142,7 +143,8 @@ fn interrupted_download_leaves_the_old_state() {
     let (first, second) = (tree(&[("a.md", "1"), ("b.md", "1")]), tree(&[("a.md", "2"), ("c.md", "2")]));
     pull(folder.path(), 1, &first).expect("pulled");
     let copy = WorkingCopy::open(folder.path()).expect("opened");
-    let mut replacement = copy.replacement(base(2, &second), false).expect("prepared");
+    let before = copy.base(&ChannelName::production()).expect("a base");
+    let mut replacement = copy.replacement(base(2, &second), before.as_ref(), false).expect("prepared");
     replacement.stage("a.md", b"2").expect("staged");
     // A killed process runs no destructor.
     replacement.lock = None;
@@ -166,7 +168,8 @@ fn interrupted_move_is_completed_by_the_next_command() {
         let folder = TempDir::new().expect("a folder");
         pull(folder.path(), 1, &first).expect("pulled");
         let copy = WorkingCopy::open(folder.path()).expect("opened");
-        let mut replacement = copy.replacement(base(2, &second), false).expect("prepared");
+        let before = copy.base(&ChannelName::production()).expect("a base");
+        let mut replacement = copy.replacement(base(2, &second), before.as_ref(), false).expect("prepared");
         stage(&mut replacement, &second);
         let (staged, removed) = (replacement.staged.clone(), replacement.removed.clone());
         let journal = Journal {
@@ -202,10 +205,10 @@ fn second_pull_waits_for_the_first() {
     let folder = TempDir::new().expect("a folder");
     let files = tree(&[("a.md", "1")]);
     let copy = WorkingCopy::create(folder.path()).expect("created");
-    let mut first = copy.replacement(base(1, &files), false).expect("prepared");
+    let mut first = copy.replacement(base(1, &files), None, false).expect("prepared");
     stage(&mut first, &files);
     let other = WorkingCopy::open(folder.path()).expect("opened");
-    let mut second = other.replacement(base(1, &files), false).expect("prepared");
+    let mut second = other.replacement(base(1, &files), None, false).expect("prepared");
     let failure = second.stage("a.md", b"1").expect_err("refused");
     assert!(failure.message.contains("another pull"), "{failure}");
     first.apply().expect("applied");
