@@ -383,6 +383,10 @@ pub(crate) struct ListArguments {
     #[command(flatten)]
     pub(crate) words: Words<client::SourceArguments, Nothing>,
 
+    /// Only prompts with this text in their name, title or description
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+
     /// Print JSON: `items` as in the result of `prompts/list`
     #[arg(long)]
     pub(crate) json: bool,

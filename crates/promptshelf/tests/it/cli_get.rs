@@ -55,6 +55,18 @@ fn list_prints_one_line_per_prompt() {
 }
 
 #[test]
+fn list_finds_prompts_by_what_it_shows_of_them() {
+    let found = |text: &str| {
+        let shown = run(sample_folder(), &["list", "prompts", "--search", text]);
+        (shown.contains("review\t"), shown.contains("talk\t"))
+    };
+    assert_eq!(found("REVIEW"), (true, false));
+    assert_eq!(found("a conversation"), (false, true));
+    assert_eq!(found(""), (true, true));
+    assert_eq!(found("milk"), (false, false), "texts of files are not searched");
+}
+
+#[test]
 fn list_prints_json_of_the_protocol() {
     assert_snapshot!(run(sample_folder(), &["list", "--json", "-l", "prompts"]));
 }

@@ -155,6 +155,7 @@ separated by tabs.
 
 Examples:
   promptshelf list prompts
+  promptshelf list prompts --search review
   promptshelf list prompts | cut -f 1
   promptshelf list prompts --json | jq -r '.items[].name'
   promptshelf list https://example.com/mcp

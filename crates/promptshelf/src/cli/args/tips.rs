@@ -9,7 +9,8 @@ use super::CommandLine;
 
 /// Words of other programs for commands, with what to write instead.
 const COMMANDS: &[(&[&str], &str)] = &[
-    (&["search", "find", "grep", "ls", "prompts"], "`promptshelf list` shows the prompts of a library"),
+    (&["ls", "prompts"], "`promptshelf list` shows the prompts of a library"),
+    (&["search", "find", "grep"], "`promptshelf list --search TEXT` shows the prompts with a text"),
     (&["show", "cat", "view", "print"], "`promptshelf get PROMPT` renders a prompt"),
     (&["run", "call", "chat"], "`promptshelf use` fills in prompts interactively; `promptshelf get PROMPT` prints one"),
     (&["lint", "validate", "verify", "doctor"], "`promptshelf check` reports every mistake in a library"),

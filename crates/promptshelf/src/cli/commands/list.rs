@@ -18,6 +18,9 @@ pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
     let progress = Progress::new(visible_line(&source.to_string()).into_owned());
     let connection = connect(&source, Options::new(arguments.words.library.timeout(), &progress), &progress).await?;
     let prompts = progress.during(connection.client.all_prompts()).await.map_err(|error| connection.failure(error))?;
+    let wanted = arguments.search.as_ref().map(|text| text.to_lowercase());
+    let is_wanted = |prompt: &PromptInfo| wanted.as_ref().is_none_or(|wanted| has(prompt, wanted));
+    let prompts: Vec<PromptInfo> = prompts.into_iter().filter(is_wanted).collect();
     let mut stdout = Output::stdout();
     if arguments.json {
         writeln!(stdout.out, "{}", pretty_json(&list_json(prompts.iter().map(|prompt| prompt.raw.clone()))))?;
@@ -33,6 +36,12 @@ pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
         library.note_errors();
     }
     Ok(())
+}
+
+/// Returns whether a prompt has a text in lower case in what lists show of it.
+fn has(prompt: &PromptInfo, wanted: &str) -> bool {
+    let shown = [Some(prompt.name.as_str()), prompt.title.as_deref(), prompt.description.as_deref()];
+    shown.into_iter().flatten().any(|text| text.to_lowercase().contains(wanted))
 }
 
 pub(crate) struct Row<'a> {

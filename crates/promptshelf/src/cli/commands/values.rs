@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn dash_reads_stdin_except_in_literals() {
-        assert_eq!(read(&["a=@-"], &[], "text").expect("a value").iter().count(), 1);
+        assert_eq!(read(&["a=@-"], &[], "text").expect("a value").len(), 1);
         let values = read(&["a=-", "b=x=y", "c="], &["d=-", "e=@f"], "\u{feff}from\nstdin\n").expect("valid values");
         let shown: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(shown, [("a", "from\nstdin\n"), ("b", "x=y"), ("c", ""), ("d", "-"), ("e", "@f")]);

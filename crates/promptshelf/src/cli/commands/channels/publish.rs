@@ -102,7 +102,10 @@ async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(
         let changes = plan.changes.iter().map(|change| (change.path.clone(), change.after.clone()));
         (impact::of_changes(store, place.channel(), changes).await?, CountedEffects::default())
     } else {
-        plan.set_base(store, work, (marker, base), Some(&published.proposal)).await?;
+        // It is published, whatever fails from here on.
+        if let Err(failure) = plan.set_base(store, work, (marker, base), Some(&published.proposal)).await {
+            note(&[format!("the folder does not remember what was published: {failure}")]);
+        }
         (Vec::new(), CountedEffects::of(store, &published.proposal).await)
     };
     let others: Vec<&str> = changes.iter().filter(|(_, is_prompt)| !is_prompt).map(|(line, _)| line.as_str()).collect();

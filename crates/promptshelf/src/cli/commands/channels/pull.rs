@@ -102,7 +102,7 @@ async fn replace(
     arguments: &PullArguments,
     store: &Connection,
     folder: &Path,
-    target: Base,
+    mut target: Base,
     files: &[FileEntry],
 ) -> Result<Outcome, Failure> {
     let copy = if arguments.dry_run { WorkingCopy::open(folder)? } else { WorkingCopy::create(folder)? };
@@ -110,6 +110,7 @@ async fn replace(
     // What was published to another channel only is local work for a merge; without one, the folder changes to this channel.
     let marker = copy.base(&target_channel)?.filter(|base| !arguments.merge || base.channel == target_channel);
     let base = known_base(store, marker).await?;
+    target.proposals = base.as_ref().map(|base| base.proposals.clone()).unwrap_or_default();
     let mut replacement = copy.replacement(target, base.as_ref(), arguments.merge)?;
     let (written, removed) = (replacement.written.len(), replacement.removed.len());
     let mut outcome = Outcome { written, removed, ..Outcome::default() };
