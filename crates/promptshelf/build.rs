@@ -5,6 +5,11 @@ use std::{env, fs};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=PROMPTSHELF_COMMIT");
+    // The first thread has 1 MiB of stack on Windows, which some commands need more than, and 8 MiB elsewhere.
+    if env::var_os("CARGO_CFG_WINDOWS").is_some() {
+        let is_msvc = env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|it| it == "msvc");
+        println!("cargo::rustc-link-arg-bins={}", if is_msvc { "/STACK:8388608" } else { "-Wl,--stack,8388608" });
+    }
     println!("cargo::rustc-env=PROMPTSHELF_TARGET={}", env::var("TARGET").unwrap_or_default());
     // A published crate has no repository around it, but this file.
     let published = || {

@@ -261,7 +261,10 @@ impl WorkingCopy {
             self.put(&staged, path, digest).map_err(|error| self.failure(path, &error))?;
         }
         self.write_bases(std::slice::from_ref(&journal.base))?;
-        self.dir.remove_dir_all(STAGING).map_err(|error| self.failure(STAGING, &error))
+        self.dir.remove_file(JOURNAL).map_err(|error| self.failure(JOURNAL, &error))?;
+        // On Windows the lock, which is still open, can keep the folder there. The next pull uses it again.
+        let _ = self.dir.remove_dir_all(STAGING);
+        Ok(())
     }
 
     fn put(&self, staged: &str, path: &str, digest: Option<&Digest>) -> io::Result<()> {
