@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn words_of_other_programs_lead_to_the_commands_here() {
         for (line, tip) in [
-            ("promptshelf search x", "tip: `promptshelf list`"),
+            ("promptshelf search x", "tip: `promptshelf list --search TEXT`"),
             ("promptshelf Log", "tip: `promptshelf history`"),
             ("promptshelf version", "tip: `promptshelf --version`"),
             ("promptshelf check --output-format=sarif", "tip: `--format sarif`"),
