@@ -36,7 +36,7 @@ pub(crate) use self::{
 pub(crate) enum ChannelsCommand {
     /// Create a library with example prompts, or a store of channels
     Init(InitArguments),
-    /// Make a channel equal to a folder
+    /// Publish the changes of a folder to a channel
     Publish(PublishArguments),
     /// Copy a channel to a folder
     Pull(PullArguments),

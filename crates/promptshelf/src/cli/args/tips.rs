@@ -23,7 +23,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
         "rename the file: its path is the prompt's name; `aliases` in its front matter keep the old one",
     ),
     (&["rm", "remove", "delete"], "delete the file; `promptshelf publish` takes the prompt out of a channel"),
-    (&["push", "commit", "upload", "deploy"], "`promptshelf publish` makes a channel equal to a folder"),
+    (&["push", "commit", "upload", "deploy"], "`promptshelf publish` brings the changes of a folder into a channel"),
     (&["clone", "fetch", "checkout", "download"], "`promptshelf pull` copies a channel to a folder"),
     (&["log", "revisions", "versions", "blame"], "`promptshelf history` shows the revisions of a channel"),
     (&["status", "compare"], "`promptshelf diff` compares revisions, channels and folders"),

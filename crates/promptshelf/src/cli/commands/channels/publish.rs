@@ -1,4 +1,4 @@
-//! `promptshelf publish`: makes a channel equal to a folder.
+//! `promptshelf publish`: brings the changes of a folder into a channel.
 
 use std::path::Path;
 
