@@ -8,6 +8,7 @@ use crate::{
     check::CheckReport,
     database::Transaction,
     model::{PolicyChange, PromptChange, Proposal, RevisionKind},
+    policy::Permit,
     rollout::{RolloutCounts, RolloutState},
     rollout_report::RolloutChangeKind,
     tables::{
@@ -22,15 +23,14 @@ pub(crate) async fn published(
     transaction: &mut Transaction,
     proposal: &Proposal,
     prompts: &[PromptChange],
-    approved_by: &[String],
-    emergency: Option<&str>,
+    Permit { approved_by, emergency }: &Permit<'_>,
     report: &CheckReport,
 ) -> Result<(), StoreError> {
     let event = match proposal.kind {
         RevisionKind::Rollback => WebhookEvent::RolledBack,
         RevisionKind::Publish | RevisionKind::Promote | RevisionKind::Policy => WebhookEvent::Published,
     };
-    let of_revision = Change { approved_by, emergency, ..Change::of(proposal) };
+    let of_revision = Change { approved_by, emergency: *emergency, ..Change::of(proposal) };
     announce(transaction, event, &proposal.channel, proposal.at, Change { prompts, ..of_revision }).await?;
     let Some(revision) = proposal.revision.filter(|_| report.summary.errors > 0) else { return Ok(()) };
     webhook::is_newly_broken(transaction, &proposal.channel, revision).await?;

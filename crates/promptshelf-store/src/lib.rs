@@ -70,7 +70,7 @@ pub use model::{
     Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, NewReview,
     Policy, PolicyChange, PolicyGuard, PolicyOutcome, PolicyRoles, Promotion, PromptChange, PromptChangeKind, Proposal,
     ProposalQuery, ProposalSource, ProposalState, ProposedPolicy, Publish, Published, Review, Revision, RevisionKind,
-    Served, Verdict,
+    Rollback, Served, Verdict,
 };
 pub use moving::StoreCopy;
 pub use once::{ANSWER_KEPT, Claim, KeptAnswer, KeyedRequest};

@@ -557,6 +557,21 @@ pub struct Promotion {
     pub dry_run: bool,
 }
 
+/// A return of a channel to an earlier revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rollback {
+    /// The channel.
+    pub channel: ChannelName,
+    /// The revision whose files come back.
+    pub to: u64,
+    /// Only this prompt, with all that it brings in; everything without one.
+    pub prompt: Option<String>,
+    /// The description; an empty one is replaced by one that names the revision.
+    pub message: String,
+    /// Whether to stop after the check: nothing is stored.
+    pub dry_run: bool,
+}
+
 /// Changes to propose, and to publish at once if the policy is met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publish {

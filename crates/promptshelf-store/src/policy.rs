@@ -36,12 +36,16 @@ pub(crate) struct Act<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision<'a> {
     Wait,
-    Publish {
-        /// The reviewers whose approvals count.
-        approved_by: Vec<String>,
-        /// The reason to pass over the policy; `None` if it is met.
-        emergency: Option<&'a str>,
-    },
+    Publish(Permit<'a>),
+}
+
+/// Why a proposal may be published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Permit<'a> {
+    /// The reviewers whose approvals count.
+    pub(crate) approved_by: Vec<String>,
+    /// The reason to pass over the policy; `None` if it is met.
+    pub(crate) emergency: Option<&'a str>,
 }
 
 pub(crate) fn decide<'a>(
@@ -61,7 +65,7 @@ pub(crate) fn decide<'a>(
         )));
     }
     let emergency = act.emergency.filter(|_| !is_met);
-    Ok(Decision::Publish { approved_by: approvers(policy, proposal), emergency })
+    Ok(Decision::Publish(Permit { approved_by: approvers(policy, proposal), emergency }))
 }
 
 pub(crate) fn unmet<'r>(policy: &Policy, reasons: &'r [Reason], act: &Act<'_>) -> impl Iterator<Item = &'r Reason> {

@@ -14,7 +14,7 @@ use crate::{
     database::{Mode, Transaction},
     draft::{Draft, Target},
     input,
-    model::{Actor, Digest, FileEntry, Head, Promotion, ProposalSource, Published, RevisionKind},
+    model::{Actor, Digest, FileEntry, Head, Promotion, ProposalSource, Published, RevisionKind, Rollback},
     publish::run_check,
     read::files,
     snapshot,
@@ -120,36 +120,33 @@ impl Store {
     }
 
     /// Proposes the state of an earlier revision: all of it, or of one prompt with all it brings in. It is published if
-    /// the policy is met. Without a message, the proposal gets one that names the revision.
+    /// the policy is met.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] if the channel, the revision or the prompt does not exist, and the errors of
     /// [`Store::promote`].
-    #[expect(clippy::too_many_arguments, reason = "each is a field of the request, and all have different types")]
     pub async fn rollback(
         &self,
-        channel: &ChannelName,
-        to: u64,
-        prompt: Option<&str>,
-        message: &str,
-        dry_run: bool,
+        rollback: &Rollback,
         actor: &Actor,
         checker: Arc<dyn Checker>,
     ) -> Result<Published, StoreError> {
-        if to == 0 {
+        let Rollback { channel, to, prompt, message, dry_run } = rollback;
+        if *to == 0 {
             return Err(StoreError::not_found(format!("revision 0 of the channel `{channel}`")));
         }
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = sides(&mut transaction, (channel, Some(to)), channel, prompt.is_some()).await;
+        let result = sides(&mut transaction, (channel, Some(*to)), channel, prompt.is_some()).await;
         let (source, target) = transaction.finish(result).await?;
-        let prompts: Option<Vec<String>> = prompt.map(|prompt| vec![prompt.to_owned()]);
-        let fallback = format!("Roll back {} to revision {to}", listed(prompts.as_deref().unwrap_or_default()));
-        let changes = match prompts.as_deref() {
-            None => whole(&source, &target),
-            Some(prompts) => chosen(&source, &target, prompts, &checker).await?,
+        let prompts = prompt.as_slice();
+        let fallback = format!("Roll back {} to revision {to}", listed(prompts));
+        let changes = if prompts.is_empty() {
+            whole(&source, &target)
+        } else {
+            chosen(&source, &target, prompts, &checker).await?
         };
-        let copy = Copy { channel, kind: RevisionKind::Rollback, message, fallback, source: None, dry_run };
+        let copy = Copy { channel, kind: RevisionKind::Rollback, message, fallback, source: None, dry_run: *dry_run };
         self.copy(&target, changes, copy, actor, &checker).await
     }
 

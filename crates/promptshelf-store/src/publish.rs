@@ -18,7 +18,7 @@ use crate::{
     evaluation::EvaluatedPrompt,
     gate, input,
     model::{Actor, Digest, Head, Policy, PromptChange, Proposal, ProposalState, Publish, Published},
-    policy::{self, Act, Decision},
+    policy::{self, Act, Decision, Permit},
     rollouts::{self, Divided, Division},
     snapshot::{self, Snapshot},
     store::Store,
@@ -290,9 +290,8 @@ impl Store {
         let decision = policy::decide(&channel.policy, &proposal, &act, &checked.report)?;
         let is_published = decision != Decision::Wait;
         let digest = match &decision {
-            Decision::Publish { approved_by, emergency } => {
-                let (proposal, emergency) = (&mut proposal, *emergency);
-                Some(write_revision(transaction, channel, proposal, basis, checked, approved_by, emergency).await?)
+            Decision::Publish(permit) => {
+                Some(write_revision(transaction, channel, &mut proposal, basis, checked, permit).await?)
             }
             Decision::Wait => {
                 if self.quota().is_some() && !matches!(draft.target, Target::Existing(_)) {
@@ -307,12 +306,12 @@ impl Store {
         } else {
             prompt::expect(transaction, channel.id, &checked.prompts).await?
         };
-        if let Decision::Publish { approved_by, emergency } = &decision {
+        if let Decision::Publish(permit) = &decision {
             transaction.notify(channel.name.as_str()).await?;
             // Before the event: whoever advances a rollout locks its row first, too.
             rollouts::promoted(transaction, channel, &proposal).await?;
             rollouts::stop_opened(transaction, &proposal, &checked.stopped).await?;
-            announce::published(transaction, &proposal, &prompts, approved_by, *emergency, &checked.report).await?;
+            announce::published(transaction, &proposal, &prompts, permit, &checked.report).await?;
         } else if !matches!(draft.target, Target::Existing(_)) {
             announce::proposed(transaction, &proposal, &prompts).await?;
         }
@@ -564,13 +563,13 @@ async fn write_revision(
     proposal: &mut Proposal,
     basis: &Basis,
     checked: &Checked,
-    approved_by: &[String],
-    emergency: Option<&str>,
+    Permit { approved_by, emergency }: &Permit<'_>,
 ) -> Result<Digest, StoreError> {
     let number = channel.revision + 1;
     let parent = chain::complete(transaction, channel).await?;
     entry::apply(transaction, channel.id, number, &basis.changes).await?;
     let (checks, policy) = (&checked.report.summary, &channel.policy);
+    let emergency = *emergency;
     let new = NewRevision { channel: channel.id, number, proposal, approved_by, emergency, checks, policy };
     revision::add(transaction, &new).await?;
     let digest = chain::seal(transaction, channel.id, number, parent, basis.tree_digest()).await?;

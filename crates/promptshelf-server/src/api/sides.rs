@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
-    ChannelName, FileChange, Head, Promotion, Proposal, ProposalState, Published, Store, StoreError,
+    ChannelName, FileChange, Head, Promotion, Proposal, ProposalState, Published, Rollback, Store, StoreError,
 };
 use promptshelf_wire::{RevisionSide, Scope, SideBody, SideName};
 
@@ -67,7 +67,9 @@ pub(super) async fn sides(
         SideBody::Rollback { channel, to, prompt } => {
             must_propose(call, &channel).await?;
             let (actor, checker) = (call.actor(), call.checker());
-            let plan = sides.store.rollback(&channel, to, prompt.as_deref(), "", true, &actor, checker).await?;
+            let message = String::new();
+            let rollback = Rollback { channel: channel.clone(), to, prompt, message, dry_run: true };
+            let plan = sides.store.rollback(&rollback, &actor, checker).await?;
             let newest = RevisionSide { channel: channel.clone(), revision: None };
             let before = sides.before(before, newest).await?;
             let after = sides.planned(&before, &channel, plan).await?;

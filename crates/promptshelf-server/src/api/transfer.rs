@@ -1,7 +1,7 @@
 //! Promotion between channels, and rollback.
 
 use axum::http::{HeaderMap, StatusCode, header};
-use promptshelf_store::{ChannelName, Promotion, StoreError};
+use promptshelf_store::{ChannelName, Promotion, Rollback, StoreError};
 use promptshelf_wire::{PromoteBody, RollbackBody, op};
 
 use super::{
@@ -21,9 +21,10 @@ pub(super) async fn rollback(call: Call<op::Rollback>) -> Answer {
     call.require_role(&roles.propose, "propose")?;
     let (actor, checker) = (call.actor_under(&roles), call.checker());
     let store = call.store().await?;
-    let prompt = body.prompt.as_deref();
-    let published = store.rollback(channel, body.to, prompt, &body.message, body.dry_run, &actor, checker).await?;
-    respond(&call, status(body.dry_run), published).await
+    let RollbackBody { to, prompt, message, dry_run } = body;
+    let rollback = Rollback { channel: channel.clone(), to, prompt, message, dry_run };
+    let published = store.rollback(&rollback, &actor, checker).await?;
+    respond(&call, status(dry_run), published).await
 }
 
 pub(super) async fn promote(call: Call<op::Promote>) -> Answer {

@@ -76,7 +76,7 @@ fn openings_are_confirmed_by_name_or_need_the_right_to_administer() {
         assert_eq!(decision != Decision::Wait, is_published, "{policy:?} {reviews:?} {may_administer}");
         let act = Act { emergency: Some("now"), ..act };
         let decision = decide(policy, &proposal, &act, &CheckReport::default()).unwrap();
-        let Decision::Publish { emergency, .. } = decision else { panic!("{decision:?}") };
+        let Decision::Publish(Permit { emergency, .. }) = decision else { panic!("{decision:?}") };
         assert_eq!(emergency.is_none(), is_published, "an emergency is recorded only where it was needed");
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     Actor, Change, ChannelName, CheckReport, CheckSummary, Checker, Digest, Effect, EffectImpact, NewReview, Policy,
-    Promotion, PromptFile, Publish, Published, RevisionKind, Store, StoreError, Trees, Verdict,
+    Promotion, PromptFile, Publish, Published, RevisionKind, Rollback, Store, StoreError, Trees, Verdict,
 };
 use promptshelf_testkit::database::Postgres;
 
@@ -137,6 +137,10 @@ pub(crate) fn promotion(from: &str, to: &str, prompts: &[&str]) -> Promotion {
         message: String::new(),
         dry_run: false,
     }
+}
+
+pub(crate) fn rollback(of: &str, to: u64, prompt: Option<&str>) -> Rollback {
+    Rollback { channel: channel(of), to, prompt: prompt.map(str::to_owned), message: String::new(), dry_run: false }
 }
 
 pub(crate) fn checker() -> Arc<dyn Checker> {

@@ -17,9 +17,9 @@ use promptshelf_source::MemoryTree;
 use promptshelf_store::{
     Actor, Change, CheckLevel, CheckReport, Checker, Checking, CommentLine, CommentSide, DeliveryAttempt, Digest,
     Effect, EvaluationQuery, Head, HistoryQuery, NewComment, NewEvaluation, NewReview, NewToken, Policy, PolicyGuard,
-    PolicyOutcome, PolicyRoles, Promotion, Proposal, ProposalQuery, Publish, Published, RevisionKind, RolloutEdit,
-    RolloutPhase, RolloutPlan, StandingQuery, Store, StoreError, StoreUrl, Trees, UsageQuery, Verdict, Webhook,
-    WebhookEvent, check_now,
+    PolicyOutcome, PolicyRoles, Promotion, Proposal, ProposalQuery, Publish, Published, RevisionKind, Rollback,
+    RolloutEdit, RolloutPhase, RolloutPlan, StandingQuery, Store, StoreError, StoreUrl, Trees, UsageQuery, Verdict,
+    Webhook, WebhookEvent, check_now,
 };
 use promptshelf_testkit::{amount, database::Postgres, figure};
 use proptest::{
@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use crate::{
     model::{Model, Outcome, Refusal, Subject, View, digest},
-    sample::{SampleChecker, channel, tamper},
+    sample::{SampleChecker, channel, rollback, tamper},
 };
 
 /// The check of small files, at once. A second file with the name of a prompt is an error.
@@ -543,7 +543,9 @@ impl Run {
                 let name = CHANNELS[name as usize];
                 let to = self.model.head(name).saturating_sub(back.into());
                 let prompt = prompt.map(|it| PROMPTS[it as usize]);
-                let result = store.rollback(&channel(name), to, prompt, "", dry, &actor(who), checker()).await;
+                let result = store
+                    .rollback(&Rollback { dry_run: dry, ..rollback(name, to, prompt) }, &actor(who), checker())
+                    .await;
                 self.compare(result, |model, id| model.rollback(name, to, prompt, dry, &actor(who), id)).await
             }
             Step::SetPolicy { who, channel: name, rules, guard, by_operator } => {

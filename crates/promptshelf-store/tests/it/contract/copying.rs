@@ -2,14 +2,14 @@
 
 use promptshelf_store::{Actor, PolicyGuard, Promotion, ProposalState, Published, RevisionKind, Store, StoreError};
 
-use crate::sample::{actor, channel, checker, policy, promotion, prompts, publish, review, texts};
+use crate::sample::{actor, channel, checker, policy, promotion, prompts, publish, review, rollback, texts};
 
 async fn promote(store: &Store, chosen: &[&str]) -> Result<Published, StoreError> {
     store.promote(&promotion("staging", "c", chosen), &actor("ada"), checker()).await
 }
 
 async fn roll_back(store: &Store, to: u64, prompt: Option<&str>) -> Result<Published, StoreError> {
-    store.rollback(&channel("c"), to, prompt, "", false, &actor("ada"), checker()).await
+    store.rollback(&rollback("c", to, prompt), &actor("ada"), checker()).await
 }
 
 fn text(path: &str, text: &str) -> (String, String) {

@@ -2,7 +2,7 @@
 
 use promptshelf_store::{Change, Digest, Head, ProposalQuery, Store, StoreError};
 
-use crate::sample::{actor, channel, checker, promotion, publish, request, texts};
+use crate::sample::{actor, channel, checker, promotion, publish, request, rollback, texts};
 
 pub(crate) async fn delta_has_exactly_the_changes(store: Store) {
     let name = channel("c");
@@ -56,8 +56,8 @@ pub(crate) async fn unknown_names_are_not_found(store: Store) {
             .unwrap_err(),
         store.blobs(&[Digest::of(b"nothing")]).await.unwrap_err(),
         store.promote(&promotion(missing.as_str(), "c", &[]), &actor("ada"), checker()).await.unwrap_err(),
-        store.rollback(&channel("c"), 2, None, "", false, &actor("ada"), checker()).await.unwrap_err(),
-        store.rollback(&channel("c"), 0, None, "", false, &actor("ada"), checker()).await.unwrap_err(),
+        store.rollback(&rollback("c", 2, None), &actor("ada"), checker()).await.unwrap_err(),
+        store.rollback(&rollback("c", 0, None), &actor("ada"), checker()).await.unwrap_err(),
     ];
     for error in errors {
         assert!(matches!(error, StoreError::NotFound { .. }), "{error}");

@@ -5,7 +5,7 @@ use promptshelf_store::{
     ProposalQuery, ProposalState, Publish, Store, StoreError, Verdict,
 };
 
-use crate::sample::{actor, change, channel, checker, policy, prompts, publish, request, review, texts};
+use crate::sample::{actor, change, channel, checker, policy, prompts, publish, request, review, rollback, texts};
 
 async fn demand(store: &Store, policy: &Policy) {
     store.set_policy(&channel("c"), policy, &PolicyGuard::Any, "", &actor("root")).await.unwrap();
@@ -328,7 +328,7 @@ pub(crate) async fn rollback_over_a_rule_needs_the_right_to_administer(store: St
     let editor = Actor { may_administer: false, ..actor("ada") };
     let c = channel("c");
     let opening = [
-        store.rollback(&c, 1, None, "", false, &editor, checker()).await.unwrap(),
+        store.rollback(&rollback("c", 1, None), &editor, checker()).await.unwrap(),
         store.promote(&crate::sample::promotion("staging", "c", &[]), &editor, checker()).await.unwrap(),
     ];
     for outcome in opening {
@@ -338,7 +338,7 @@ pub(crate) async fn rollback_over_a_rule_needs_the_right_to_administer(store: St
         assert!(matches!(error, StoreError::Policy { .. }), "{error}");
     }
     assert_eq!(store.head(&c).await.unwrap().revision, 2);
-    let published = store.rollback(&c, 1, None, "", false, &actor("root"), checker()).await.unwrap();
+    let published = store.rollback(&rollback("c", 1, None), &actor("root"), checker()).await.unwrap();
     assert_eq!((published.proposal.revision, published.proposal.effects.len()), (Some(3), 1));
 }
 

@@ -7,7 +7,7 @@ use promptshelf_store::{
 };
 use serde_json::Value;
 
-use crate::sample::{actor, change, channel, checker, policy, publish, request, review};
+use crate::sample::{actor, change, channel, checker, policy, publish, request, review, rollback};
 
 fn webhook(id: &str, events: &[WebhookEvent]) -> Webhook {
     Webhook { id: id.to_owned(), label: format!("https://{id}.example"), events: events.iter().copied().collect() }
@@ -79,7 +79,7 @@ pub(crate) async fn changes_queue_events_in_the_order_of_commits(store: Store) {
         }
     }
     demand(&store, 0).await;
-    store.rollback(&channel("c"), 1, None, "", false, &actor("ada"), checker()).await.unwrap();
+    store.rollback(&rollback("c", 1, None), &actor("ada"), checker()).await.unwrap();
     publish(&store, "d", 0, &[("b.md", "", "B")]).await.unwrap();
     let received = receive(&store, "all").await;
     let of = |name: &str| received.iter().filter(|one| one.channel == name).cloned().collect::<Vec<_>>();
