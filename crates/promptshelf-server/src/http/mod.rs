@@ -33,6 +33,7 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
+#[cfg(feature = "channels")]
 pub(crate) use self::site::Gate;
 #[cfg(feature = "git")]
 pub use self::webhooks::{Webhook, Webhooks};
