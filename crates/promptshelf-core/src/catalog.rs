@@ -231,6 +231,10 @@ impl Catalog {
         self.files.by_path.get(path)
     }
 
+    pub(crate) fn values(&self, path: &str) -> Vec<&str> {
+        self.files.values(path)
+    }
+
     /// Whether a text is the path of a library file: of a file to attach, or of a restricted prompt.
     pub(crate) fn is_file_name(&self, path: &str) -> bool {
         self.files.by_path.contains_key(path) || self.access.is_prompt_file(&self.files.links.place(path))

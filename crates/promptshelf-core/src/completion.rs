@@ -10,7 +10,6 @@ use nucleo_matcher::{
 use crate::{
     argument::Argument,
     catalog::Catalog,
-    content::ResourceBody,
     definition::{ArgumentType, CompletionSource},
     interrupt::spend_work,
     prompt::ContentName,
@@ -154,7 +153,7 @@ pub fn complete_from(
     rank(&found, typed)
 }
 
-/// Returns all values in the author's order, possibly with duplicates.
+/// Returns all values in the author's order, each once.
 fn candidates<'c>(
     argument: &'c Argument,
     catalog: &'c Catalog,
@@ -167,6 +166,7 @@ fn candidates<'c>(
         values.into_iter().map(|value| Cow::Borrowed(value.as_str())).collect()
     }
     let choices = argument.choices().iter().map(|choice| &choice.value);
+    let mut is_distinct = false;
     let mut found = match argument.completion() {
         None => Vec::new(),
         Some(CompletionSource::Values(values)) => borrowed(values),
@@ -176,12 +176,10 @@ fn candidates<'c>(
             borrowed(paths.iter().filter(|path| restriction.is_none() || may_see_path(&path_of(path))))
         }
         Some(CompletionSource::File(path)) if !may_see_path(path) => Vec::new(),
-        Some(CompletionSource::File(path)) => match catalog.file(path).map(|file| &file.body) {
-            Some(ResourceBody::Text(text)) => {
-                text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Cow::Borrowed).collect()
-            }
-            _ => Vec::new(),
-        },
+        Some(CompletionSource::File(path)) => {
+            is_distinct = true;
+            catalog.values(path).into_iter().map(Cow::Borrowed).collect()
+        }
         Some(CompletionSource::By { argument: other, cases }) => {
             match known.get(other).filter(|value| !value.is_empty()) {
                 Some(value) => {
@@ -197,6 +195,7 @@ fn candidates<'c>(
         Some(CompletionSource::Function(function)) => function(typed, known).into_iter().map(Cow::Owned).collect(),
     };
     if argument.choices().is_empty() {
+        is_distinct &= argument.examples().is_empty() && argument.default_value().is_none();
         found.extend(borrowed(argument.examples()));
         found.extend(argument.default_value().map(Cow::Borrowed));
     } else if found.is_empty() {
@@ -207,27 +206,26 @@ fn candidates<'c>(
         found.retain(|value| choices.contains(&**value));
     }
     if argument.kind() == ArgumentType::Boolean && argument.choices().is_empty() {
+        is_distinct = false;
         found.extend([Cow::Borrowed("true"), Cow::Borrowed("false")]);
     }
-    found
+    if is_distinct { found } else { each_once(found) }
 }
 
-fn retain_first<'v, T>(found: &mut Vec<T>, values: impl Iterator<Item = &'v str>) {
-    let mut seen = HashSet::with_capacity_and_hasher(found.len(), foldhash::fast::RandomState::default());
-    let mut is_first = values.map(|value| seen.insert(value));
-    found.retain(|_| is_first.next().unwrap_or(true));
+fn each_once(values: Vec<Cow<'_, str>>) -> Vec<Cow<'_, str>> {
+    let is_first: Vec<bool> = {
+        let mut seen = HashSet::with_capacity_and_hasher(values.len(), foldhash::fast::RandomState::default());
+        values.iter().map(|value| seen.insert(&**value)).collect()
+    };
+    values.into_iter().zip(is_first).filter_map(|(value, is_first)| is_first.then_some(value)).collect()
 }
 
 /// Orders values: exact matches, then prefixes, then fuzzy matches by score; ties keep the author's order.
 fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
     let typed = typed.trim();
     if typed.is_empty() {
-        let mut all: Vec<&str> = candidates.iter().map(|value| &**value).collect();
-        retain_first(&mut all, candidates.iter().map(|value| &**value));
-        return Completions {
-            values: all.iter().take(MAX_VALUES).map(|value| (*value).to_owned()).collect(),
-            total: all.len(),
-        };
+        let values = candidates.iter().take(MAX_VALUES).map(|value| value.clone().into_owned()).collect();
+        return Completions { values, total: candidates.len() };
     }
     let pattern = pattern(typed);
     let letters = letters(&pattern);
@@ -243,8 +241,6 @@ fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
             }
         }
     });
-    let places: Vec<usize> = ranked.iter().map(|(_, _, index)| *index).collect();
-    retain_first(&mut ranked, places.iter().map(|index| &*candidates[*index]));
     let total = ranked.len();
     let best_first = |(closeness, score, index): &(u8, u32, usize)| (*closeness, std::cmp::Reverse(*score), *index);
     if total > MAX_VALUES {

@@ -1,11 +1,15 @@
 //! The files of a library, by path and by URI.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
+    ops::Range,
     sync::Arc,
 };
 
+use parking_lot::Mutex;
+
 use crate::{
+    content::ResourceBody,
     definition::{LIBRARY_SCHEME, LibraryFile, Links, library_uri},
     diagnostic::SourceText,
 };
@@ -20,7 +24,13 @@ pub(crate) struct LibraryFiles {
     pub(crate) links: Links,
     /// The authority of the files' URIs; see [`Definitions::namespace`](crate::Definitions::namespace).
     pub(crate) namespace: Option<Arc<str>>,
+    pub(crate) values: Values,
 }
+
+/// The values of the files that arguments are completed from, by path, as bytes of the text. Files can be long, and a request
+/// comes with each letter.
+#[derive(Debug, Default)]
+pub(crate) struct Values(Mutex<HashMap<String, Arc<[Range<usize>]>>>);
 
 /// The prompts that refer to each file, by path; prompts by their index in the list.
 #[derive(Debug, Default)]
@@ -35,6 +45,18 @@ impl References {
 impl LibraryFiles {
     pub(crate) fn uri(&self, file: &LibraryFile) -> Arc<str> {
         self.declared.get(&file.path).cloned().unwrap_or_else(|| Arc::from(self.library_uri(&file.path)))
+    }
+
+    /// Returns the values of a file that arguments are completed from: its lines, each once. Empty for other files.
+    pub(crate) fn values(&self, path: &str) -> Vec<&str> {
+        let Some(ResourceBody::Text(text)) = self.by_path.get(path).map(|file| &file.body) else { return Vec::new() };
+        let mut known = self.values.0.lock();
+        let places = match known.get(path) {
+            Some(places) => Arc::clone(places),
+            None => Arc::clone(known.entry(path.to_owned()).or_insert_with(|| places_of_lines(text))),
+        };
+        drop(known);
+        places.iter().map(|place| &text[place.clone()]).collect()
     }
 
     pub(crate) fn library_uri(&self, path: &str) -> String {
@@ -63,4 +85,14 @@ impl LibraryFiles {
         let path = percent_encoding::percent_decode_str(path).decode_utf8().ok()?;
         self.by_path.get(&*path).filter(|file| file.is_served())
     }
+}
+
+fn places_of_lines(text: &str) -> Arc<[Range<usize>]> {
+    let mut seen = HashSet::new();
+    let place = |line: &str| {
+        let begin = line.as_ptr().addr() - text.as_ptr().addr();
+        begin..begin + line.len()
+    };
+    let values = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    values.filter(|line| seen.insert(*line)).map(place).collect()
 }

@@ -236,8 +236,13 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
 /// Returns whether arrays and objects are nested too deeply. The parser skips unused values without recursion, so
 /// this bounds the values that are decoded later, not the parser's stack.
 fn is_too_deep(bytes: &[u8]) -> bool {
-    // Fast path for nearly all messages: the depth cannot exceed the number of openings.
-    if memchr::memchr2_iter(b'{', b'[', bytes).nth(MAX_DEPTH).is_none() {
+    // Fast path for nearly all messages: the depth cannot exceed the number of openings in places where a value can
+    // begin. Those of program code in a string are mostly elsewhere.
+    let begins_value = |at: &usize| {
+        let before = bytes[..*at].trim_ascii_end().last();
+        before.is_none_or(|before| matches!(before, b'{' | b'[' | b':' | b','))
+    };
+    if memchr::memchr2_iter(b'{', b'[', bytes).filter(begins_value).nth(MAX_DEPTH).is_none() {
         return false;
     }
     let (mut depth, mut at) = (0_usize, 0);
