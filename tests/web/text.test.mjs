@@ -19,14 +19,10 @@ const { getCommand, shellWord } = await import(`${JS}/use/commands.js`);
 const { anthropic, asText, leftOut, openai } = await import(`${JS}/use/formats.js`);
 const { isInternal, withEnding } = await import(`${JS}/edit/paths.js`);
 const { content, kinds } = await import(`${JS}/form/schema.js`);
-const words = await Promise.all(
-  ['en', 'de', 'zh', 'ja'].map(async (code) => ({
-    ...(await import(`${JS}/lang/${code}.js`))[code],
-    ...(await import(`${JS}/lang/more/${code}.js`)).more,
-    ...(await import(`${JS}/lang/channels/${code}.js`)).channels,
-    ...(await import(`${JS}/lang/edit/${code}.js`)).edit,
-    ...(await import(`${JS}/lang/problems/${code}.js`)).problems,
-  })),
+const GROUPS = ['first', 'more', 'channels', 'differences', 'edit', 'problems', 'usage'];
+const words = Object.assign(
+  {},
+  ...(await Promise.all(GROUPS.map(async (name) => (await import(`${JS}/lang/${name}.js`))[name]))),
 );
 
 /** @param {string} name @param {string} title */
@@ -209,26 +205,13 @@ test('a form follows its schema and returns typed values', () => {
   assert.equal(content({ type: 'boolean' }, 'false'), false);
 });
 
-test('all languages have the same keys and placeholders', () => {
-  const [english, ...others] = words;
+test('all words have every language, with the same placeholders and pairs of backticks', () => {
   const gaps = (/** @type {string} */ text) => [...new Set(text.match(/\{\w+\}/g))].sort();
-  for (const other of others) {
-    assert.deepEqual(Object.keys(other), Object.keys(english));
-    for (const key of Object.keys(english)) {
-      const wanted = gaps(english[key]);
-      assert.ok(
-        gaps(other[key]).every((gap) => wanted.includes(gap)),
-        `${key}: ${other[key]}`,
-      );
-    }
-  }
-});
-
-test('sentences of differences have their code between two backticks in every language', async () => {
-  for (const code of ['en', 'de', 'zh', 'ja']) {
-    const { differences } = await import(`${JS}/lang/differences/${code}.js`);
-    for (const [key, sentence] of Object.entries(differences)) {
-      for (const form of sentence.split('|')) assert.equal(form.split('`').length % 2, 1, `${code} ${key}`);
+  for (const [key, texts] of Object.entries(words)) {
+    assert.deepEqual(Object.keys(texts), ['en', 'de', 'ja', 'zh'], key);
+    for (const [code, text] of Object.entries(texts)) {
+      assert.ok(text !== '' && gaps(text).every((gap) => gaps(texts.en).includes(gap)), `${key}, ${code}: ${text}`);
+      for (const form of text.split('|')) assert.equal(form.split('`').length % 2, 1, `${key}, ${code}`);
     }
   }
 });

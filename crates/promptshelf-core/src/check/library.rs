@@ -58,8 +58,7 @@ fn check_bounded(definitions: Definitions, previous: Option<&Catalog>) -> Checke
     } = definitions;
     let unread = about_files(&diagnostics, &UNREAD).into_iter();
     let left_out = unread.map(|(path, found)| (path, found.message)).collect();
-    let mut files =
-        LibraryFiles { by_path: files, partials, left_out, links, namespace, ..LibraryFiles::default() };
+    let mut files = LibraryFiles { by_path: files, partials, left_out, links, namespace, ..LibraryFiles::default() };
     let mut catalog = Catalog { about, policy, remote, ..Catalog::default() };
     resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
     catalog.files = Arc::new(files);

@@ -57,10 +57,13 @@ mod tests {
 
     #[test]
     fn every_quirk_is_translated() {
-        let english = include_str!("../assets/js/lang/more/en.js");
+        let words = include_str!("../assets/js/lang/more.js");
         for quirk in CLIENTS.iter().flat_map(|client| client.facts).map(|fact| fact.quirk) {
             let key = format!("'quirk.{}':", quirk.id());
-            let line = english.split_once(&key).map(|(_, rest)| rest.trim_start().trim_start_matches('\''));
+            let english = |rest: &'static str| {
+                rest.split_once("en:").map(|(_, text)| text.trim_start().trim_start_matches(['\'', '"']))
+            };
+            let line = words.split_once(&key).and_then(|(_, rest)| english(rest));
             // JavaScript writes a backslash as two.
             let line = line.unwrap_or_else(|| panic!("missing translation: {key}")).replace(r"\\", r"\");
             // Equal to the command line's words, except for a number that the page fills in.

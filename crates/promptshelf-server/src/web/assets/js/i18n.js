@@ -1,52 +1,33 @@
-// Translations. The words of the first view are loaded at once, each other group before the first module that needs it.
+// Words in the languages of the page. Those of the first view are loaded at once, each other group before the first module that
+// needs it.
 
-import { en } from './lang/en.js';
+import { first } from './lang/first.js';
 import { language as chosen } from './preferences.js';
 
 /**
- * @typedef {typeof en} First
+ * @typedef {import('./lang/types.js').Code} Code
  * @typedef {import('./lang/types.js').Words} Words
  * @typedef {import('./lang/types.js').Group} Group
  */
 
-/** @type {Record<string, { name: string, load: () => Promise<First> }>} */
-export const LANGUAGES = {
-  en: { name: 'English', load: async () => en },
-  zh: { name: '中文', load: async () => (await import('./lang/zh.js')).zh },
-  ja: { name: '日本語', load: async () => (await import('./lang/ja.js')).ja },
-  de: { name: 'Deutsch', load: async () => (await import('./lang/de.js')).de },
-};
+/** The names of the languages. @type {Record<Code, string>} */
+export const LANGUAGES = { en: 'English', zh: '中文', ja: '日本語', de: 'Deutsch' };
 
-/** @type {Partial<Words>} */
-let words = en;
+/** @type {import('./lang/types.js').Texts} */
+const words = { ...first };
+/** @type {Code} */
 export let language = 'en';
-/** The groups that have been loaded. @type {Set<Group>} */
-const groups = new Set();
 
-/** @param {Group} name @param {string} code @returns {Promise<Partial<Words>>} */
-const group = async (name, code) => (await import(`./lang/${name}/${code}.js`))[name];
-
-/** Loads the words of the chosen language, or of the browser's preferred one. */
-export async function loadWords() {
+/** Uses the chosen language, or else the one that the browser prefers. */
+export function chooseLanguage() {
   const wanted = [chosen.value, ...navigator.languages].map((tag) => tag.toLowerCase().split('-')[0]);
-  const code = wanted.find((tag) => tag in LANGUAGES) ?? 'en';
-  try {
-    const first = await LANGUAGES[code].load();
-    // Open views need the full set of words when the language changes.
-    words = Object.assign({}, ...(await Promise.all([...groups].map((name) => group(name, code)))), first);
-    language = code;
-  } catch {
-    // Falls back to English when the language file cannot be loaded.
-    [words, language] = [{ ...words, ...en }, 'en'];
-  }
+  language = /** @type {Code} */ (wanted.find((tag) => tag in LANGUAGES) ?? 'en');
   document.documentElement.lang = language === 'zh' ? 'zh-Hans' : language;
 }
 
 /** Loads words that the first view does not need. @param {Group} name */
 export async function moreWords(name = 'more') {
-  if (groups.has(name)) return;
-  words = { ...(await group(name, language)), ...words };
-  groups.add(name);
+  Object.assign(words, (await import(`./lang/${name}.js`))[name]);
 }
 
 /** Whether a key that comes from elsewhere has words. @param {string} key */
@@ -61,7 +42,7 @@ export function hasWords(key) {
  * @param {Record<string, string | number>} [values]
  */
 export function t(key, values = {}) {
-  const forms = (words[key] ?? '').split('|');
+  const forms = (words[key]?.[language] ?? '').split('|');
   const one = forms.length > 1 && new Intl.PluralRules(language).select(Number(values.n)) === 'one';
   const text = forms.length > 1 && !one ? forms[1] : forms[0];
   return text.replace(/\{(\w+)\}/g, (all, name) => {

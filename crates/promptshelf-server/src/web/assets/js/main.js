@@ -2,7 +2,7 @@
 
 import { connection, features, isClosed, library, start } from './app.js';
 import { h } from './dom.js';
-import { loadWords, moreWords, t } from './i18n.js';
+import { chooseLanguage, moreWords, t } from './i18n.js';
 import { language as chosenLanguage, theme } from './preferences.js';
 import { place } from './route.js';
 import { stylesheet } from './stylesheet.js';
@@ -72,8 +72,8 @@ async function render() {
   document.title = `${title} · promptshelf`;
 }
 
-async function build() {
-  await loadWords();
+function build() {
+  chooseLanguage();
   page.replaceChildren(shell());
   place.set(place.value);
 }
@@ -81,7 +81,7 @@ async function build() {
 theme.watch((value) => {
   document.documentElement.dataset.theme = value;
 });
-await loadWords();
+chooseLanguage();
 page.replaceChildren(shell());
 place.watch(() => void render());
 let wasClosed = false;
@@ -94,7 +94,7 @@ connection.watch(look);
 library.watch(look);
 let known = chosenLanguage.value;
 chosenLanguage.watch((value) => {
-  if (value !== known) void build();
+  if (value !== known) build();
   known = value;
 });
 window.addEventListener('keydown', paletteKey);

@@ -124,7 +124,7 @@ function places() {
     action(t('theme.to-dark'), () => theme.keep('dark')),
     action(t('theme.to-auto'), () => theme.keep('auto')),
     action(t('connection.again'), retry),
-    ...Object.entries(LANGUAGES).map(([code, { name }]) =>
+    ...Object.entries(LANGUAGES).map(([code, name]) =>
       action(t('language.to', { name }), () => chosenLanguage.keep(code)),
     ),
   ];

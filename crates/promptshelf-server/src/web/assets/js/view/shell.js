@@ -137,7 +137,7 @@ function themeButton(until) {
 }
 
 function languagePicker() {
-  const options = Object.entries(LANGUAGES).map(([code, { name }]) =>
+  const options = Object.entries(LANGUAGES).map(([code, name]) =>
     h('option', { value: code, lang: code, selected: code === language }, name),
   );
   const keep = (/** @type {Event} */ event) =>
