@@ -3,7 +3,7 @@
 //! Elsewhere: access decisions (`promptshelf-service`), encoding (`to_wire`), and `subscriptions/listen`
 //! (`subscription`).
 
-use std::{borrow::Cow, sync::atomic::Ordering};
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -19,10 +19,9 @@ use crate::{
     multi_round::{self, Ask, Elicitation, Outcome, Round},
     profile::Profile,
     request::{CompletionTarget, LOG_LEVELS, Params},
+    request_options::ToolMode,
     revision::{Era, Revision},
-    to_wire,
-    tool_mode::ToolMode,
-    user_agent,
+    to_wire, user_agent,
 };
 
 /// The origin of a request: caller, revision and conversation.
@@ -290,7 +289,7 @@ impl Server {
         params: &Params<'_>,
     ) -> Result<Rendered, WireError> {
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
-        let open = if self.inner.refuses_unknown_arguments.load(Ordering::Relaxed) {
+        let open = if self.request_options().refuses_unknown_arguments {
             open.refuse_unknown(arguments).map_err(rejected)?
         } else {
             open

@@ -29,29 +29,30 @@ mod page;
 mod profile;
 mod remote;
 mod request;
+mod request_options;
 mod revision;
 mod role_mark;
 mod skills;
 pub mod stdio;
 mod subscription;
 mod to_wire;
-mod tool_mode;
 mod tools;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
+use arc_swap::ArcSwap;
 use promptshelf_service::{Caller, Service};
 use tokio_util::sync::CancellationToken;
 
 pub use http::{HttpBody, HttpOptions, HttpService};
 pub use multi_round::StateKey;
 pub use profile::Profile;
+pub use request_options::{RequestOptions, ToolMode};
 pub use revision::{Era, Revision};
 pub use to_wire::{DiscoveryDocument, listed_prompt, messages_json};
-pub use tool_mode::ToolMode;
 
 use crate::{conversation::Conversation, followed::Registry, page::Pages};
 
@@ -110,9 +111,7 @@ struct Inner {
     /// The number of the next request; the first one is random.
     requests: AtomicU64,
     subscriptions: AtomicUsize,
-    /// A [`ToolMode`].
-    tools: AtomicU8,
-    refuses_unknown_arguments: AtomicBool,
+    options: ArcSwap<RequestOptions>,
 }
 
 impl Server {
@@ -134,8 +133,7 @@ impl Server {
             shutdown: CancellationToken::new(),
             requests: AtomicU64::new(random()),
             subscriptions: AtomicUsize::new(0),
-            tools: AtomicU8::new(ToolMode::default() as u8),
-            refuses_unknown_arguments: AtomicBool::new(false),
+            options: ArcSwap::default(),
         };
         Server { inner: Arc::new(inner), delivery: None }
     }
@@ -157,10 +155,13 @@ impl Server {
         &self.inner.service
     }
 
-    /// Sets whether `prompts/get` with an argument that the prompt does not have is an error. By default such arguments
-    /// are ignored: some clients send more than the prompt declares.
-    pub fn set_refuses_unknown_arguments(&self, is_refused: bool) {
-        self.inner.refuses_unknown_arguments.store(is_refused, Ordering::Relaxed);
+    /// Sets the options of all requests from now on.
+    pub fn set_request_options(&self, options: RequestOptions) {
+        self.inner.options.store(Arc::new(options));
+    }
+
+    pub(crate) fn request_options(&self) -> RequestOptions {
+        **self.inner.options.load()
     }
 
     /// Ends all streams and conversations as the protocol requires. Requests in progress are still answered.

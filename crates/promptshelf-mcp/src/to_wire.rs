@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Server, json::write, profile::Profile, revision::Revision, tool_mode::ToolMode};
+use crate::{Server, json::write, profile::Profile, request_options::ToolMode, revision::Revision};
 
 pub use block::messages_json;
 

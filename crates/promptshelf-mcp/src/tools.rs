@@ -8,10 +8,7 @@
 
 mod schema;
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{borrow::Cow, sync::Arc};
 
 use promptshelf_core::{Prompt, RawArgumentValue, RawArguments};
 use promptshelf_service::{MAX_FOUND, OpenPrompt, Rejection, View};
@@ -23,8 +20,8 @@ use crate::{
     dispatch::{Context, Rendered},
     error_code::{WireError, echo},
     request::{self, Params},
+    request_options::ToolMode,
     to_wire,
-    tool_mode::ToolMode,
 };
 
 const FIND: &str = "find_prompt";
@@ -37,15 +34,8 @@ const FOUND: usize = 10;
 const MAX_TOOL_NAME: usize = 64;
 
 impl Server {
-    /// Sets the tools. Off by default.
-    pub fn set_tools(&self, mode: ToolMode) {
-        self.inner.tools.store(mode as u8, Ordering::Relaxed);
-    }
-
-    /// Returns the tools.
-    #[must_use]
-    pub fn tools(&self) -> ToolMode {
-        ToolMode::ALL.get(usize::from(self.inner.tools.load(Ordering::Relaxed))).copied().unwrap_or_default()
+    pub(crate) fn tools(&self) -> ToolMode {
+        self.request_options().tools
     }
 
     pub(crate) fn list_tools(

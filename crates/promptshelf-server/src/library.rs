@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 use promptshelf_core::{
     About, Catalog, Definitions, Diagnostic, Location, Policy, PromptDefinition, ResourceDefinition,
 };
-use promptshelf_mcp::{Server, StateKey, ToolMode};
+use promptshelf_mcp::{RequestOptions, Server, StateKey, ToolMode};
 use promptshelf_service::{Limits, Observer, Present, Recorder, Service, Usage};
 use promptshelf_source::{Files, Fixed, Loader, Source, SourceError, syntax::prompt_name};
 
@@ -195,7 +195,7 @@ impl Builder {
         let service = self.observer.into_iter().fold(service, Service::with_observer);
         let service = self.usage.iter().fold(service, |service, usage| service.with_usage(usage, &self.channel));
         let server = Server::with_state_key(service, key);
-        server.set_tools(self.tools);
+        server.set_request_options(RequestOptions::with_tools(self.tools));
         Ok(Library {
             server,
             loader,

@@ -20,7 +20,7 @@ use std::{
 
 use promptshelf_core::{Access, AccessRule, Diagnostic, SourceText};
 use promptshelf_git::GitAddress;
-use promptshelf_mcp::{StateKey, ToolMode};
+use promptshelf_mcp::{RequestOptions, StateKey};
 use promptshelf_service::{AuditFileOptions, Limits};
 use promptshelf_source::settings::{FilePath, SettingsFile};
 use promptshelf_store::{ChannelAddress, ChannelName, RolloutPlan, StoreUrl};
@@ -29,7 +29,7 @@ use serde::Deserialize;
 pub(crate) use self::lists::McpEndpoint;
 use self::{
     file::PublicFolders,
-    sections::{BlockedSubjects, ServerSettings, Token, UnknownArguments},
+    sections::{BlockedSubjects, ServerSettings, Token},
     value::HttpsUrl,
 };
 pub use self::{
@@ -131,10 +131,8 @@ pub struct Live {
     pub access: Vec<AccessRule>,
     /// Folders outside of libraries that they may read.
     pub granted_roots: Vec<PathBuf>,
-    /// How models reach prompts through tools.
-    pub tools: ToolMode,
-    /// Whether `prompts/get` with an argument that the prompt does not have is an error.
-    pub refuses_unknown_arguments: bool,
+    /// What single requests depend on.
+    pub requests: RequestOptions,
     /// Whether clients do not see the provenance of prompts.
     pub hides_provenance: bool,
 }
@@ -327,6 +325,7 @@ impl Settings {
         let is_shared = allow_remote || sign_in.is_some();
         let http = written.http_options(sign_in.as_ref(), tls.is_some(), is_shared);
         let unusable = std::mem::take(&mut file.unusable);
+        let requests = written.requests(arguments.tools);
         let settings = Settings {
             asks_for_http: file.has(&["http", "address"]),
             file: file.path().map(Path::to_path_buf),
@@ -356,8 +355,7 @@ impl Settings {
                 audit: written.audit.settings(),
                 access,
                 granted_roots,
-                tools: written.tools.effective(arguments.tools),
-                refuses_unknown_arguments: written.prompts.unknown_arguments == UnknownArguments::Refuse,
+                requests,
                 hides_provenance: !written.provenance.enabled,
             },
         };

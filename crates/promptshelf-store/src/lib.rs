@@ -54,35 +54,27 @@ mod webhook;
 mod webhook_body;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
-pub use check::{CheckReport, CheckSummary, Checker, Checking, PromptFile, Trees, check_now};
-pub use comment::{Comment, CommentLine, CommentSide, NewComment};
+pub use check::*;
+pub use comment::*;
 #[doc(hidden)]
 pub use database::Fault;
-pub use effect::{BrokenCalls, Effect, EffectImpact};
+pub use effect::*;
 pub use error::StoreError;
-pub use evaluation::{
-    CaseChange, CaseResult, Evaluation, EvaluationQuery, EvaluationsOfPrompt, NewEvaluation, ProposalEvaluations,
-    ResultChange,
-};
+pub use evaluation::*;
 pub use hints::ChangeHints;
 pub use input::{MAX_FILE_BYTES, MAX_PROPOSAL_BYTES};
-pub use model::{
-    Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, NewReview,
-    Policy, PolicyChange, PolicyGuard, PolicyOutcome, PolicyRoles, Promotion, PromptChange, PromptChangeKind, Proposal,
-    ProposalQuery, ProposalSource, ProposalState, ProposedPolicy, Publish, Published, Review, Revision, RevisionKind,
-    Rollback, Served, Verdict,
-};
+pub use model::*;
 pub use moving::StoreCopy;
-pub use once::{ANSWER_KEPT, Claim, KeptAnswer, KeyedRequest};
+pub use once::*;
 pub use outbox::DeliveryLock;
 pub use policy::loosened;
 pub use reason::Reason;
-pub use rollout::{GroupCounts, RolloutCounts, RolloutPhase, RolloutPlan, RolloutProgress, RolloutState};
-pub use rollout_report::{RolloutChange, RolloutChangeKind, RolloutReport, RolloutStep};
+pub use rollout::*;
+pub use rollout_report::*;
 pub use rollouts::RolloutEdit;
-pub use standing::{PromptStanding, Standing, StandingQuery, Standings};
+pub use standing::*;
 pub use store::Store;
 pub use tokens::{NewToken, TOKEN_CALLER, TokenInfo, TokenState, taken};
 pub use usage::UsageQuery;
-pub use verify::{Misfit, VerifiedChannel};
-pub use webhook::{DeadLetter, Delivery, DeliveryAttempt, Webhook, WebhookEvent, WebhookQueue};
+pub use verify::*;
+pub use webhook::*;

@@ -24,9 +24,4 @@ pub use self::{
     programs::*,
     usage::*,
 };
-pub use promptshelf_store::{
-    ChannelInfo, ChannelName, CheckLevel, CheckSummary, Comment, CommentLine, DeadLetter, Digest, Evaluation,
-    FileChange, FileEntry, Head, NewComment, NewEvaluation, NewReview, NewToken, Policy, PolicyChange, PolicyRoles,
-    PromptChange, PromptChangeKind, PromptStanding, Proposal, ProposalEvaluations, ProposalState, Published, Reason,
-    Revision, RevisionKind, RolloutReport, Served, Standing, TokenInfo, Verdict, WebhookQueue,
-};
+pub use promptshelf_store::{ChannelName, Digest, Reason};

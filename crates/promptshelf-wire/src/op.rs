@@ -1,17 +1,15 @@
 //! Every operation of the API, declared once: its parameters, path, scopes, name in the audit, query, bodies and problems.
 
+use promptshelf_store::*;
+
 use crate::{
-    AllProposalsQuery, AnalysisBody, AnalysisResult, BrowseQuery, Browsed, ChangedReferences, ChannelInfo, ChannelName,
-    ChannelRenameBody, CheckBody, CheckResult, Comment, CompareBody, CompareRenderingsBody, ComparedRenderings,
-    Comparison, Contents, ContentsQuery, CreatedToken, DeadLetter, Diff, DiffQuery, Digest, Evaluation,
-    EvaluationsQuery, FileContents, FileQuery, FilesBody, FolderFiles, ListQuery, ListedProposal, NewComment,
-    NewEvaluation, NewReview, NewToken, Nothing, OverviewParameters, Page, PartQuery, Policy, PolicyAnswer, PolicyBody,
-    PolicyChange, PromoteBody, PromptPage, PromptParameters, PromptStandings, PromptText, Proposal, ProposalBody,
-    ProposalSummary, ProposalsQuery, PublishBody, Published, RawBody, RenameBody, RenamedFile, RenderBody, Revision,
-    RevisionEvent, RevisionsQuery, RollbackBody, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutReport,
-    RolloutStartBody, Served, SourceInfo, StandingsQuery, TokenInfo, Tree, TreeQuery, UploadBody, UploadProgress,
-    Uploaded, UsageOverview, UsageParameters, UsageReport, WebhookQueue, WriteBody, WrittenFile,
-    operation::{content, empty, header, of_library, once, operation, page, problem, required_header, returns},
+    channels::*,
+    editing::*,
+    operation::{
+        Nothing, RawBody, content, empty, header, of_library, once, operation, page, problem, required_header, returns,
+    },
+    programs::*,
+    usage::*,
 };
 
 operation! {
@@ -241,7 +239,7 @@ operation! {
 
 operation! {
     /// Compares the newest results for a proposal with those of the versions that it replaces
-    ProposalEvaluations { id: u64 } = GET "/proposals/{id}/evaluations", "evaluations", "api/proposal-evaluations", [[Read]] => crate::ProposalEvaluations
+    ProposalEvaluations { id: u64 } = GET "/proposals/{id}/evaluations", "evaluations", "api/proposal-evaluations", [[Read]] => promptshelf_store::ProposalEvaluations
 }
 
 operation! {

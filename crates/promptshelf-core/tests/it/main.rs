@@ -18,7 +18,7 @@ mod workflow;
 
 use promptshelf_core::{
     ArgumentDefinition, Catalog, Checked, Definitions, Message, Part, PromptDefinition, RawArguments, RenderError,
-    check, invisible::InvisiblePolicy,
+    TemplateWords, check, invisible::InvisiblePolicy,
 };
 
 /// Checks a library of these prompts.
@@ -45,4 +45,14 @@ fn render(catalog: &Catalog, raw: &RawArguments<'_>) -> Result<Vec<Message>, Ren
         Part::Resource { uri, .. } => panic!("{uri} is to be read"),
     };
     Ok(parts.into_iter().map(message).collect())
+}
+
+/// Returns the filters that can be applied to a text without arguments.
+fn filters_of_texts() -> impl Iterator<Item = &'static str> {
+    let accepts = |filter: &&str| {
+        let catalog =
+            check(Definitions::from_iter([prompt(&format!("{{{{ 'a b' | {filter} }}}}"), &[])]), None).catalog;
+        catalog.find("it").is_some() && render(&catalog, &RawArguments::new()).is_ok()
+    };
+    TemplateWords::ALL.filters.iter().copied().filter(accepts)
 }

@@ -1,6 +1,6 @@
 //! No value changes the number, the roles or the kinds of a prompt's blocks.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use promptshelf_core::{
     Blob, Catalog, ContentBlock, Definitions, LibraryFile, Message, MimeType, RawArguments, ResourceBody, Role,
@@ -8,7 +8,7 @@ use promptshelf_core::{
 };
 use proptest::prelude::*;
 
-use crate::{prompt, render};
+use crate::{filters_of_texts, prompt, render};
 
 /// Filters that accept any text.
 const FILTERS: &[&str] = &[
@@ -43,6 +43,12 @@ const FILTERS: &[&str] = &[
     "fence | quote | xml('a') | json",
 ];
 
+/// [`FILTERS`], and every other filter that accepts a text.
+static ALL_FILTERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let others = filters_of_texts().filter(|filter| !FILTERS.contains(filter));
+    FILTERS.iter().copied().chain(others).collect()
+});
+
 /// A part of a template.
 #[derive(Clone, Debug)]
 enum Segment {
@@ -65,14 +71,14 @@ fn segment() -> impl Strategy<Value = Segment> {
         Just(Segment::Text),
         Just(Segment::Value),
         Just(Segment::Value),
-        (0..FILTERS.len()).prop_map(Segment::Filtered),
+        (0..ALL_FILTERS.len()).prop_map(Segment::Filtered),
         Just(Segment::Role("user")),
         Just(Segment::Role("assistant")),
         Just(Segment::Image),
         Just(Segment::Resource),
         Just(Segment::Link),
         Just(Segment::Partial),
-        (0..FILTERS.len()).prop_map(Segment::FilterBlock),
+        (0..ALL_FILTERS.len()).prop_map(Segment::FilterBlock),
     ];
     leaf.prop_recursive(2, 8, 1, |inner| {
         prop_oneof![
@@ -88,14 +94,14 @@ fn template(segment: &Segment, number: usize) -> String {
     match segment {
         Segment::Text => format!("text {number}\n"),
         Segment::Value => format!("⟦{number}:{{{{ value }}}}:{number}⟧"),
-        Segment::Filtered(filter) => format!("⟨{{{{ value | {} }}}}⟩", FILTERS[*filter]),
+        Segment::Filtered(filter) => format!("⟨{{{{ value | {} }}}}⟩", ALL_FILTERS[*filter]),
         Segment::Role(role) => format!("{{{{ role('{role}') }}}}"),
         Segment::Image => "{{ attach('dot.png') }}".into(),
         Segment::Resource => "{{ attach('note.md', uri='note:x') }}".into(),
         Segment::Link => "{{ link('https://example.org', title=value) }}".into(),
         Segment::Partial => "{% include '_partial' %}".into(),
         Segment::FilterBlock(filter) => {
-            format!("{{% filter {} %}}⟨{{{{ value }}}}⟩{{% endfilter %}}", FILTERS[*filter])
+            format!("{{% filter {} %}}⟨{{{{ value }}}}⟩{{% endfilter %}}", ALL_FILTERS[*filter])
         }
         Segment::Captured(inner) => {
             format!("{{% set captured %}}{}{{% endset %}}{{{{ captured }}}}", template(inner, number))

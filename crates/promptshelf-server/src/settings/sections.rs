@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use promptshelf_core::Access;
+use promptshelf_mcp::RequestOptions;
 use promptshelf_service::{AuditFileOptions, Limits};
 use promptshelf_source::settings::{Bounded, FilePath, Given, Tables};
 use promptshelf_store::{RolloutPlan, WebhookEvent};
@@ -716,16 +717,18 @@ impl Default for Tools {
     }
 }
 
-impl Tools {
-    /// The tools to serve; the flag `--tools` asks for a search.
-    pub(super) fn effective(&self, is_requested: bool) -> promptshelf_mcp::ToolMode {
-        match self.mode {
-            ToolMode::Off if is_requested => promptshelf_mcp::ToolMode::Search,
-            _ if !self.enabled => promptshelf_mcp::ToolMode::Disabled,
+impl ServerSettings {
+    /// What single requests depend on; the flag `--tools` asks for a search.
+    pub(super) fn requests(&self, is_search_requested: bool) -> RequestOptions {
+        let mut options = RequestOptions::with_tools(match self.tools.mode {
+            ToolMode::Off if is_search_requested => promptshelf_mcp::ToolMode::Search,
+            _ if !self.tools.enabled => promptshelf_mcp::ToolMode::Disabled,
             ToolMode::Off => promptshelf_mcp::ToolMode::Off,
             ToolMode::Search => promptshelf_mcp::ToolMode::Search,
             ToolMode::Each => promptshelf_mcp::ToolMode::Each,
-        }
+        });
+        options.refuses_unknown_arguments = self.prompts.unknown_arguments == UnknownArguments::Refuse;
+        options
     }
 }
 

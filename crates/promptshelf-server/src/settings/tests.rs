@@ -329,10 +329,10 @@ fn tools_have_modes_and_can_be_disabled() {
         ("[tools]\nenabled = false", ToolMode::Disabled),
         ("[tools]\nenabled = false\nmode = \"each\"", ToolMode::Disabled),
     ] {
-        assert_eq!(valid(text).live.tools, expected, "{text}");
+        assert_eq!(valid(text).live.requests.tools, expected, "{text}");
     }
-    assert!(valid("[prompts]\nunknown-arguments = \"refuse\"").live.refuses_unknown_arguments);
-    assert!(!valid("[prompts]").live.refuses_unknown_arguments);
+    assert!(valid("[prompts]\nunknown-arguments = \"refuse\"").live.requests.refuses_unknown_arguments);
+    assert!(!valid("[prompts]").live.requests.refuses_unknown_arguments);
     assert!(errors("[tools]\nmode = \"all\"")[0].starts_with("server.toml:2:"));
     assert!(!valid("").live.hides_provenance && !valid("[provenance]").live.hides_provenance);
     assert!(valid("[provenance]\nenabled = false").live.hides_provenance);

@@ -201,8 +201,7 @@ impl Server {
     /// Applies what concerns single requests to every library.
     pub(super) fn apply_to_requests(&self) {
         for (_, library) in self.served.libraries() {
-            library.server().set_tools(self.settings.live.tools);
-            library.server().set_refuses_unknown_arguments(self.settings.live.refuses_unknown_arguments);
+            library.server().set_request_options(self.settings.live.requests);
         }
     }
 

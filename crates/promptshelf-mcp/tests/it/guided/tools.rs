@@ -1,7 +1,7 @@
 //! Guided prompts as tools.
 
 use promptshelf_core::{CatalogHandle, check};
-use promptshelf_mcp::{Server, ToolMode};
+use promptshelf_mcp::{RequestOptions, Server, ToolMode};
 use promptshelf_service::Service;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn start() -> Client {
     }
     let handle = CatalogHandle::new(check(definitions, None).catalog);
     let server = Server::with_state_key(Service::new(handle.clone()), key());
-    server.set_tools(ToolMode::Search);
+    server.set_request_options(RequestOptions::with_tools(ToolMode::Search));
     Client::of(server, handle)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use promptshelf_core::{Access, AccessRule, CatalogHandle, Deprecation, Origin, SourceText, check};
 use promptshelf_mcp::{
-    HttpOptions, Server,
+    HttpOptions, RequestOptions, Server,
     http::{Denial, RequiredScopes},
 };
 use promptshelf_service::{Caller, Identity, Service};
@@ -91,7 +91,9 @@ async fn answer_under_a_former_name_names_the_present_one() {
     // By default unknown arguments are ignored.
     params["arguments"]["nmae"] = json!("x");
     asked("prompts/get", params.clone()).await;
-    server.set_refuses_unknown_arguments(true);
+    let mut options = RequestOptions::default();
+    options.refuses_unknown_arguments = true;
+    server.set_request_options(options);
     let error = endpoint.send(by(Ask::modern("prompts/get", params), &caller(&[]))).await.json();
     assert!(error["error"]["message"].as_str().expect("a message").contains("did you mean `name`?"), "{error}");
 }

@@ -3,7 +3,7 @@
 use promptshelf_core::{
     Access, ArgumentDefinition, ArgumentType, CatalogHandle, Constraints, Definitions, Policy, PromptDefinition, check,
 };
-use promptshelf_mcp::{HttpOptions, Server, ToolMode};
+use promptshelf_mcp::{HttpOptions, RequestOptions, Server, ToolMode};
 use promptshelf_service::Service;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn endpoint(mode: ToolMode, policy: Policy) -> Endpoint {
     assert!(checked.diagnostics.iter().all(|found| !found.is_error()), "{:?}", checked.diagnostics);
     let handle = CatalogHandle::new(checked.catalog);
     let server = Server::new(Service::new(handle.clone()));
-    server.set_tools(mode);
+    server.set_request_options(RequestOptions::with_tools(mode));
     Endpoint::of(server, handle, HttpOptions::default())
 }
 
@@ -199,7 +199,7 @@ async fn many_prompts_do_not_fill_the_schema() {
     let many = (0..30).map(|n| PromptDefinition::template(format!("p{n:02}"), "x").description("Many").tool());
     let handle = CatalogHandle::new(check(Definitions::from_iter(many), None).catalog);
     let server = Server::new(Service::new(handle.clone()));
-    server.set_tools(ToolMode::Search);
+    server.set_request_options(RequestOptions::with_tools(ToolMode::Search));
     let endpoint = Endpoint::of(server, handle, HttpOptions::default());
     let answer = endpoint.ask(Ask::modern("tools/list", json!({}))).await;
     assert!(answer.body.len() < 4_000, "{}", answer.body.len());

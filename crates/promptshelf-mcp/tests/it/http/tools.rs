@@ -1,6 +1,6 @@
 //! The empty list of tools, and the setting that removes it.
 
-use promptshelf_mcp::ToolMode;
+use promptshelf_mcp::{RequestOptions, ToolMode};
 use serde_json::{Value, json};
 
 use super::endpoint::{Ask, Endpoint, MODERN, initialize};
@@ -73,7 +73,7 @@ async fn every_tool_is_unknown() {
 #[tokio::test]
 async fn disabled_tools_are_not_declared_and_not_found() {
     let endpoint = Endpoint::new();
-    endpoint.server.set_tools(ToolMode::Disabled);
+    endpoint.server.set_request_options(RequestOptions::with_tools(ToolMode::Disabled));
     for revision in REVISIONS {
         assert_eq!(capabilities(&endpoint, revision).await.get("tools"), None, "{revision}");
         let status = if revision == MODERN { 404 } else { 200 };
@@ -82,6 +82,6 @@ async fn disabled_tools_are_not_declared_and_not_found() {
             assert_eq!(answer.error(), (status, -32601, Some(json!(1))), "{revision} {method}");
         }
     }
-    endpoint.server.set_tools(ToolMode::Off);
+    endpoint.server.set_request_options(RequestOptions::with_tools(ToolMode::Off));
     assert_eq!(endpoint.ask(Ask::modern("tools/list", json!({}))).await.result()["tools"], json!([]));
 }

@@ -72,24 +72,10 @@ A secret can be in a file: PROMPTSHELF_STORE_FILE, PROMPTSHELF_STATE_KEY_FILE,
 PROMPTSHELF_STATE_KEY_PREVIOUS_FILE; for other commands PROMPTSHELF_TOKEN_FILE
 and PROMPTSHELF_CLIENT_SECRET_FILE";
 
-/// Returns the keys of `server.toml` with their variables, one a line.
+/// Returns the keys of `server.toml` that a variable replaces, one a line.
 fn keys() -> String {
-    let schema = settings::schema();
-    let variable = |section: &str, key: &str| {
-        let flag = settings::FLAGS.iter().find(|flag| flag.key == [section, key]);
-        flag.map(settings::Flag::variable).unwrap_or_default()
-    };
-    let mut text = "Keys, with the variables that replace them:\n".to_owned();
-    for (section, about) in schema["properties"].as_object().into_iter().flatten() {
-        let about = if about["items"].is_object() { &about["items"] } else { about };
-        let Some(keys) = about["properties"].as_object() else { continue };
-        text.push_str(&format!("  [{section}]\n"));
-        for key in keys.keys() {
-            text.push_str(format!("    {key:<28}{}", variable(section, key)).trim_end());
-            text.push('\n');
-        }
-    }
-    text
+    let line = |flag: &settings::Flag| format!("  {:<30}{}\n", flag.key.join("."), flag.variable());
+    format!("Variables in place of keys:\n{}", settings::FLAGS.iter().map(line).collect::<String>())
 }
 
 pub(super) const HEALTH_EXAMPLES: &str = "\
