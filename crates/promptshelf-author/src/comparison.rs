@@ -11,7 +11,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Access, AccessSet, Argument, ArgumentType, Catalog, Deprecation, Prompt, Resource, RulePart, is_interrupted,
+    Access, AccessSet, Argument, ArgumentType, Catalog, Deprecation, LABELS, Label, Prompt, Resource, RulePart,
+    is_interrupted,
 };
 
 /// How a difference affects callers.
@@ -121,8 +122,6 @@ impl Difference {
         "argument-text-new",
         "choices-gone",
         "choices-new",
-        "collections",
-        "collections-none",
         "deprecated",
         "deprecated-for",
         "deprecated-no-longer",
@@ -131,15 +130,11 @@ impl Difference {
         "diagnostics-opened",
         "instructions",
         "new",
-        "owners",
-        "owners-none",
         "page-size",
         "prompt-gone",
         "prompt-renamed",
         "prompt-renamed-alias",
         "resource-gone",
-        "tags",
-        "tags-none",
         "text-changed",
         "text-gone",
         "text-new",
@@ -376,6 +371,19 @@ impl Notes<'_> {
                 .with("text", value);
         }
     }
+
+    /// Compares the values of a key; a key with one value is a word, one with several the plural of it.
+    fn values(&mut self, key: &str, before: &[String], after: &[String]) {
+        if before == after {
+            return;
+        }
+        let (code, text) = match (before, after) {
+            (_, []) => ("text-gone", format!("has no {key} any more")),
+            ([], after) => ("text-new", format!("has the {key} {} now", listed(after))),
+            (_, after) => ("text-changed", format!("has the {key} {} now", listed(after))),
+        };
+        self.add(Impact::Notice, code, text).with("what", key).with("text", enumerated(after));
+    }
 }
 
 /// The code, the sentence and the new value of a changed text. The codes are those of a removed, a new and another text.
@@ -480,21 +488,9 @@ fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
         notes.text("title", old.title(), new.title());
         notes.text("description", old.description(), new.description());
         compare_arguments(&mut notes, old.arguments(), new.arguments());
-        for (what, codes, old, now) in [
-            ("tags", ["tags-none", "tags"], old.tags(), new.tags()),
-            ("owners", ["owners-none", "owners"], old.owners(), new.owners()),
-            ("collections", ["collections-none", "collections"], old.collections(), new.collections()),
-        ] {
-            match now {
-                now if old == now => {}
-                [] => {
-                    notes.add(Impact::Notice, codes[0], format!("has no {what} any more"));
-                }
-                now => {
-                    let text = format!("has the {what} {} now", listed(now));
-                    notes.add(Impact::Notice, codes[1], text).with("values", enumerated(now));
-                }
-            }
+        notes.values("tags", old.tags(), new.tags());
+        for Label { key, .. } in LABELS {
+            notes.values(key, old.labels().get(key), new.labels().get(key));
         }
         match (old.deprecation(), new.deprecation()) {
             (before, after) if before == after => {}

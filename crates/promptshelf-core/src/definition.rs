@@ -23,7 +23,8 @@ pub use argument::{
 };
 pub use library::{About, BrokenFile, Budget, Definitions, LIBRARY_SCHEME, LibraryFile, Links, Policy, Requirements};
 pub use prompt::{
-    CompletionTest, Decline, Deprecation, Grouping, PromptDefinition, SkillSource, StepDefinition, TestDefinition,
+    CompletionTest, Decline, Deprecation, LABELS, Label, Labels, MAX_LABEL_CHARS, PromptDefinition, SkillSource,
+    StepDefinition, TestDefinition,
 };
 
 pub(crate) use library::{encoded_path, library_uri};

@@ -61,10 +61,11 @@ pub use content::{
 pub use definition::{
     About, Access, AccessRule, AccessSet, ArgumentDefinition, ArgumentType, AsyncPromptFunction, Body, BodyPiece,
     BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Constraints, Decline,
-    Definitions, Deprecation, Grouping, LIBRARY_SCHEME, LibraryFile, Links, Origin, Policy, PromptDefinition,
-    PromptFunction, ReadBody, ReadError, ReadResource, RemoteAnswer, RemoteCompletion, RemoteForm, RemoteInput,
-    RemoteOrigin, RemotePrompt, RemoteQuestion, RemoteResources, Requirements, ResourceContent, ResourceDefinition,
-    Select, SkillSource, Spans, StepDefinition, SyncPromptFunction, TestDefinition, Words,
+    Definitions, Deprecation, LABELS, LIBRARY_SCHEME, Label, Labels, LibraryFile, Links, MAX_LABEL_CHARS, Origin,
+    Policy, PromptDefinition, PromptFunction, ReadBody, ReadError, ReadResource, RemoteAnswer, RemoteCompletion,
+    RemoteForm, RemoteInput, RemoteOrigin, RemotePrompt, RemoteQuestion, RemoteResources, Requirements,
+    ResourceContent, ResourceDefinition, Select, SkillSource, Spans, StepDefinition, SyncPromptFunction,
+    TestDefinition, Words,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use glob::{Glob, GlobError, escape_glob};

@@ -8,12 +8,12 @@ pub(crate) mod skills;
 mod text;
 pub(crate) mod tools;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use block::{WireAnnotations, WireContents};
 use promptshelf_core::{
-    About, Argument, Catalog, CatalogProvenance, CommitProvenance, Icon, Meta, MimeType, Prompt, PromptProvenance,
-    Resource, ResourceContents, ResourceLink, Theme, completion::Completions, cursor::ListKind,
+    About, Argument, Catalog, CatalogProvenance, CommitProvenance, Icon, Label, Meta, MimeType, Prompt,
+    PromptProvenance, Resource, ResourceContents, ResourceLink, Theme, completion::Completions, cursor::ListKind,
 };
 use promptshelf_service::{Answer, CacheScope, DeprecationNotice, ListPage, RenderedPrompt, View};
 use serde::Serialize;
@@ -132,7 +132,7 @@ struct WirePrompt<'a> {
 }
 
 /// `_meta` of a prompt: the author's members, the names of its sensitive arguments, so that clients neither store nor
-/// show their values, and its provenance.
+/// show their values, the labels that are listed, and its provenance.
 #[derive(Serialize)]
 struct WireMeta<'a> {
     #[serde(flatten)]
@@ -141,6 +141,8 @@ struct WireMeta<'a> {
     sensitive: Vec<&'a str>,
     #[serde(rename = "dev.promptshelf/deprecated", skip_serializing_if = "Option::is_none")]
     deprecated: Option<WireDeprecation<'a>>,
+    #[serde(flatten)]
+    labels: BTreeMap<String, Value>,
     #[serde(flatten)]
     provenance: Option<WireProvenance<'a>>,
 }
@@ -153,14 +155,21 @@ impl<'a> WireMeta<'a> {
             authored: prompt.meta(),
             sensitive: sensitive.map(Argument::name).collect(),
             deprecated: WireDeprecation::of(prompt, view),
+            labels: prompt.labels().listed().map(label).collect(),
             provenance: WireProvenance::of(prompt, view.catalog()),
         };
         let is_empty = meta.authored.is_empty()
             && meta.sensitive.is_empty()
             && meta.deprecated.is_none()
+            && meta.labels.is_empty()
             && meta.provenance.is_none();
         (!is_empty).then_some(meta)
     }
+}
+
+fn label((label, values): (&Label, &[String])) -> (String, Value) {
+    let value = if label.is_list { json!(values) } else { json!(values.first()) };
+    (format!("dev.promptshelf/{}", label.key), value)
 }
 
 impl<'a> WirePrompt<'a> {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use promptshelf_core::{
-    Access, AccessRule, ArgumentDefinition, ArgumentType, Catalog, Constraints, Definitions, Deprecation, Grouping,
+    Access, AccessRule, ArgumentDefinition, ArgumentType, Catalog, Constraints, Definitions, Deprecation, LABELS,
     Origin, PromptDefinition, SourceText, check,
 };
 
@@ -162,7 +162,7 @@ fn other_owners_and_collections_are_notices() {
     let of = |owners: &[&str], collections: &[&str]| {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let mut prompt = PromptDefinition::template("review", "Text.");
-        prompt.grouping = Some(Box::new(Grouping { owners: owned(owners), collections: owned(collections) }));
+        prompt.labels = LABELS.iter().zip([owned(owners), owned(collections)]).collect();
         catalog([prompt], Vec::new())
     };
     let found = words(&of(&["ada"], &["Starters"]), &of(&["ada", "ben"], &[]));

@@ -568,13 +568,13 @@ impl Work<'_> {
             ("deprecated", prompt.deprecation().is_some()),
             ("version", definition.version.is_some()),
             ("tags", !prompt.tags().is_empty()),
-            ("owners", !prompt.owners().is_empty()),
-            ("collections", !prompt.collections().is_empty()),
             ("_meta", !definition.meta.is_empty()),
             ("steps", !definition.steps.is_empty() && !is_rendered),
             ("tests", !definition.tests.is_empty()),
         ];
-        let lost: Vec<String> = keys.iter().filter(|(_, it)| *it).map(|(key, _)| format!("`{key}`")).collect();
+        let keys = keys.iter().filter(|(_, it)| *it).map(|(key, _)| *key);
+        let labels = prompt.labels().iter().map(|(label, _)| label.key);
+        let lost: Vec<String> = keys.chain(labels).map(|key| format!("`{key}`")).collect();
         if !lost.is_empty() {
             self.lose("keys have no equivalent", lost.join(", "));
         }

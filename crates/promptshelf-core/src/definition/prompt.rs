@@ -27,9 +27,8 @@ pub struct PromptDefinition {
     pub version: Option<String>,
     /// The tags to group prompts by.
     pub tags: Vec<String>,
-    /// Its owners and collections.
-    // Boxed, because most prompts have none.
-    pub grouping: Option<Box<Grouping>>,
+    /// What tells people about it, such as its owners.
+    pub labels: Labels,
     /// The arguments, in the order in which a form shows them.
     pub arguments: Vec<ArgumentDefinition>,
     /// The template, the text, or the function that returns the messages.
@@ -126,7 +125,7 @@ impl PromptDefinition {
             && self.icons == other.icons
             && self.version == other.version
             && self.tags == other.tags
-            && self.grouping == other.grouping
+            && self.labels == other.labels
             && self.arguments == other.arguments
             && self.access == other.access
             && self.tool == other.tool
@@ -156,7 +155,7 @@ impl PromptDefinition {
             icons: Vec::new(),
             version: None,
             tags: Vec::new(),
-            grouping: None,
+            labels: Labels::default(),
             arguments: Vec::new(),
             body,
             access: None,
@@ -234,14 +233,68 @@ impl PromptDefinition {
     }
 }
 
-/// The people in charge of a prompt, and the collections that it belongs to. They help people to find prompts, and change
-/// neither access nor messages.
+/// A key of prompt files that tells people about a prompt, and changes neither access nor messages.
+///
+/// A row of [`LABELS`] is all that another one needs: files are read and written with it, editors and the schema know it,
+/// comparisons and exports name it, and clients and the page see it if it is listed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The key in files.
+    pub key: &'static str,
+    /// A description in one sentence.
+    pub about: &'static str,
+    /// Whether it has several values.
+    pub is_list: bool,
+    /// Whether clients see it in `_meta` of lists, as `dev.promptshelf/KEY`, and the page with the prompt.
+    pub is_listed: bool,
+}
+
+/// All labels, in the order in which files are written.
+pub const LABELS: &[Label] = &[
+    Label {
+        key: "owners",
+        about: "The people or teams in charge of the prompt, for authors and reviewers.",
+        is_list: true,
+        is_listed: false,
+    },
+    Label {
+        key: "collections",
+        about: "Collections that the prompt belongs to, across folders, for authors and reviewers.",
+        is_list: true,
+        is_listed: false,
+    },
+];
+
+/// The largest number of characters of one value of a label.
+pub const MAX_LABEL_CHARS: usize = 200;
+
+/// The values of a prompt's labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grouping {
-    /// Names of people or teams.
-    pub owners: Vec<String>,
-    /// Names of collections, across folders.
-    pub collections: Vec<String>,
+// Not a `Vec`, because most prompts have none.
+pub struct Labels(Box<[(&'static Label, Vec<String>)]>);
+
+impl Labels {
+    /// Returns the values of a key; empty without any.
+    #[must_use]
+    pub fn get(&self, key: &str) -> &[String] {
+        self.iter().find(|(label, _)| label.key == key).map_or(&[], |(_, values)| values)
+    }
+
+    /// Iterates over the labels that have values.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Label, &[String])> {
+        self.0.iter().map(|(label, values)| (*label, values.as_slice()))
+    }
+
+    /// Iterates over those that clients see.
+    pub fn listed(&self) -> impl Iterator<Item = (&'static Label, &[String])> {
+        self.iter().filter(|(label, _)| label.is_listed)
+    }
+}
+
+impl FromIterator<(&'static Label, Vec<String>)> for Labels {
+    fn from_iter<I: IntoIterator<Item = (&'static Label, Vec<String>)>>(labels: I) -> Labels {
+        Labels(labels.into_iter().filter(|(_, values)| !values.is_empty()).collect())
+    }
 }
 
 /// Marks a prompt that should no longer be used. It is served as before.

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     argument::{self, Argument, Problem, RawArguments},
     content::{Annotations, Icon, Meta},
-    definition::{BodyPiece, Deprecation, LibraryFile, PromptDefinition, PromptFunction, StepDefinition},
+    definition::{BodyPiece, Deprecation, Labels, LibraryFile, PromptDefinition, PromptFunction, StepDefinition},
     diagnostic::{Diagnostic, SourceText},
     name::PromptName,
     render_error::RenderError,
@@ -151,16 +151,10 @@ impl Prompt {
         &self.definition.tags
     }
 
-    /// The names of the people or teams in charge of it.
+    /// What tells people about it, such as its owners.
     #[must_use]
-    pub fn owners(&self) -> &[String] {
-        self.definition.grouping.as_ref().map_or(&[], |grouping| &grouping.owners)
-    }
-
-    /// The collections that it belongs to.
-    #[must_use]
-    pub fn collections(&self) -> &[String] {
-        self.definition.grouping.as_ref().map_or(&[], |grouping| &grouping.collections)
+    pub fn labels(&self) -> &Labels {
+        &self.definition.labels
     }
 
     /// The deprecation, if it should no longer be used.
@@ -270,6 +264,7 @@ impl Prompt {
                 && self.description() == other.description()
                 && self.icons() == other.icons()
                 && self.meta() == other.meta()
+                && self.labels().listed().eq(other.labels().listed())
                 && self.deprecation() == other.deprecation()
                 && self.definition.via == other.definition.via
                 && shown(self) == shown(other))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use promptshelf_core::{
     Access, ArgumentDefinition, Body, BrokenFile, Catalog, CatalogHandle, Change, Code, CompletionSource, Definitions,
-    LibraryFile, MimeType, Origin, PromptDefinition, Requirements, ResourceBody, ResourceContent, ResourceDefinition,
-    SourceText, check,
+    Label, LibraryFile, MimeType, Origin, PromptDefinition, Requirements, ResourceBody, ResourceContent,
+    ResourceDefinition, SourceText, check,
 };
 
 /// A library as a source provides it, in successive versions.
@@ -324,6 +324,10 @@ fn listed_field_change_changes_the_list() {
     for edit in [
         |prompt: &mut PromptDefinition| prompt.title = Some("T".into()),
         |prompt: &mut PromptDefinition| prompt.description = Some("D".into()),
+        |prompt: &mut PromptDefinition| {
+            static CONTACT: Label = Label { key: "contact", about: "Whom to ask", is_list: false, is_listed: true };
+            prompt.labels = [(&CONTACT, vec!["team-a".to_owned()])].into_iter().collect();
+        },
         |prompt: &mut PromptDefinition| prompt.arguments[0].required = true,
         |prompt: &mut PromptDefinition| prompt.arguments[0].description = Some("D".into()),
         |prompt: &mut PromptDefinition| prompt.name = "z".into(),

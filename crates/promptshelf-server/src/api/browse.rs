@@ -47,7 +47,8 @@ pub(super) async fn browse(call: Call<op::Browse>) -> Answer {
 }
 
 /// The words by which prompts are grouped: tags, owners and collections.
-const FACETS: [fn(&Prompt) -> &[String]; 3] = [Prompt::tags, Prompt::owners, Prompt::collections];
+const FACETS: [fn(&Prompt) -> &[String]; 3] =
+    [Prompt::tags, |prompt| prompt.labels().get("owners"), |prompt| prompt.labels().get("collections")];
 
 fn search(
     tree: &MemoryTree,
@@ -106,8 +107,8 @@ fn search(
             title: prompt.title().map(cut),
             description: prompt.description().map(cut),
             tags: prompt.tags().to_vec(),
-            owners: prompt.owners().to_vec(),
-            collections: prompt.collections().to_vec(),
+            owners: prompt.labels().get("owners").to_vec(),
+            collections: prompt.labels().get("collections").to_vec(),
             channels: Vec::new(),
         });
         items.push(BrowsedFile { path: path.to_owned(), prompts: prompts.collect(), lines });

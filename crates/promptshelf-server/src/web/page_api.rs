@@ -3,7 +3,7 @@
 //! Names, titles, descriptions and messages come through `/mcp`, so that the page shows those of every
 //! client. The service decides on access, as for `/mcp`.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -92,6 +92,7 @@ pub(super) async fn prompt(
         "path": path(prompt),
         "version": prompt.version(),
         "tags": prompt.tags(),
+        "labels": prompt.labels().listed().map(|(label, values)| (label.key, values)).collect::<BTreeMap<_, _>>(),
         "arguments": arguments,
     }))
 }

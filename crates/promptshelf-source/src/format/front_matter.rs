@@ -3,7 +3,8 @@
 use std::{ops::Range, sync::Arc};
 
 use promptshelf_core::{
-    Body, BodyPiece, Code, Grouping, Meta, Origin, PromptDefinition, PromptName, Severity, SkillSource, nearest,
+    Body, BodyPiece, Code, LABELS, Label, MAX_LABEL_CHARS, Meta, Origin, PromptDefinition, PromptName, Severity,
+    SkillSource, nearest,
 };
 
 use super::{
@@ -13,14 +14,16 @@ use super::{
     draft::Draft,
     foreign_folders::warn_of_title,
     icons::icons,
-    keys::{Holds, Keys, key, keys},
+    keys::{Holds, Key, Keys, key, keys},
     prompt_tests::tests,
     steps::steps,
     table::Table,
     tree::{Node, Notes, Value},
 };
 
-pub(crate) const KEYS: Keys = keys(&[
+pub(crate) const KEYS: Keys = keys(&ALL);
+
+const BEFORE_LABELS: &[Key] = &[
     key("name", Holds::Text, "The unique name; derived from the file's path by default."),
     key("aliases", Holds::Texts, "Former names, under which it is still served, marked as deprecated."),
     key("title", Holds::Text, "The display name."),
@@ -29,12 +32,9 @@ pub(crate) const KEYS: Keys = keys(&[
     key("version", Holds::Text, "The version of the prompt."),
     key("tags", Holds::Texts, "Words that group prompts."),
     key("category", Holds::Text, "One word that groups prompts, as in other prompt servers."),
-    key("owners", Holds::Texts, "The people or teams in charge of the prompt, for authors and reviewers."),
-    key(
-        "collections",
-        Holds::Texts,
-        "Collections that the prompt belongs to, across folders, for authors and reviewers.",
-    ),
+];
+
+const AFTER_LABELS: &[Key] = &[
     key("access", Holds::Table(&super::access::REQUIREMENTS), "The callers that may use it; all by default."),
     key("tool", Holds::Flag, "Whether models may find and use it through tools, if the server offers them."),
     key(
@@ -48,7 +48,25 @@ pub(crate) const KEYS: Keys = keys(&[
     key("arguments", Holds::ListOfTextsOrTables(&super::arguments::KEYS), "The arguments, in the order of the form."),
     key("steps", Holds::Tables(&super::steps::KEYS), "The steps of a guided prompt."),
     key("tests", Holds::Tables(&super::prompt_tests::KEYS), "Tests for `promptshelf test`."),
-]);
+];
+
+const ALL: [Key; BEFORE_LABELS.len() + LABELS.len() + AFTER_LABELS.len()] = {
+    let mut all = [key("", Holds::Flag, ""); BEFORE_LABELS.len() + LABELS.len() + AFTER_LABELS.len()];
+    let after = BEFORE_LABELS.len() + LABELS.len();
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < BEFORE_LABELS.len() {
+            BEFORE_LABELS[at]
+        } else if at < after {
+            let Label { key: name, about, is_list, .. } = LABELS[at - BEFORE_LABELS.len()];
+            key(name, if is_list { Holds::Texts } else { Holds::Text }, about)
+        } else {
+            AFTER_LABELS[at - after]
+        };
+        at += 1;
+    }
+    all
+};
 
 /// Creates a definition of the valid parts; it must not be used if there are errors among the notes.
 pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: &mut Notes<'_>) -> Draft {
@@ -98,9 +116,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.tags = table.texts("tags", notes);
         // Other prompt servers group prompts by this single word.
         definition.tags.extend(table.text("category", notes));
-        let grouping =
-            Grouping { owners: table.texts("owners", notes), collections: table.texts("collections", notes) };
-        definition.grouping = (grouping != Grouping::default()).then(|| Box::new(grouping));
+        definition.labels = LABELS.iter().map(|label| (label, label_values(&table, label, notes))).collect();
         definition.access = access(&table, notes).map(Arc::new);
         definition.tool = table.flag("tool", notes).unwrap_or_default();
         definition.deprecated = deprecation(&table, notes).map(Box::new);
@@ -116,6 +132,19 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
     }
     definition.origin.spans = std::mem::take(&mut notes.spans).into();
     Draft { definition: Arc::new(definition), globs }
+}
+
+fn label_values(table: &Table<'_, '_>, label: &'static Label, notes: &mut Notes<'_>) -> Vec<String> {
+    let key = label.key;
+    let values = if label.is_list { table.texts(key, notes) } else { table.text(key, notes).into_iter().collect() };
+    let unfit = values.iter().map(|value| value.trim().chars().count());
+    if let Some(length) = unfit.into_iter().find(|length| !(1..=MAX_LABEL_CHARS).contains(length))
+        && let Some(span) = table.node(key, notes).map(|node| node.span.clone())
+    {
+        let message = format!("`{key}`: expected 1 to {MAX_LABEL_CHARS} characters, found {length}");
+        notes.error(Code::InvalidValue, &span, message);
+    }
+    values
 }
 
 /// Makes the text of a file plain. It cannot use values, so the file declares no arguments.

@@ -13,7 +13,7 @@ pub struct Keys {
 }
 
 /// One key.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The key as it is written.
     pub name: &'static str,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use promptshelf_core::{ArgumentType, Body, BodyPiece, CompletionSource, Diagnostic, invisible::InvisiblePolicy};
+use promptshelf_core::{
+    ArgumentType, Body, BodyPiece, CompletionSource, Diagnostic, LABELS, MAX_LABEL_CHARS, invisible::InvisiblePolicy,
+};
 
 use crate::library::{Library, broken};
 
@@ -368,6 +370,21 @@ fn mistakes_beyond_the_limit_are_counted() {
     let mistakes = mistakes(&format!("---\n{keys}---\nhello"));
     assert_eq!(mistakes.len(), 101);
     assert_eq!(mistakes[100], "p.md:102:1: error[too-many]: 50 further mistakes from here on are not listed");
+}
+
+#[test]
+fn labels_are_read_and_bounded() {
+    for label in LABELS {
+        let text = |value: &str| format!("---\n{}: '{value}'\n---\nText.\n", label.key);
+        let most = "x".repeat(MAX_LABEL_CHARS);
+        for value in ["team-a", &most] {
+            assert_eq!(read(&text(value)).labels.get(label.key), [value], "{}", label.key);
+        }
+        for value in ["", " ", &format!("{most}x")] {
+            let found = mistakes(&text(value));
+            assert!(found.len() == 1 && found[0].starts_with("p.md:2:"), "{found:?}");
+        }
+    }
 }
 
 #[test]

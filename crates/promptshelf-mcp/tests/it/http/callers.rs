@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
-use promptshelf_core::{Access, AccessRule, CatalogHandle, Deprecation, Origin, SourceText, check};
+use promptshelf_core::{Access, AccessRule, CatalogHandle, Deprecation, Label, Origin, SourceText, check};
 use promptshelf_mcp::{
     HttpOptions, RequestOptions, Server,
     http::{Denial, RequiredScopes},
@@ -75,6 +75,9 @@ async fn answer_under_a_former_name_names_the_present_one() {
     let prompt = Arc::make_mut(&mut definitions.prompts[0]);
     prompt.access = None;
     prompt.aliases = ["hallo".to_owned()].into();
+    static CONTACT: Label = Label { key: "contact", about: "Whom to ask", is_list: false, is_listed: true };
+    static OWNERS: Label = Label { key: "owners", about: "Who is in charge", is_list: true, is_listed: false };
+    prompt.labels = [(&CONTACT, vec!["team-a".to_owned()]), (&OWNERS, vec!["ada".to_owned()])].into_iter().collect();
     let name = prompt.name.clone();
     let handle = CatalogHandle::new(check(definitions, None).catalog);
     let server = Server::new(Service::new(handle.clone()));
@@ -88,6 +91,8 @@ async fn answer_under_a_former_name_names_the_present_one() {
     assert_eq!(got["_meta"]["dev.promptshelf/deprecated"], expected, "{got}");
     let list = asked("prompts/list", json!({})).await;
     assert!(!list.to_string().contains("hallo"), "{list}");
+    let meta = &list["prompts"][0]["_meta"];
+    assert_eq!((&meta["dev.promptshelf/contact"], meta.get("dev.promptshelf/owners")), (&json!("team-a"), None));
     // By default unknown arguments are ignored.
     params["arguments"]["nmae"] = json!("x");
     asked("prompts/get", params.clone()).await;

@@ -27,7 +27,7 @@ import { folded } from './text/fuzzy.js';
  *   choices: { value: string, title: string | null }[], pattern: string | null, minLength: number | null,
  *   maxLength: number | null, minimum: number | null, maximum: number | null, completes: boolean, asked?: boolean,
  *   sensitive?: boolean }} TypedArgument
- * @typedef {{ path: string | null, version: string | null, tags: string[], arguments: TypedArgument[],
+ * @typedef {{ path: string | null, version: string | null, tags: string[], labels: Record<string, string[]>, arguments: TypedArgument[],
  *   profiles?: { name: string, entry: Prompt }[] }} TypedPrompt
  */
 

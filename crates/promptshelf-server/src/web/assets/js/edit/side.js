@@ -51,7 +51,9 @@ export function sidePane({ backend, path, others, mark, go, until }) {
     const given = form?.read() ?? {};
     // The completion of values belongs to the served prompt, which may be another one.
     const types = prompt.types.map((/** @type {any} */ one) => ({ ...one, completes: false, asked: false }));
-    form = promptForm({ ...prompt }, { path, version: null, tags: [], arguments: types }, given, () => later());
+    form = promptForm({ ...prompt }, { path, version: null, tags: [], labels: {}, arguments: types }, given, () =>
+      later(),
+    );
     fill.hidden = !form.fields.length;
     show(fill, h('h2', null, t('form.label')), form.element);
   };

@@ -128,18 +128,6 @@ export const differences = {
     ja: '`{argument}` は {values} も受け付けます。',
     zh: '`{argument}` 也接受 {values}。',
   },
-  'difference.collections': {
-    en: 'It has the collections {values} now.',
-    de: 'Es hat jetzt die Bibliotheken {values}.',
-    ja: 'コレクションは {values} になりました。',
-    zh: '现在属于合集 {values}。',
-  },
-  'difference.collections-none': {
-    en: 'It has no collections any more.',
-    de: 'Es hat keine Bibliotheken mehr.',
-    ja: 'コレクションはなくなりました。',
-    zh: '不再属于任何合集。',
-  },
   'difference.deprecated': {
     en: 'It is deprecated now.',
     de: 'Es ist jetzt veraltet.',
@@ -200,18 +188,6 @@ export const differences = {
     ja: '新しく追加され、{now}に公開されます。',
     zh: '新增，对{now}开放。',
   },
-  'difference.owners': {
-    en: 'It has the owners {values} now.',
-    de: 'Verantwortlich sind jetzt {values}.',
-    ja: '担当者は {values} になりました。',
-    zh: '负责人现在是 {values}。',
-  },
-  'difference.owners-none': {
-    en: 'It has no owners any more.',
-    de: 'Es hat keine Verantwortlichen mehr.',
-    ja: '担当者はなくなりました。',
-    zh: '不再有负责人。',
-  },
   'difference.page-size': {
     en: 'Lists have {n} entry on a page now.|Lists have {n} entries on a page now.',
     de: 'Listen haben jetzt {n} Eintrag auf einer Seite.|Listen haben jetzt {n} Einträge auf einer Seite.',
@@ -241,18 +217,6 @@ export const differences = {
     de: 'Es gibt sie nicht mehr: Clients, die sie lesen, erhalten einen Fehler.',
     ja: 'なくなりました。読み取るクライアントは失敗します。',
     zh: '已删除：读取它的客户端会失败。',
-  },
-  'difference.tags': {
-    en: 'It has the tags {values} now.',
-    de: 'Die Schlagwörter sind jetzt {values}.',
-    ja: 'タグは {values} になりました。',
-    zh: '标签现在是 {values}。',
-  },
-  'difference.tags-none': {
-    en: 'It has no tags any more.',
-    de: 'Es hat keine Schlagwörter mehr.',
-    ja: 'タグはなくなりました。',
-    zh: '不再有标签。',
   },
   'difference.text-changed': {
     en: '{what}: now {text}.',
@@ -350,6 +314,12 @@ export const differences = {
     ja: '`{argument}` の型は {before} から {now} になりました。',
     zh: '`{argument}` 的类型现在是 {now}，之前是 {before}。',
   },
+  'difference.what.collections': {
+    en: 'Collections',
+    de: 'Bibliotheken',
+    ja: 'コレクション',
+    zh: '合集',
+  },
   'difference.what.description': {
     en: 'Description',
     de: 'Beschreibung',
@@ -367,6 +337,18 @@ export const differences = {
     de: 'Name',
     ja: '名前',
     zh: '名称',
+  },
+  'difference.what.owners': {
+    en: 'Owners',
+    de: 'Verantwortliche',
+    ja: '担当者',
+    zh: '负责人',
+  },
+  'difference.what.tags': {
+    en: 'Tags',
+    de: 'Schlagwörter',
+    ja: 'タグ',
+    zh: '标签',
   },
   'difference.what.title': {
     en: 'Title',

@@ -4,7 +4,7 @@ import { client, features, library, loads, typed } from '../app.js';
 import { debounced, h, show } from '../dom.js';
 import { draft, draftOf } from '../drafts.js';
 import { promptForm } from '../form/form.js';
-import { t } from '../i18n.js';
+import { hasWords, t } from '../i18n.js';
 import { linkTo } from '../link.js';
 import { Refusal, SignInNeeded } from '../mcp/client.js';
 import { remember } from '../preferences.js';
@@ -286,6 +286,7 @@ function draw(prompt, types, until) {
     types?.path ? h('span', null, lineIcon('file'), types.path) : null,
     types?.path && features.value.edit ? h('a', { href: linkTo('edit', types.path) }, t('nav.edit')) : null,
     types?.version ? h('span', null, t('prompt.version', { version: types.version })) : null,
+    ...Object.entries(types?.labels ?? {}).map(([key, values]) => label(key, values)),
     origin(prompt),
   ];
   return [
@@ -327,6 +328,13 @@ function draw(prompt, types, until) {
       h('div.result', null, delivery.listed, out.element, use.element),
     ]),
   ];
+}
+
+/** What tells people about the prompt, such as whom they ask. @param {string} key @param {string[]} values */
+function label(key, values) {
+  const word = `label.${key}`;
+  const name = hasWords(word) ? t(/** @type {keyof import('../i18n.js').Words} */ (word)) : key;
+  return h('span', null, h('bdi', null, revealed(`${name}: ${values.join(', ')}`)));
 }
 
 /** A notice with the author's message and a link to the replacement. @param {Prompt} prompt */
