@@ -18,7 +18,7 @@ mod workflow;
 
 use promptshelf_core::{
     ArgumentDefinition, Catalog, Checked, Definitions, Message, Part, PromptDefinition, RawArguments, RenderError,
-    check, invisible::InvisiblePolicy,
+    TemplateWord, TemplateWords, check, invisible::InvisiblePolicy,
 };
 
 /// Checks a library of these prompts.
@@ -36,6 +36,16 @@ fn prompt(template: &str, arguments: &[&str]) -> PromptDefinition {
 }
 
 /// Renders the prompt `it` with these values.
+/// Returns each filter with the arguments of its example, such as `join(", ")`.
+fn filters() -> impl Iterator<Item = &'static str> {
+    TemplateWords::ALL.filters.iter().map(|TemplateWord { name, example, .. }| {
+        let begin = example.find(&format!("| {name}")).unwrap_or_else(|| panic!("{name} is not in its example"));
+        let used = &example[begin + "| ".len()..];
+        let end = if used[name.len()..].starts_with('(') { used.find(')').map(|at| at + 1) } else { None };
+        &used[..end.unwrap_or(name.len())]
+    })
+}
+
 fn render(catalog: &Catalog, raw: &RawArguments<'_>) -> Result<Vec<Message>, RenderError> {
     let prompt = catalog.find("it").expect("the prompt was found good");
     let bindings = prompt.bind(raw, catalog.policy().value_bytes).expect("the values were found good");

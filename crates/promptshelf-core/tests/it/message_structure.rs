@@ -1,6 +1,6 @@
 //! No value changes the number, the roles or the kinds of a prompt's blocks.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use promptshelf_core::{
     Blob, Catalog, ContentBlock, Definitions, LibraryFile, Message, MimeType, RawArguments, ResourceBody, Role,
@@ -8,40 +8,24 @@ use promptshelf_core::{
 };
 use proptest::prelude::*;
 
-use crate::{prompt, render};
+use crate::{filters, prompt, render};
 
-/// Filters that accept any text.
-const FILTERS: &[&str] = &[
-    "fence",
-    "fence(other)",
-    "xml('notes')",
-    "quote",
-    "json",
-    "tojson",
-    "upper",
-    "lower",
-    "title",
-    "capitalize",
-    "trim",
-    "replace('a', other)",
-    "indent(2, true)",
-    "join(other)",
-    "reverse",
-    "first",
-    "last",
-    "length",
-    "urlencode",
-    "list",
-    "list | json",
-    "unique",
-    "sort | join",
-    "string",
-    "pprint",
-    "default(other)",
-    "split(',') | join(other)",
-    "lines | join('-')",
-    "fence | quote | xml('a') | json",
-];
+/// Every filter, and some with other arguments or one after the other.
+static FILTERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let others = [
+        "fence(other)",
+        "replace('a', other)",
+        "indent(2, true)",
+        "join(other)",
+        "list | json",
+        "sort | join",
+        "default(other)",
+        "split(',') | join(other)",
+        "lines | join('-')",
+        "fence | quote | xml('a') | json",
+    ];
+    filters().chain(others).collect()
+});
 
 /// A part of a template.
 #[derive(Clone, Debug)]
