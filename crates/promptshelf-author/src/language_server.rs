@@ -18,7 +18,6 @@ mod schema_query;
 #[path = "language_server/tests.rs"]
 mod session_tests;
 mod transport;
-mod vocabulary;
 
 use std::{
     borrow::Cow,

@@ -78,7 +78,7 @@ pub use provenance::{CommitProvenance, PromptProvenance, Provenance};
 pub use render_error::RenderError;
 pub use resource::Resource;
 pub use skill::{Skill, SkillChild, SkillFile, Skills};
-pub use template::{TemplateAnalysis, TemplateUse, TemplateWords};
+pub use template::{TemplateAnalysis, TemplateUse, TemplateWord, TemplateWords};
 pub use template_outline::Outline;
 pub use timestamp::{Timestamp, TimestampError};
 pub use uri_template::expand_uri_template;

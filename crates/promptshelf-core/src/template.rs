@@ -15,6 +15,7 @@ pub(crate) mod lint;
 mod meter;
 mod operators;
 mod syntax;
+mod words;
 
 use std::{
     fmt, io,
@@ -44,7 +45,7 @@ use crate::{
     value::{Bindings, Value, Variables},
 };
 
-pub use environment::TemplateWords;
+pub use words::{TemplateWord, TemplateWords};
 
 pub(crate) use environment::{is_filter, known_globals};
 pub(crate) use functions::sent;

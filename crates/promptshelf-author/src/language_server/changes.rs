@@ -435,7 +435,7 @@ fn check_argument(
     if !is_name {
         return Err(format!("`{new}` is not a name of an argument: use letters, digits and `_`, such as `user_name`"));
     }
-    if TemplateWords::ALL.functions.contains(&new) && new != "prompt" {
+    if TemplateWords::find(TemplateWords::ALL.functions, new).is_some() && new != "prompt" {
         return Err(format!("`{new}` is a function of templates: choose another name"));
     }
     let definitions = || files.iter().filter_map(|file| workspace.definition(file));

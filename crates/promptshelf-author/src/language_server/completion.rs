@@ -6,10 +6,10 @@ use gen_lsp_types::{
     CompletionItem, CompletionItemKind as Kind, CompletionItemTag, CompletionItemTextEdit, Documentation,
     MarkupContent, MarkupKind, TextEdit,
 };
-use promptshelf_core::{ArgumentDefinition, Choice};
+use promptshelf_core::{ArgumentDefinition, Choice, TemplateWords};
 use promptshelf_source::ForeignSyntax;
 
-use super::{Cursor, Place, Workspace, is_word, keys, position, vocabulary};
+use super::{Cursor, Place, Workspace, is_word, keys, position};
 
 /// The most completions in a response; editors ask again after each key.
 const MAX_ITEMS: usize = 500;
@@ -40,12 +40,12 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
             }
         }
         Place::Filter => {
-            for filter in vocabulary::FILTERS {
+            for filter in TemplateWords::ALL.filters {
                 list.add(filter.name, Kind::Function, &filter.markdown());
             }
         }
         Place::Test => {
-            for test in vocabulary::TESTS {
+            for test in TemplateWords::ALL.tests {
                 list.add(test.name, Kind::Function, &test.markdown());
             }
         }
@@ -57,7 +57,7 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
             }
         }
         Place::Statement => {
-            for statement in vocabulary::STATEMENTS {
+            for statement in TemplateWords::ALL.statements {
                 list.add(statement.name, Kind::Keyword, &statement.markdown());
             }
         }
@@ -67,7 +67,7 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
                     list.add(&argument.name, Kind::Variable, &about(argument));
                 }
             }
-            for function in vocabulary::FUNCTIONS {
+            for function in TemplateWords::ALL.functions {
                 list.add(function.name, Kind::Function, &function.markdown());
             }
         }

@@ -2,7 +2,8 @@
 
 use gen_lsp_types::{Contents, Definition, DefinitionResponse, Hover, Location, MarkupContent, MarkupKind, Range};
 use promptshelf_core::{
-    ContentBlock, Deprecation, Interrupt, Message, Part, Prompt, PromptDefinition, RawArguments, Variables, bind,
+    ContentBlock, Deprecation, Interrupt, Message, Part, Prompt, PromptDefinition, RawArguments, TemplateWord,
+    TemplateWords, Variables, bind,
 };
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::{add_samples, testing::transcript};
 use super::{
     Cursor, Place, Workspace,
     completion::{about, compared},
-    position, vocabulary,
+    position,
 };
 
 pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Cursor<'_>) -> Option<Hover> {
@@ -32,18 +33,18 @@ pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         Place::String { callee: "attach" | "link" | "include" | "import" | "from" } | Place::Value { .. } => {
             file(workspace, word)?
         }
-        Place::Filter => vocabulary::about(vocabulary::FILTERS, word)?,
-        Place::Test => vocabulary::about(vocabulary::TESTS, word)?,
+        Place::Filter => about_word(TemplateWords::ALL.filters, word)?,
+        Place::Test => about_word(TemplateWords::ALL.tests, word)?,
         Place::CallArgument { prompt } => about(workspace.catalog().find(prompt)?.argument(word)?.definition()),
         Place::Choice { prompt, argument } => {
             format!("**{argument}**\n\n{}", about(compared(workspace, path, prompt, argument).first()?))
         }
-        Place::Statement if let Some(statement) = vocabulary::about(vocabulary::STATEMENTS, word) => statement,
+        Place::Statement if let Some(statement) = about_word(TemplateWords::ALL.statements, word) => statement,
         Place::Expression | Place::Statement => match compared(workspace, path, None, word).first() {
             Some(argument) => format!("**{word}**\n\n{}", about(argument)),
             None => {
-                let words = [vocabulary::FUNCTIONS, vocabulary::OPERATORS, vocabulary::STATEMENTS];
-                words.into_iter().find_map(|words| vocabulary::about(words, word))?
+                let TemplateWords { functions, operators, statements, .. } = TemplateWords::ALL;
+                [functions, operators, statements].into_iter().find_map(|words| about_word(words, word))?
             }
         },
         Place::String { .. } | Place::Text => return None,
@@ -52,6 +53,10 @@ pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         contents: Contents::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: explanation }),
         range: Some(position::range(text, &cursor.span)),
     })
+}
+
+fn about_word(words: &'static [TemplateWord], word: &str) -> Option<String> {
+    TemplateWords::find(words, word).map(TemplateWord::markdown)
 }
 
 fn prompt(prompt: &Prompt) -> String {

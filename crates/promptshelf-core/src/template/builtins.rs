@@ -106,8 +106,6 @@ pub(super) fn add_to(environment: &mut Environment<'static>, misfit: Misfit) {
         ("capitalize", Value::from_function(filters::capitalize)),
         ("lines", Value::from_function(filters::lines)),
         ("lower", Value::from_function(filters::lower)),
-        ("max", Value::from_function(filters::max)),
-        ("min", Value::from_function(filters::min)),
         ("split", Value::from_function(filters::split)),
         ("upper", Value::from_function(filters::upper)),
         ("urlencode", Value::from_function(filters::urlencode)),
@@ -115,6 +113,8 @@ pub(super) fn add_to(environment: &mut Environment<'static>, misfit: Misfit) {
         add(name, Work::Whole, filter);
     }
     for (name, filter) in [
+        ("max", Value::from_function(filters::max)),
+        ("min", Value::from_function(filters::min)),
         ("pprint", Value::from_function(filters::pprint)),
         ("reverse", Value::from_function(filters::reverse)),
         ("title", Value::from_function(filters::title)),
@@ -225,10 +225,14 @@ fn spend_work(state: &mut State<'_, '_>, work: Work, value: &Value, arguments: &
         // The text of a list is written item by item.
         Work::Whole => return spend_all(state, value, if characters.is_some() { 1 } else { 2 }, arguments),
         Work::Characters => match characters {
-            Some(bytes) => bytes.saturating_mul(3 * CHARACTER),
-            None => return spend_all(state, value, 2, arguments),
+            Some(bytes) => bytes.saturating_mul(5 * CHARACTER),
+            None => return spend_all(state, value, 4, arguments),
         },
-        Work::Sort => return spend_all(state, value, u64::from(items().checked_ilog2().unwrap_or(0)) + 1, arguments),
+        Work::Sort => {
+            let passes = u64::from(items().checked_ilog2().unwrap_or(0)) + 1;
+            // Each character of a text becomes a value.
+            return spend_all(state, value, if characters.is_some() { 2 * passes } else { passes }, arguments);
+        }
         Work::Product => {
             let searched: usize = arguments.iter().filter_map(Value::as_str).map(str::len).sum();
             return spend_all(state, value, searched.max(1) as u64, arguments);

@@ -7,10 +7,9 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value as 
 use super::{
     builtins::{self, Misfit},
     filters, functions, operators,
+    words::{self, names},
 };
 use crate::value::Value;
-
-pub(super) const GLOBALS: &[&str] = &["role", "attach", "link", "prompt", "range", "dict", "namespace"];
 
 /// Filters of the engine that are not available. `safe` and `escape` concern HTML; `format` can produce a gigabyte
 /// from two bytes.
@@ -93,120 +92,18 @@ pub(super) fn base() -> Environment<'static> {
     BASE.clone()
 }
 
-pub(super) const FILTERS: &[&str] = &[
-    "abs",
-    "attr",
-    "batch",
-    "bool",
-    "capitalize",
-    "chain",
-    "count",
-    "d",
-    "default",
-    "dictsort",
-    "fence",
-    "first",
-    "float",
-    "groupby",
-    "indent",
-    "int",
-    "items",
-    "join",
-    "json",
-    "last",
-    "length",
-    "lines",
-    "list",
-    "lower",
-    "map",
-    "max",
-    "min",
-    "pprint",
-    "quote",
-    "reject",
-    "rejectattr",
-    "replace",
-    "reverse",
-    "round",
-    "select",
-    "selectattr",
-    "slice",
-    "sort",
-    "split",
-    "string",
-    "sum",
-    "title",
-    "tojson",
-    "trim",
-    "unique",
-    "upper",
-    "urlencode",
-    "xml",
-    "zip",
-];
+/// Tests that are signs, as in `select("==", 1)`.
+const SIGNS: &[&str] = &["!=", "<", "<=", "==", ">", ">="];
+
+pub(super) const GLOBALS: &[&str] = &names::<{ words::FUNCTIONS.len() }>(words::FUNCTIONS, &[]);
+
+pub(super) const FILTERS: &[&str] = &names::<{ words::FILTERS.len() }>(words::FILTERS, &[]);
 
 /// The tests (`x is …`) of the template language.
-pub(super) const TESTS: &[&str] = &[
-    "!=",
-    "<",
-    "<=",
-    "==",
-    ">",
-    ">=",
-    "boolean",
-    "defined",
-    "divisibleby",
-    "endingwith",
-    "eq",
-    "equalto",
-    "even",
-    "false",
-    "filter",
-    "float",
-    "ge",
-    "greaterthan",
-    "gt",
-    "in",
-    "int",
-    "integer",
-    "iterable",
-    "le",
-    "lessthan",
-    "lower",
-    "lt",
-    "mapping",
-    "ne",
-    "none",
-    "number",
-    "odd",
-    "sameas",
-    "sequence",
-    "startingwith",
-    "string",
-    "test",
-    "true",
-    "undefined",
-    "upper",
-];
+pub(super) const TESTS: &[&str] = &names::<{ words::TESTS.len() + SIGNS.len() }>(words::TESTS, SIGNS);
 
 pub(crate) fn known_globals() -> impl Iterator<Item = &'static str> {
     GLOBALS.iter().copied()
-}
-
-/// The words that templates can use in addition to arguments.
-#[derive(Clone, Copy, Debug)]
-pub struct TemplateWords {
-    /// Functions, such as `attach`.
-    pub functions: &'static [&'static str],
-    /// Filters, such as `upper`.
-    pub filters: &'static [&'static str],
-    /// Tests (`x is …`), such as `defined`.
-    pub tests: &'static [&'static str],
-}
-
-impl TemplateWords {
-    /// All words.
-    pub const ALL: TemplateWords = TemplateWords { functions: GLOBALS, filters: FILTERS, tests: TESTS };
 }
 
 /// Returns the functions whose names arguments cannot have. `prompt` is excluded: it is a function only in a call,

@@ -18,7 +18,7 @@ mod workflow;
 
 use promptshelf_core::{
     ArgumentDefinition, Catalog, Checked, Definitions, Message, Part, PromptDefinition, RawArguments, RenderError,
-    TemplateWords, check, invisible::InvisiblePolicy,
+    TemplateWord, TemplateWords, check, invisible::InvisiblePolicy,
 };
 
 /// Checks a library of these prompts.
@@ -36,6 +36,16 @@ fn prompt(template: &str, arguments: &[&str]) -> PromptDefinition {
 }
 
 /// Renders the prompt `it` with these values.
+/// Returns each filter with the arguments of its example, such as `join(", ")`.
+fn filters() -> impl Iterator<Item = &'static str> {
+    TemplateWords::ALL.filters.iter().map(|TemplateWord { name, example, .. }| {
+        let begin = example.find(&format!("| {name}")).unwrap_or_else(|| panic!("{name} is not in its example"));
+        let used = &example[begin + "| ".len()..];
+        let end = if used[name.len()..].starts_with('(') { used.find(')').map(|at| at + 1) } else { None };
+        &used[..end.unwrap_or(name.len())]
+    })
+}
+
 fn render(catalog: &Catalog, raw: &RawArguments<'_>) -> Result<Vec<Message>, RenderError> {
     let prompt = catalog.find("it").expect("the prompt was found good");
     let bindings = prompt.bind(raw, catalog.policy().value_bytes).expect("the values were found good");
@@ -45,14 +55,4 @@ fn render(catalog: &Catalog, raw: &RawArguments<'_>) -> Result<Vec<Message>, Ren
         Part::Resource { uri, .. } => panic!("{uri} is to be read"),
     };
     Ok(parts.into_iter().map(message).collect())
-}
-
-/// Returns the filters that can be applied to a text without arguments.
-fn filters_of_texts() -> impl Iterator<Item = &'static str> {
-    let accepts = |filter: &&str| {
-        let catalog =
-            check(Definitions::from_iter([prompt(&format!("{{{{ 'a b' | {filter} }}}}"), &[])]), None).catalog;
-        catalog.find("it").is_some() && render(&catalog, &RawArguments::new()).is_ok()
-    };
-    TemplateWords::ALL.filters.iter().copied().filter(accepts)
 }

@@ -8,45 +8,23 @@ use promptshelf_core::{
 };
 use proptest::prelude::*;
 
-use crate::{filters_of_texts, prompt, render};
+use crate::{filters, prompt, render};
 
-/// Filters that accept any text.
-const FILTERS: &[&str] = &[
-    "fence",
-    "fence(other)",
-    "xml('notes')",
-    "quote",
-    "json",
-    "tojson",
-    "upper",
-    "lower",
-    "title",
-    "capitalize",
-    "trim",
-    "replace('a', other)",
-    "indent(2, true)",
-    "join(other)",
-    "reverse",
-    "first",
-    "last",
-    "length",
-    "urlencode",
-    "list",
-    "list | json",
-    "unique",
-    "sort | join",
-    "string",
-    "pprint",
-    "default(other)",
-    "split(',') | join(other)",
-    "lines | join('-')",
-    "fence | quote | xml('a') | json",
-];
-
-/// [`FILTERS`], and every other filter that accepts a text.
-static ALL_FILTERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let others = filters_of_texts().filter(|filter| !FILTERS.contains(filter));
-    FILTERS.iter().copied().chain(others).collect()
+/// Every filter, and some with other arguments or one after the other.
+static FILTERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let others = [
+        "fence(other)",
+        "replace('a', other)",
+        "indent(2, true)",
+        "join(other)",
+        "list | json",
+        "sort | join",
+        "default(other)",
+        "split(',') | join(other)",
+        "lines | join('-')",
+        "fence | quote | xml('a') | json",
+    ];
+    filters().chain(others).collect()
 });
 
 /// A part of a template.
@@ -71,14 +49,14 @@ fn segment() -> impl Strategy<Value = Segment> {
         Just(Segment::Text),
         Just(Segment::Value),
         Just(Segment::Value),
-        (0..ALL_FILTERS.len()).prop_map(Segment::Filtered),
+        (0..FILTERS.len()).prop_map(Segment::Filtered),
         Just(Segment::Role("user")),
         Just(Segment::Role("assistant")),
         Just(Segment::Image),
         Just(Segment::Resource),
         Just(Segment::Link),
         Just(Segment::Partial),
-        (0..ALL_FILTERS.len()).prop_map(Segment::FilterBlock),
+        (0..FILTERS.len()).prop_map(Segment::FilterBlock),
     ];
     leaf.prop_recursive(2, 8, 1, |inner| {
         prop_oneof![
@@ -94,14 +72,14 @@ fn template(segment: &Segment, number: usize) -> String {
     match segment {
         Segment::Text => format!("text {number}\n"),
         Segment::Value => format!("⟦{number}:{{{{ value }}}}:{number}⟧"),
-        Segment::Filtered(filter) => format!("⟨{{{{ value | {} }}}}⟩", ALL_FILTERS[*filter]),
+        Segment::Filtered(filter) => format!("⟨{{{{ value | {} }}}}⟩", FILTERS[*filter]),
         Segment::Role(role) => format!("{{{{ role('{role}') }}}}"),
         Segment::Image => "{{ attach('dot.png') }}".into(),
         Segment::Resource => "{{ attach('note.md', uri='note:x') }}".into(),
         Segment::Link => "{{ link('https://example.org', title=value) }}".into(),
         Segment::Partial => "{% include '_partial' %}".into(),
         Segment::FilterBlock(filter) => {
-            format!("{{% filter {} %}}⟨{{{{ value }}}}⟩{{% endfilter %}}", ALL_FILTERS[*filter])
+            format!("{{% filter {} %}}⟨{{{{ value }}}}⟩{{% endfilter %}}", FILTERS[*filter])
         }
         Segment::Captured(inner) => {
             format!("{{% set captured %}}{}{{% endset %}}{{{{ captured }}}}", template(inner, number))

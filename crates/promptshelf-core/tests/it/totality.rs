@@ -2,7 +2,7 @@
 
 use promptshelf_core::{
     ArgumentDefinition, ArgumentType, Catalog, ContentBlock, Definitions, Message, Part, Prompt, PromptDefinition,
-    RawArguments, RenderError, TemplateWords, check,
+    RawArguments, RenderError, TemplateWord, TemplateWords, check,
 };
 use proptest::prelude::*;
 
@@ -97,11 +97,11 @@ fn each_filter_and_test_renders_for_all_values() {
     let mut failures = Vec::new();
     for kind in KINDS {
         for arguments in ARGUMENTS {
-            for filter in TemplateWords::ALL.filters {
-                renders_for_all(&format!("a {{{{ x | {filter}{arguments} }}}}"), *kind, &mut failures);
+            for TemplateWord { name, .. } in TemplateWords::ALL.filters {
+                renders_for_all(&format!("a {{{{ x | {name}{arguments} }}}}"), *kind, &mut failures);
             }
-            for test in TemplateWords::ALL.tests.iter().filter(|test| test.starts_with(char::is_alphabetic)) {
-                renders_for_all(&format!("a {{% if x is {test}{arguments} %}}b{{% endif %}}"), *kind, &mut failures);
+            for TemplateWord { name, .. } in TemplateWords::ALL.tests {
+                renders_for_all(&format!("a {{% if x is {name}{arguments} %}}b{{% endif %}}"), *kind, &mut failures);
             }
         }
     }
@@ -395,7 +395,7 @@ proptest! {
         arguments in prop::collection::vec(prop::sample::select(ARGUMENTS), 4),
         kind in prop::sample::select(KINDS),
     ) {
-        let chain: String = filters.iter().zip(&arguments).map(|(filter, arguments)| format!(" | {filter}{arguments}")).collect();
+        let chain: String = filters.iter().zip(&arguments).map(|(filter, arguments)| format!(" | {}{arguments}", filter.name)).collect();
         let mut failures = Vec::new();
         renders_for_all(&format!("a {{{{ x{chain} }}}}{{{{ x.y{chain} }}}}{{% if x{chain} %}}b{{% endif %}}"), kind, &mut failures);
         prop_assert!(failures.is_empty(), "{}", failures.join("\n"));
