@@ -97,7 +97,7 @@ impl Flag {
 }
 
 const CHANNELS: &str = "Channels of a store";
-const OVER_HTTP: &str = "Over HTTP (`serve --help` lists the keys of server.toml)";
+const OVER_HTTP: &str = "Over HTTP (`promptshelf schema server` describes every key of server.toml)";
 const SIGN_IN: &str = "Sign-in (over HTTP)";
 const TLS: &str = "TLS and proxies (over HTTP)";
 
