@@ -395,6 +395,14 @@ fn sign_in(
         });
         tokens.extend(file.usable("tokens", path, read).unwrap_or_default());
     }
+    let mut names = std::collections::HashMap::new();
+    for StaticToken { name, sha256, .. } in &tokens {
+        if let Some(other) = names.insert(sha256, name) {
+            let message =
+                format!("the tokens `{other}` and `{name}` in [auth] are one token: whose requests are they?");
+            return Err(Failure::new(exit, message).help("make one for each, with `promptshelf token new NAME`"));
+        }
+    }
     if auth.store_tokens == Some(true) && !has_store {
         let message = "`store-tokens` in [auth] needs a store, and the library is another one";
         return Err(Failure::new(Exit::Settings, message));

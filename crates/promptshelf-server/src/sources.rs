@@ -134,7 +134,7 @@ impl OpenSources {
 }
 
 /// Returns the secret of the webhook of a git source, in the first line of a file.
-fn webhook_secret(source: &ConfiguredSource, path: &Path) -> Result<String, Failure> {
+pub(crate) fn webhook_secret(source: &ConfiguredSource, path: &Path) -> Result<String, Failure> {
     let failed = |reason: String| {
         let message = format!("`webhook-secret` of the source {}: the file {} {reason}", source.name, path.display());
         Failure::new(Exit::Settings, message)

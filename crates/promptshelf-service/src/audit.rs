@@ -97,6 +97,9 @@ methods! {
     StorePrune = "store/prune",
 }
 
+/// The outcome of a change that is recorded before it is made.
+pub(crate) const BEGUN: &str = "begun";
+
 /// Maximum length of a value, name or URI in a record, in bytes; the rest is cut off.
 const MAX_TEXT: usize = 1_024;
 
@@ -381,7 +384,7 @@ pub fn outcome_at_drop(outcome: &'static str) -> &'static str {
 impl Drop for Record {
     fn drop(&mut self) {
         self.outcome = outcome_at_drop(self.outcome);
-        if !matches!(self.outcome, "ok" | "asked" | "cancelled") {
+        if !matches!(self.outcome, "ok" | "asked" | "cancelled" | BEGUN) {
             self.refusal.outcome = self.outcome;
             if !self.log.refusals.admit(&self.refusal) {
                 return self.log.record_refusals(false);
@@ -492,6 +495,18 @@ trait AppendFile: fmt::Debug + Send {
     fn truncate(&mut self, length: u64) -> io::Result<()>;
     /// Waits until all bytes are on the disk.
     fn sync(&mut self) -> io::Result<()>;
+    /// Returns what other programs have done with the file, whose name is the path.
+    fn fate(&self, path: &Path) -> Fate;
+}
+
+/// What other programs have done with an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    InPlace,
+    /// The file has another name, or none that is known.
+    Moved,
+    /// The file has no name: what is written to it is lost.
+    Removed,
 }
 
 #[derive(Debug)]
@@ -583,6 +598,29 @@ impl AppendFile for RealFile {
 
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    #[cfg(unix)]
+    fn fate(&self, path: &Path) -> Fate {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let id = |found: &fs::Metadata| (found.dev(), found.ino());
+        match (self.file.metadata(), fs::metadata(path)) {
+            (Ok(open), Ok(named)) if id(&open) == id(&named) => Fate::InPlace,
+            (Ok(open), _) if open.nlink() == 0 => Fate::Removed,
+            (Ok(_), Ok(_)) => Fate::Moved,
+            (Ok(_), Err(error)) if error.kind() == io::ErrorKind::NotFound => Fate::Moved,
+            // What cannot be seen is no reason to leave a file that can be written.
+            _ => Fate::InPlace,
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn fate(&self, path: &Path) -> Fate {
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Fate::Moved,
+            _ => Fate::InPlace,
+        }
     }
 }
 

@@ -41,7 +41,9 @@ impl Refusals {
         let new = count.saturating_sub(logged.count);
         *logged = Logged { last: Some(Instant::now()), count };
         drop(logged);
-        tracing::info!(limit, refused = new, last = key, "requests refused by a limit");
+        // The key of a caller with a token has its issuer in front of the name.
+        let last = key.rsplit_once('\n').map_or(key, |(_, name)| name);
+        tracing::info!(limit, refused = new, last, "requests refused by a limit");
     }
 
     pub(crate) fn count(&self) -> u64 {

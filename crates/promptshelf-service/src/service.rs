@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 use crate::{
     access,
     answer::{Answer, ListPage, Reference, RenderedPrompt},
-    audit::{AuditLog, Call, Method, Recorder, Secrets},
+    audit::{AuditLog, BEGUN, Call, Method, Recorder, Secrets},
     caller::{Caller, Identity},
     foreign,
     limit::{Limits, Meter, RequestClass},
@@ -220,6 +220,19 @@ impl Service {
     #[must_use]
     pub fn confirmation(&self) -> Option<BoxFuture<'static, bool>> {
         self.audit.as_ref()?.recorder().confirmation()
+    }
+
+    /// Records that a change begins, if answers wait for their records. `false` means that this cannot be recorded, and that
+    /// the change must not be made: afterwards it would be too late to refuse it.
+    pub async fn record_begin(&self, caller: &Caller, method: Method, channel: Option<&str>) -> bool {
+        let Some(confirmation) = self.confirmation() else { return true };
+        let mut call = Call::begin(self.audit.as_ref(), caller, method);
+        if let Some(channel) = channel {
+            call.note_text("channel", channel);
+        }
+        call.set_outcome(BEGUN);
+        drop(call);
+        confirmation.await
     }
 
     /// Records refusals that were only counted because they repeat others: those of minutes that have passed, or at

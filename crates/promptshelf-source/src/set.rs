@@ -6,6 +6,7 @@
 mod member;
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{
         Arc, OnceLock,
@@ -64,11 +65,16 @@ pub struct SourceSet(Arc<Inner>);
 
 type Relay = Box<dyn Fn(&str) + Send + Sync>;
 
+/// The served names that several members have, each with the places of these members.
+type Collisions = BTreeMap<String, BTreeSet<usize>>;
+
 struct Inner {
     members: Vec<Arc<Member>>,
     shared: Arc<Shared>,
     runtime: Handle,
     relay: OnceLock<Relay>,
+    /// The names that several members have, for one version.
+    collisions: Mutex<Option<(u64, Arc<Collisions>)>>,
     /// Whether the members belong to another set, which ends them.
     is_part: bool,
 }
@@ -109,7 +115,14 @@ impl SourceSet {
         let (shared, runtime) = (Arc::new(shared), Handle::current());
         let members: Vec<_> =
             members.into_iter().map(|options| Member::start(options, rules, &shared, &runtime)).collect();
-        SourceSet(Arc::new(Inner { members, shared, runtime, relay: OnceLock::new(), is_part: false }))
+        SourceSet(Arc::new(Inner {
+            members,
+            shared,
+            runtime,
+            relay: OnceLock::new(),
+            collisions: Mutex::default(),
+            is_part: false,
+        }))
     }
 
     /// Returns the other members of the set, for another library. They are still those of this set, which has to be kept.
@@ -117,7 +130,14 @@ impl SourceSet {
     pub fn without(&self, name: &str) -> SourceSet {
         let members = self.0.members.iter().filter(|member| member.name() != name).cloned().collect();
         let (shared, runtime) = (Arc::clone(&self.0.shared), self.0.runtime.clone());
-        SourceSet(Arc::new(Inner { members, shared, runtime, relay: OnceLock::new(), is_part: true }))
+        SourceSet(Arc::new(Inner {
+            members,
+            shared,
+            runtime,
+            relay: OnceLock::new(),
+            collisions: Mutex::default(),
+            is_part: true,
+        }))
     }
 
     /// Replaces the rules that bind all members, and loads them again. A member that cannot be loaded in a few seconds is
@@ -142,7 +162,41 @@ impl SourceSet {
     /// Returns the state of each member.
     #[must_use]
     pub fn statuses(&self) -> Vec<SourceStatus> {
-        self.0.members.iter().map(|member| member.status()).collect()
+        let collisions = self.collisions();
+        let names = |places: &BTreeSet<usize>| {
+            places.iter().map(|at| self.0.members[*at].name()).collect::<Vec<_>>().join(", ")
+        };
+        let status = |(at, member): (usize, &Arc<Member>)| {
+            let own = collisions.iter().filter(|(_, places)| places.contains(&at));
+            let unserved = own.map(|(name, places)| {
+                format!("the prompt `{name}` is in several sources ({}), and none of them serves it", names(places))
+            });
+            member.status(unserved.collect())
+        };
+        self.0.members.iter().enumerate().map(status).collect()
+    }
+
+    fn collisions(&self) -> Arc<Collisions> {
+        let mut known = self.0.collisions.lock();
+        let version = self.0.shared.version.load(Ordering::SeqCst);
+        if let Some((_, collisions)) = known.as_ref().filter(|(of, _)| *of == version) {
+            return Arc::clone(collisions);
+        }
+        let parts: Vec<_> = self.0.members.iter().map(|member| member.part()).collect();
+        let mut collisions = Collisions::new();
+        let pairs = (0..parts.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+        for (a, b) in pairs {
+            let (Some(one), Some(other)) = (&parts[a], &parts[b]) else { continue };
+            // Otherwise no name is one of both.
+            let (short, long) = if one.prefix.len() <= other.prefix.len() { (one, other) } else { (other, one) };
+            let Some(rest) = long.prefix.strip_prefix(&*short.prefix) else { continue };
+            for prompt in long.catalog.prompts().iter() {
+                if short.catalog.find(&format!("{rest}{}", prompt.name())).is_some() {
+                    collisions.entry(format!("{}{}", long.prefix, prompt.name())).or_default().extend([a, b]);
+                }
+            }
+        }
+        Arc::clone(&known.insert((version, Arc::new(collisions))).1)
     }
 
     /// Waits until each member has been read or has failed once, at most for this time.

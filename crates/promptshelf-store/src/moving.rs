@@ -111,10 +111,10 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::State`] if the target has data or the store does not fit its digests, [`StoreError::NewerSchema`],
+    /// [`StoreError::State`] if the target has data or the store does not fit its digests, [`StoreError::InvalidInput`] if its disk is full, [`StoreError::NewerSchema`],
     /// and errors of both databases. The target is unchanged then, but for contents that nothing refers to.
     pub async fn copy_to(&self, target: &Store) -> Result<StoreCopy, StoreError> {
-        copy(self, target, None, Purpose::Move).await
+        copy(self, target, None, Purpose::Move).await.map_err(|error| full_target(error, target.url()))
     }
 
     /// Writes everything into a file, which it replaces once it is complete. Servers can use the store meanwhile; the file
@@ -146,19 +146,16 @@ impl Store {
     async fn write_backup(&self, file: &Path, part: &Path) -> Result<StoreCopy, StoreError> {
         let failed = |error: io::Error| unwritable(file, &error);
         remove(part).map_err(failed)?;
-        let target = Store::create(&StoreUrl::file(part)).await?;
-        let copied = copy(self, &target, None, Purpose::Backup).await;
-        let copied = copied.map_err(|error| match error {
-            StoreError::Full { .. } => unwritable(file, &io::ErrorKind::StorageFull.into()),
-            other => other,
-        });
+        let url = StoreUrl::file(file);
+        let target = Store::create(&StoreUrl::file(part)).await.map_err(|error| full_target(error, &url))?;
+        let copied = copy(self, &target, None, Purpose::Backup).await.map_err(|error| full_target(error, &url));
         let is_replaced = target.is_replaced();
         target.close().await;
         let copied = copied?;
         if is_replaced? {
             return Err(StoreError::state(format!("another backup to {} has begun: repeat this one", file.display())));
         }
-        settle(part).await?;
+        settle(part).await.map_err(|error| full_target(error, &url))?;
         fs::File::open(part).and_then(|written| written.sync_all()).map_err(failed)?;
         fs::rename(part, file).map_err(failed)?;
         // Not every system can open folders; the file itself is on disk.
@@ -240,6 +237,17 @@ fn unwritable(file: &Path, error: &io::Error) -> StoreError {
     StoreError::invalid(format!("the file {} cannot be written: {error}", file.display()))
 }
 
+/// Names the target of a copy whose disk is full: the store that is copied has no need of space.
+pub(crate) fn full_target(error: StoreError, target: &StoreUrl) -> StoreError {
+    match (error, target.place()) {
+        (StoreError::Full { .. }, Place::Sqlite(file)) => unwritable(file, &io::ErrorKind::StorageFull.into()),
+        (StoreError::Full { reason, .. }, Place::Postgres(_)) => {
+            StoreError::state(format!("the disk of {target} is full ({reason}): make space there"))
+        }
+        (error, _) => error,
+    }
+}
+
 fn damaged(file: &Path, error: &StoreError) -> StoreError {
     let cause = match error {
         StoreError::Database { reason, .. } if reason.contains("no such table") => {
@@ -249,6 +257,16 @@ fn damaged(file: &Path, error: &StoreError) -> StoreError {
         other => other.to_string(),
     };
     StoreError::invalid(format!("{} is not a whole backup of a store ({cause}): use another one", file.display()))
+}
+
+/// Returns whether a database has the mark of a backup.
+pub(crate) async fn is_backup(database: &Database) -> Result<bool, StoreError> {
+    let mut transaction = database.begin(Mode::Read).await?;
+    if transaction.is_postgres() {
+        return transaction.finish(Ok(false)).await;
+    }
+    let row = transaction.row(format!("SELECT 1 FROM sqlite_schema WHERE name = '{MANIFEST}'"), vec![]).await;
+    Ok(transaction.finish(row).await?.is_some())
 }
 
 /// Reads the list of what a backup has.
@@ -435,8 +453,8 @@ impl Copying<'_> {
             self.tallies.insert(table.name.clone(), tally);
         }
         if manifest.is_some_and(|manifest| manifest.tables != self.tallies) {
-            let reason =
-                "the backup does not have what was written into it: it is damaged, or was changed. Use another one";
+            let reason = "the backup does not have what was written into it: it is damaged, or was changed. Use another one; \
+                 `promptshelf store copy sqlite:BACKUP --to sqlite:NEW.db` makes a store of what this one has";
             return Err(StoreError::invalid(reason));
         }
         self.compare(to).await?;

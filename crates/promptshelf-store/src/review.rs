@@ -54,7 +54,8 @@ impl Store {
     }
 
     /// Reviews an open proposal. An approval that meets the policy publishes, if the actor may publish; otherwise `lacks` of
-    /// the result lists the missing conditions. A rejection closes the proposal.
+    /// the result lists the missing conditions. A rejection closes the proposal. If someone else closes the proposal once the
+    /// approval is stored, the result has its state.
     ///
     /// # Errors
     ///
@@ -78,10 +79,14 @@ impl Store {
         if review.verdict == Verdict::Reject {
             return Ok(as_it_is(proposal));
         }
-        match self.submit_proposal(&proposal, Some(review.digest), None, actor, &checker).await {
-            // The approval is stored, and `lacks` of the proposal names the changed files.
-            Err(StoreError::Conflict { .. }) => Ok(as_it_is(self.proposal(id).await?)),
-            result => result,
+        let submitted = self.submit_proposal(&proposal, Some(review.digest), None, actor, &checker).await;
+        // The approval is stored: whoever gave it is told what has become of the proposal.
+        let Err(error) = submitted else { return submitted };
+        match (self.proposal(id).await?, &error) {
+            // `lacks` of the proposal names the changed files.
+            (proposal, StoreError::Conflict { .. }) => Ok(as_it_is(proposal)),
+            (proposal, _) if proposal.state != ProposalState::Open => Ok(as_it_is(proposal)),
+            _ => Err(error),
         }
     }
 

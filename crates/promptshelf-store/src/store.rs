@@ -4,8 +4,9 @@ use std::{collections::HashMap, fmt, path::Path, sync::Arc};
 
 use crate::{
     StoreError,
-    address::{ChannelName, StoreUrl},
+    address::{ChannelName, Place, StoreUrl},
     database::{Database, Fault, Migrated, Mode, NEWEST, migrate, version},
+    moving::{full_target, is_backup},
     snapshot::Snapshots,
 };
 use parking_lot::Mutex;
@@ -31,7 +32,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NewerSchema`], and errors of the database.
+    /// [`StoreError::State`] for a backup, which nothing changes, [`StoreError::NewerSchema`], and errors of the database.
     pub async fn create(url: &StoreUrl) -> Result<Store, StoreError> {
         Store::connect(url, true).await
     }
@@ -40,19 +41,25 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`] if the store does not exist, [`StoreError::NewerSchema`], and errors of the database.
+    /// [`StoreError::NotFound`] if the store does not exist, [`StoreError::State`] for a backup, which nothing changes,
+    /// [`StoreError::NewerSchema`], and errors of the database.
     pub async fn open(url: &StoreUrl) -> Result<Store, StoreError> {
         Store::connect(url, false).await
     }
 
     /// Opens a store for reading, and leaves its schema as it is: a store of an older release shows what it has. Changes
-    /// fail if the schema is not up to date.
+    /// fail if the schema is not up to date, and in a backup.
     ///
     /// # Errors
     ///
-    /// As [`Store::open`].
+    /// As [`Store::open`], but backups can be read.
     pub async fn open_unmigrated(url: &StoreUrl) -> Result<Store, StoreError> {
-        Store::reading(url, Database::connect(url, false).await?).await
+        let database = Database::connect(url, false).await?;
+        if let (Place::Sqlite(file), true) = (url.place(), is_backup(&database).await?) {
+            database.close().await;
+            return Store::at_rest(file).await;
+        }
+        Store::reading(url, database).await
     }
 
     /// Opens a backup, which nothing changes.
@@ -96,7 +103,11 @@ impl Store {
 
     async fn connect(url: &StoreUrl, create: bool) -> Result<Store, StoreError> {
         let database = Database::connect(url, create).await?;
-        match migrate(&database, create).await? {
+        if let Err(error) = must_be_changeable(&database, url).await {
+            database.close().await;
+            return Err(error);
+        }
+        match migrate(&database, create).await.map_err(|error| full_target(error, url))? {
             Migrated::NoStore => Err(StoreError::not_found(format!("a store in {url}"))),
             Migrated::Current => Ok(Store::of(url, database, None)),
             Migrated::From(before) => Ok(Store::of(url, database, Some(before).filter(|before| *before > 0))),
@@ -106,6 +117,15 @@ impl Store {
     fn of(url: &StoreUrl, database: Database, migrated_from: Option<u64>) -> Store {
         let (snapshots, turns) = (Snapshots::default(), Mutex::default());
         Store(Arc::new(Inner { url: url.clone(), database, migrated_from, snapshots, turns }), None)
+    }
+
+    /// Fails for a backup: a server and whatever changes a store would not open it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::State`], and errors of the database.
+    pub async fn must_be_changeable(&self) -> Result<(), StoreError> {
+        must_be_changeable(&self.0.database, &self.0.url).await
     }
 
     /// Bounds what each caller may store through this store without publishing it: the bytes of a day, in uploads and open
@@ -193,4 +213,14 @@ impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Store({})", self.0.url)
     }
+}
+
+async fn must_be_changeable(database: &Database, url: &StoreUrl) -> Result<(), StoreError> {
+    if !is_backup(database).await? {
+        return Ok(());
+    }
+    Err(StoreError::state(format!(
+        "{url} is a backup, and a backup that is changed cannot be restored: `promptshelf store copy {url} --to \
+         sqlite:NEW.db` makes a store of it that can be served and changed"
+    )))
 }

@@ -129,6 +129,14 @@ impl Spec {
         !self.details.iter().any(|detail| matches!(detail, Detail::OfLibrary))
     }
 
+    /// Whether the operation changes what is served, who may use it, or how it is reviewed.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        let takes = |set: &&[Scope]| set.iter().any(|scope| matches!(scope, Scope::Publish | Scope::Admin));
+        self.method != Method::GET
+            && (self.happens_once() || (!self.scopes.is_empty() && self.scopes.iter().all(takes)))
+    }
+
     /// Whether a caller may send the same change again, with the same key, and gets the first answer.
     #[must_use]
     pub fn happens_once(&self) -> bool {

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use promptshelf_core::{Access, Interrupt, identity};
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{
-    Caller, Method, Service, outcome_at_drop,
+    Caller, Method, Rejection, Service, outcome_at_drop,
     pool::{self, Amount},
 };
 use promptshelf_store::{Actor, ChannelName, Digest, PolicyRoles, Reason, StoreError, TOKEN_CALLER};
@@ -111,7 +111,13 @@ impl<S: Part> Operations<S> {
         self.document.add::<O>();
         let serve = move |State(state): State<S>, request: Request| {
             let handler = handler.clone();
-            async move { serve(state, request, handler).await.unwrap_or_else(Problem::into_response) }
+            async move {
+                let mut response = serve(state, request, handler).await.unwrap_or_else(Problem::into_response);
+                if O::SPEC.is_change() && response.status().is_success() {
+                    response.extensions_mut().insert(MadeChange);
+                }
+                response
+            }
         };
         // Every declared method is one of axum's.
         let method = MethodFilter::try_from(O::SPEC.method).unwrap_or(MethodFilter::GET);
@@ -127,6 +133,10 @@ impl<S: Part> Operations<S> {
         self.document
     }
 }
+
+/// Marks the response to a change that was made.
+#[derive(Clone, Copy)]
+pub(super) struct MadeChange;
 
 pub(super) type Answer = Result<Response, Problem>;
 
@@ -151,7 +161,11 @@ where
     let context = Context { record: begin::<O>(state.site(), &caller)?, state, caller };
     let record = Arc::clone(&context.record);
     let call = Call { path, query, paging, headers, body, context };
-    let claimed = match call.admit(&call.path) {
+    let admitted = match call.admit(&call.path) {
+        Ok(()) => call.record_begin(&call.path).await,
+        Err(problem) => Err(problem),
+    };
+    let claimed = match admitted {
         Ok(()) => once::claim(&call).await,
         Err(problem) => Err(problem),
     };
@@ -293,6 +307,20 @@ impl<S: Part> Context<S> {
         let Some(channel) = operation.channel() else { return Ok(()) };
         self.note("channel", channel.as_str());
         self.require_channel(channel)
+    }
+
+    /// Records a change before it is made, if the audit refuses what it cannot record.
+    async fn record_begin<O: Operation>(&self, operation: &O) -> Result<(), Problem> {
+        if !O::SPEC.is_change() || !O::SPEC.is_recorded() {
+            return Ok(());
+        }
+        let channel = operation.channel().map(ChannelName::as_str);
+        let method = Method::Api(O::SPEC.audit);
+        if self.state.site().service.record_begin(&self.caller, method, channel).await {
+            Ok(())
+        } else {
+            Err(Rejection::NotRecorded.into())
+        }
     }
 
     pub(super) fn caller(&self) -> &Caller {

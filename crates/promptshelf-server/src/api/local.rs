@@ -9,7 +9,7 @@ use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
     http::Request,
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use promptshelf_service::{Caller, Identity, Method, Recorder, Rejection, Service};
 use promptshelf_source::{Files, MemoryTree};
@@ -20,7 +20,7 @@ use tower::ServiceExt;
 use super::{
     Api, ApiState,
     call::{Site, Trust},
-    problem::{Problem, not_allowed, unknown},
+    problem::{not_allowed, not_recorded, unknown},
     programs::{self, ProgramState},
     routes,
 };
@@ -138,7 +138,7 @@ impl LocalApi {
             && response.status().is_success()
             && !confirmation.await
         {
-            response = Problem::from(Rejection::NotRecorded).into_response();
+            response = not_recorded(&response);
         }
         self.answer(response).await
     }
@@ -151,12 +151,16 @@ impl LocalApi {
         LocalAnswer { status: head.status.as_u16(), headers: head.headers, body, error }
     }
 
-    /// Records an operation that is not one of the API, such as maintenance.
+    /// Records an operation that is not one of the API, such as maintenance: its beginning too, if the audit refuses what it
+    /// cannot record.
     ///
     /// # Errors
     ///
     /// [`Rejection::NotRecorded`].
-    pub fn record(&self, method: Method) -> Result<promptshelf_service::Operation, Rejection> {
+    pub async fn record(&self, method: Method) -> Result<promptshelf_service::Operation, Rejection> {
+        if !self.service.record_begin(&self.caller, method, None).await {
+            return Err(Rejection::NotRecorded);
+        }
         self.service.operation(&self.caller, method)
     }
 }

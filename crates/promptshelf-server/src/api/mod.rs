@@ -57,7 +57,7 @@ pub(crate) use call::{Site, Trust};
 pub use folder::FolderApi;
 pub(crate) use folder::routes as folder_routes;
 pub use local::{LocalAnswer, LocalApi, Operator};
-pub(crate) use problem::timed_out;
+pub(crate) use problem::{not_recorded, timed_out};
 pub(crate) use programs::ProgramState;
 pub use programs::Versions;
 pub use routes::audit_methods;

@@ -9,6 +9,8 @@ use promptshelf_service::{Rejection, whole_seconds};
 use promptshelf_store::{Digest, Reason, StoreError};
 use serde_json::Value;
 
+use super::call::MadeChange;
+
 const MAX_PATHS: usize = 100;
 
 /// A refusal or an error: the body, and what is not in it.
@@ -253,6 +255,16 @@ impl IntoResponse for Problem {
         }
         response
     }
+}
+
+/// The answer in place of one whose record may be missing.
+pub(crate) fn not_recorded(response: &Response) -> Response {
+    if response.extensions().get::<MadeChange>().is_none() {
+        return Problem::from(Rejection::NotRecorded).into_response();
+    }
+    let detail =
+        "The change was made, but the audit cannot record its end: read the present state before you repeat it";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-recorded", "Requests cannot be recorded", detail).into_response()
 }
 
 /// The answer to a request that was not answered in time.

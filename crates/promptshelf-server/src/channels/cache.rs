@@ -48,6 +48,8 @@ pub(super) enum CacheError {
     Io(PathBuf, io::Error),
     /// The file does not fit its digest, or is not a manifest.
     Corrupt(PathBuf),
+    /// The folder has the copy of this store, and not of that one.
+    OtherStore(PathBuf, String, String),
 }
 
 impl fmt::Display for CacheError {
@@ -55,6 +57,12 @@ impl fmt::Display for CacheError {
         match self {
             CacheError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             CacheError::Corrupt(path) => write!(f, "{} is corrupt", path.display()),
+            CacheError::OtherStore(path, found, expected) => write!(
+                f,
+                "the folder {} has that of the store {found}, and not of {expected}, which replaces it: give each store a \
+                 folder",
+                path.display()
+            ),
         }
     }
 }
@@ -64,7 +72,7 @@ impl DiskCache {
         DiskCache { folder: folder.to_owned(), store: store.to_string(), channel: channel.clone() }
     }
 
-    /// Reads the copy; `None` if the folder has no copy of this channel of this store.
+    /// Reads the copy; `None` if the folder has no copy of this channel.
     pub(super) fn read(&self) -> Result<Option<ChannelCopy>, CacheError> {
         let path = self.manifest_path();
         let text = match fs::read(&path) {
@@ -76,8 +84,11 @@ impl DiskCache {
             .and_then(|()| check_private_folder(&self.folder.join(BLOBS)))
             .map_err(|error| CacheError::Io(self.folder.clone(), error))?;
         let manifest = parse(&text).ok_or(CacheError::Corrupt(path))?;
-        if (manifest.format, &manifest.store, &manifest.channel) != (FORMAT, &self.store, &self.channel) {
+        if (manifest.format, &manifest.channel) != (FORMAT, &self.channel) {
             return Ok(None);
+        }
+        if manifest.store != self.store {
+            return Err(CacheError::OtherStore(self.folder.clone(), manifest.store, self.store.clone()));
         }
         let mut contents: BTreeMap<Digest, Arc<[u8]>> = BTreeMap::new();
         let mut files = Vec::with_capacity(manifest.files.len());
@@ -188,9 +199,9 @@ fn parse(text: &[u8]) -> Option<Manifest> {
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_store::{Delta, FileEntry};
+    use promptshelf_store::{Delta, FileEntry, StoreError};
 
-    use super::*;
+    use super::{super::revision_of_copy, *};
 
     fn copy(revision: u64, files: &[(&str, &str)]) -> ChannelCopy {
         let entry = |(path, text): &(&str, &str)| FileEntry {
@@ -230,7 +241,38 @@ mod tests {
         assert_eq!((read.head, read.tree, read.digests), (first.head, first.tree, first.digests));
         assert_eq!(blobs(&folder), 3, "equal contents are stored once, and paths are not used as paths");
         assert!(cache(&folder, "sqlite:team.db", "staging").read().expect("no manifest").is_none());
-        assert!(cache(&folder, "sqlite:other.db", "production").read().expect("readable").is_none(), "another store");
+    }
+
+    #[tokio::test]
+    async fn copy_stands_in_for_a_store_that_is_away_and_for_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        cache(folder.path(), "sqlite:team.db", "production").write(&copy(3, &[("a.md", "text")])).expect("written");
+        let (reason, source) = (String::new(), None);
+        let away = || Some(StoreError::Unreachable { reason: reason.clone(), source: source.clone() });
+        for (store, channel, error, expected) in [
+            ("sqlite:team.db", "production", None, Some(3)),
+            ("sqlite:team.db", "production", away(), Some(3)),
+            ("sqlite:team.db", "production", Some(StoreError::State { reason: reason.clone() }), None),
+            ("sqlite:team.db", "next", away(), None),
+            ("sqlite:other.db", "production", away(), None),
+        ] {
+            let (url, channel) = (store.parse().expect("a URL"), channel.parse().expect("a name"));
+            assert_eq!(revision_of_copy(folder.path(), &url, &channel, error).await, expected, "{store} {channel}");
+        }
+    }
+
+    // req: S-580
+    #[test]
+    fn copy_of_another_store_is_not_served_and_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [team, other] =
+            ["sqlite:team.db", "sqlite:other.db"].map(|store| cache(folder.path(), store, "production"));
+        for (own, theirs) in [(&team, &other), (&other, &team)] {
+            own.write(&copy(1, &[("a.md", "text")])).expect("written");
+            assert!(own.read().expect("readable").is_some());
+            let error = theirs.read().expect_err("a copy of another store").to_string();
+            assert!(error.contains(&own.store) && error.contains("give each store a folder"), "{error}");
+        }
     }
 
     // req: S-273

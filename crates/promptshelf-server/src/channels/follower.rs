@@ -5,14 +5,14 @@
 
 use std::{
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures_util::StreamExt as _;
 use promptshelf_source::{Files, Loader, MemoryTree, SourceError};
-use promptshelf_store::{ChannelName, Head, HistoryQuery, Revision, StoreError};
+use promptshelf_store::{ChannelName, Head, HistoryQuery, Revision, StoreError, StoreUrl};
 use tokio::{
     sync::Notify,
     task::{JoinHandle, spawn_blocking},
@@ -348,6 +348,20 @@ async fn read_cache(cache: Option<DiskCache>) -> Option<ChannelCopy> {
         tracing::error!("the copy on disk cannot be used: {error}");
         None
     })
+}
+
+/// Returns the revision in the copy on disk that a start serves in place of the store: after this error, or if it does not
+/// answer.
+pub(crate) async fn revision_of_copy(
+    folder: &Path,
+    store: &StoreUrl,
+    channel: &ChannelName,
+    error: Option<StoreError>,
+) -> Option<u64> {
+    if !is_away(&error.map_or(FollowError::TimedOut, FollowError::Store)) {
+        return None;
+    }
+    read_cache(Some(DiskCache::new(folder, store, channel))).await.map(|copy| copy.head.revision)
 }
 
 /// Whether a failure passes by itself, so that an older copy may be served in the meantime.

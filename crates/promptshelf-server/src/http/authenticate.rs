@@ -95,6 +95,8 @@ impl Authentication {
             }
         };
         let confirmation = state.service.confirmation();
+        #[cfg(feature = "channels")]
+        let is_api = request.uri().path().starts_with("/api/");
         let mut response = next(request).await;
         // The routes check host and origin first: such a request is no attempt to sign in.
         match (response.extensions_mut().remove::<ForeignRequest>(), refused) {
@@ -108,6 +110,10 @@ impl Authentication {
             && response.status().is_success()
             && !confirmation.await
         {
+            #[cfg(feature = "channels")]
+            if is_api {
+                return crate::api::not_recorded(&response);
+            }
             return (StatusCode::SERVICE_UNAVAILABLE, format!("{}.\n", Rejection::NotRecorded)).into_response();
         }
         if let Some(RequiredScopes(scopes)) = response.extensions_mut().remove()

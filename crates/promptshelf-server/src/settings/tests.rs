@@ -137,6 +137,16 @@ fn api_is_on_with_sign_in_and_off_without() {
     assert!(!switched_off.fixed.has_api);
 }
 
+// req: S-585
+#[test]
+fn token_under_two_names_is_refused() {
+    let token = |name: &str, digit: &str| format!("{{ name = '{name}', sha256 = '{}' }}", digit.repeat(64));
+    let tokens = |lines: [String; 2]| format!("[auth]\ntokens = [{}]\n", lines.join(", "));
+    valid(&tokens([token("zoe", "0"), token("bob", "1")]));
+    let refused = read(&tokens([token("zoe", "0"), token("bob", "0")]), &[], &[]).err().expect("one token");
+    assert!(refused.to_string().contains("`zoe` and `bob`"), "{refused}");
+}
+
 #[test]
 fn every_mistake_of_every_section_is_reported_at_its_line() {
     let text = "\

@@ -113,7 +113,8 @@ text! {
 
     /// The beginning of a day in UTC.
     pub Day(SystemTime) = |text| {
-        let day = text.parse::<jiff::civil::Date>().ok();
+        // The parser leaves out a time of day.
+        let day = text.parse::<jiff::civil::Date>().ok().filter(|day| day.to_string() == text);
         let begins = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
         let begins = begins.ok_or_else(|| InvalidValue::new("a day such as 2027-01-31", text))?;
         Ok(begins.timestamp().into())
@@ -298,7 +299,9 @@ mod tests {
     fn days_begin_at_midnight_utc() {
         let Day(day) = "2027-01-31".parse().expect("a day");
         assert_eq!(day.duration_since(SystemTime::UNIX_EPOCH).expect("later").as_secs() % 86_400, 0);
-        assert!("tomorrow".parse::<Day>().is_err());
+        for text in ["tomorrow", "2027-01-31T18:00", "2027-01-31 18:00", "2027-01-31T00:00:00Z"] {
+            assert!(text.parse::<Day>().is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -13,12 +13,12 @@ use super::{
     webhook_secret,
 };
 use crate::{
-    channels::StoreHandle,
-    failure::Failure,
+    channels::{StoreHandle, revision_of_copy},
+    failure::{Exit, Failure},
     http::{auth::SignIn, tls::Tls},
     library::Library,
-    settings::{Address, ConfiguredSource, ServedLibrary, Settings, UnusableFile},
-    sources::{OpenSources, StateFolder},
+    settings::{Address, ConfiguredSource, ServedLibrary, Settings, SourcePlace, UnusableFile},
+    sources::{OpenSources, StateFolder, webhook_secret as source_webhook_secret},
     words::{count, count_all},
 };
 
@@ -59,7 +59,7 @@ pub async fn check(settings: &Settings, files: &[UnusableFile], start: &Start) -
         CheckedSetting::new(file.what, file.path.display().to_string(), Err(reason(file.failure.clone())))
     };
     found.extend(files.iter().map(unread));
-    library(settings, &mut found).await?;
+    library(settings, start.strict, &mut found).await?;
     let live = &settings.live;
     if let Some(audit) = &live.audit {
         found.push(CheckedSetting::new("audit", audit.path.display().to_string(), appendable(&audit.path)));
@@ -116,8 +116,17 @@ async fn over_http(settings: &Settings, lacks_files: bool, start: &Start, found:
     };
     found.push(CheckedSetting::new("address", address.to_string(), outcome.map_err(reason)));
     if let Some(address) = &settings.fixed.metrics {
-        let outcome = match tokio::net::lookup_host((address.host.as_str(), address.port)).await {
-            Ok(addresses) => bindable(address, &addresses.collect::<Vec<_>>()).map(|(outcome, _)| outcome),
+        let resolved = async |address: &Address| {
+            let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
+            found.map(Iterator::collect::<Vec<SocketAddr>>)
+        };
+        let served = resolved(&settings.fixed.address).await.unwrap_or_default();
+        let outcome = match resolved(address).await {
+            Ok(addresses) if addresses.iter().any(|one| served.iter().any(|other| overlap(one, other))) => {
+                let message = format!("{address} is the address of `[http]` too");
+                Err(Failure::new(Exit::Settings, message).help("choose another port for `[metrics]`"))
+            }
+            Ok(addresses) => bindable(address, &addresses).map(|(outcome, _)| outcome),
             Err(error) => Err(unusable(address, &error)),
         };
         found.push(CheckedSetting::new("metrics", address.to_string(), outcome.map_err(reason)));
@@ -140,6 +149,12 @@ async fn listening(settings: &Settings, lacks_files: bool) -> Result<String, Fai
     }
 }
 
+/// Whether only one of two sockets can be bound.
+fn overlap(one: &SocketAddr, other: &SocketAddr) -> bool {
+    let is_any = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && (is_any || one.ip() == other.ip())
+}
+
 /// Binds an address, and leaves it at once. It may be in use: by the server that is to be started again.
 fn bindable(address: &Address, addresses: &[SocketAddr]) -> Result<(String, Option<SocketAddr>), Failure> {
     match socket(addresses).and_then(|socket| socket.local_addr()) {
@@ -158,12 +173,13 @@ fn reason(failure: Failure) -> String {
     }
 }
 
-async fn library(settings: &Settings, found: &mut Vec<CheckedSetting>) -> Result<(), Failure> {
+async fn library(settings: &Settings, is_strict: bool, found: &mut Vec<CheckedSetting>) -> Result<(), Failure> {
     let copies = tempfile::tempdir()?;
     let loaded = |files: Files| {
         files.grant_roots(settings.live.granted_roots.iter().cloned());
         let library = Library::builder().source(files).quiet().build().map_err(|error| error.to_string())?;
         let prompts = count(library.catalog().prompts().len(), "prompt");
+        allowed(&library, is_strict)?;
         Ok(format!("{prompts}, {}", count_all(&library.findings())))
     };
     match &settings.fixed.library {
@@ -187,21 +203,57 @@ async fn library(settings: &Settings, found: &mut Vec<CheckedSetting>) -> Result
             let store = StoreHandle::reading(channels.default.store.clone());
             for name in [&channels.default.channel].into_iter().chain(&channels.others) {
                 let place = format!("{}#{name}", channels.default.store);
-                found.push(CheckedSetting::new("channel", place, channel(&store, name).await));
+                let outcome = channel(&store, name, settings.fixed.cache.as_deref(), is_strict).await;
+                found.push(CheckedSetting::new("channel", place, outcome));
             }
-            sources(settings, &channels.sources, &copies, found).await;
+            sources(settings, &channels.sources, &copies, is_strict, found).await;
         }
-        ServedLibrary::Sources(configured) => sources(settings, configured, &copies, found).await,
+        ServedLibrary::Sources(configured) => sources(settings, configured, &copies, is_strict, found).await,
     }
     Ok(())
 }
 
-async fn channel(store: &StoreHandle, name: &ChannelName) -> Result<String, String> {
-    let read = async { store.get().await?.channel(name).await };
-    match timeout(LIMIT, read).await {
-        Ok(Ok(info)) => Ok(format!("revision {}", info.head.revision)),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(silent()),
+/// Fails for a library with errors, if the server is strict.
+fn allowed(library: &Library, is_strict: bool) -> Result<(), String> {
+    match library.diagnostics().iter().filter(|diagnostic| is_strict && diagnostic.is_error()).count() {
+        0 => Ok(()),
+        errors => Err(format!("it has {}, and --strict allows none", count(errors, "error"))),
+    }
+}
+
+async fn channel(
+    store: &StoreHandle,
+    name: &ChannelName,
+    cache: Option<&Path>,
+    is_strict: bool,
+) -> Result<String, String> {
+    let read = async {
+        let store = store.get().await?;
+        store.must_be_changeable().await?;
+        match is_strict {
+            true => store.tree(name, None).await.map(|(head, tree)| (head.revision, Some(tree))),
+            false => store.head(name).await.map(|head| (head.revision, None)),
+        }
+    };
+    let error = match timeout(LIMIT, read).await {
+        Ok(Ok((revision, tree))) => {
+            if let Some(tree) = tree {
+                let library = Library::builder().source(Files::tree(tree)).quiet().build();
+                allowed(&library.map_err(|error| error.to_string())?, is_strict)?;
+            }
+            return Ok(format!("revision {revision}"));
+        }
+        Ok(Err(error)) => Some(error),
+        Err(_) => None,
+    };
+    let shown = error.as_ref().map_or_else(silent, ToString::to_string);
+    let copied = match cache {
+        Some(cache) => revision_of_copy(cache, store.url(), name, error).await,
+        None => None,
+    };
+    match copied {
+        Some(revision) => Ok(format!("revision {revision}, from the cache: {shown}")),
+        None => Err(shown),
     }
 }
 
@@ -209,8 +261,17 @@ async fn sources(
     settings: &Settings,
     configured: &[ConfiguredSource],
     copies: &tempfile::TempDir,
+    is_strict: bool,
     found: &mut Vec<CheckedSetting>,
 ) {
+    for source in configured {
+        if let SourcePlace::Git(place) = &source.place
+            && let Some(secret) = &place.webhook_secret
+            && let Err(failure) = source_webhook_secret(source, secret)
+        {
+            found.push(CheckedSetting::new("webhook secret", secret.display().to_string(), Err(reason(failure))));
+        }
+    }
     let shared = crate::sources::SharedSettings { cache: None, ..shared_settings(settings, None, false) };
     let open = match OpenSources::open(configured, &shared, Some(&StateFolder::at(copies.path()))) {
         Ok(open) => open,
@@ -222,16 +283,27 @@ async fn sources(
     open.set.settled(LIMIT).await;
     for status in open.set.statuses() {
         let outcome = match (status.state, status.problem) {
-            (SourceState::Current, _) => Ok(count(status.prompts, "prompt")),
+            (SourceState::Current, _) => {
+                let prompts = [count(status.prompts, "prompt")].into_iter();
+                Ok(prompts
+                    .chain(status.left_out.iter().map(|what| format!("left out: {what}")))
+                    .collect::<Vec<_>>()
+                    .join("; "))
+            }
             (_, Some(problem)) => Err(problem),
             (_, None) => Err(silent()),
         };
         found.push(CheckedSetting::new("source", format!("{} ({})", status.name, status.kind), outcome));
     }
+    if is_strict && !configured.is_empty() {
+        let library = Library::builder().source(open.set.clone()).quiet().build();
+        let outcome = library.map_err(|error| error.to_string()).and_then(|library| allowed(&library, is_strict));
+        found.push(CheckedSetting::new("library", "of all sources", outcome.map(|()| "no errors".to_owned())));
+    }
 }
 
 async fn keys(sign_in: &SignIn) -> Result<String, String> {
-    sign_in.fetch_keys();
+    sign_in.follow_keys();
     let end = Instant::now() + LIMIT;
     let is_open = || sign_in.key_fetches().is_some_and(|fetches| fetches.succeeded + fetches.failed == 0);
     // Keys of a file are never fetched.
@@ -347,7 +419,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let listening = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let used = listening.local_addr().expect("an address");
-        let written = "[http]\naddress = \"192.0.2.1:9\"\nallow-remote = true\n[metrics]\nlisten = \"192.0.2.1:9\"\n[audit]\nfile = \
+        let written = "[http]\naddress = \"192.0.2.1:9\"\nallow-remote = true\n[metrics]\nlisten = \"192.0.2.1:8\"\n[audit]\nfile = \
              \"missing/audit.jsonl\"\n[[webhook]]\nurl = \"https://127.0.0.1/\"\nallow-private = true\nevents = \
              [\"published\"]\nsecret = { file = \"secret\" }\n";
         let found = rows(folder.path(), written).await;
@@ -355,6 +427,16 @@ mod tests {
         has(&found, "FAILED metrics: ", "does not belong to this machine");
         has(&found, "FAILED audit: ", "does not exist");
         has(&found, "FAILED webhook: ", "needs a store");
+        // Each is free, and both are one.
+        let port =
+            { std::net::TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("it").port() };
+        for (http, metrics) in [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "0.0.0.0")] {
+            let both = format!("[http]\naddress = \"{http}:{port}\"\n[metrics]\nlisten = \"{metrics}:{port}\"\n");
+            has(&rows(folder.path(), &both).await, "FAILED metrics: ", "is the address of `[http]` too");
+        }
+        // Nothing answers there.
+        let issuer = format!("[auth]\nissuer = \"http://127.0.0.1:{port}\"\nresource = \"http://localhost:1/mcp\"\n");
+        has(&rows(folder.path(), &issuer).await, "FAILED issuer: ", "are missing");
         // A server may be checked while it runs.
         let found =
             rows(folder.path(), &format!("[http]\naddress = \"{used}\"\n[audit]\nfile = \"audit.jsonl\"\n")).await;

@@ -230,7 +230,7 @@ impl Collector for LibraryCollector {
                 "outcome",
                 &outcomes,
             )?;
-            let is_valid = u64::from(!reloads.has_failed.load(Ordering::Relaxed));
+            let is_valid = u64::from(reloads.are_in_effect());
             gauge(&mut encoder, "settings_valid", "Whether the settings in the file are those in effect", is_valid)?;
             let help = "When settings were last reloaded, in seconds since 1970; 0 since the start";
             let last = reloads.last_success.load(Ordering::Relaxed).unsigned_abs();

@@ -55,9 +55,16 @@ pub(super) struct Reloads {
     /// Seconds since 1970; 0 before the first.
     pub(super) last_success: AtomicI64,
     pub(super) has_failed: AtomicBool,
+    /// Whether the file has settings that are in effect after a restart only.
+    pub(super) awaits_restart: AtomicBool,
 }
 
 impl Reloads {
+    /// Returns whether the settings in the file are those in effect.
+    pub(super) fn are_in_effect(&self) -> bool {
+        !self.has_failed.load(Ordering::Relaxed) && !self.awaits_restart.load(Ordering::Relaxed)
+    }
+
     fn note(&self, is_ok: bool) {
         self.has_failed.store(!is_ok, Ordering::Relaxed);
         if is_ok {
@@ -177,10 +184,12 @@ impl Server {
     /// Applies settings, apart from those that a running server cannot change. After SIGHUP the audit file is opened
     /// and the keys of the issuer are fetched again in any case.
     pub async fn apply(&mut self, settings: Settings, by_signal: bool) {
-        for key in self.settings.fixed.changed(&settings.fixed) {
+        let changed = self.settings.fixed.changed(&settings.fixed);
+        let (live, kept) = settings.live.keep_presence(&self.settings.live);
+        self.reloads.awaits_restart.store(!changed.is_empty() || !kept.is_empty(), Ordering::Relaxed);
+        for key in changed {
             warn_restart(&format!("{key} has changed"));
         }
-        let (live, kept) = settings.live.keep_presence(&self.settings.live);
         for section in kept {
             warn_restart(&format!("{section} was added or removed"));
         }
@@ -347,5 +356,37 @@ impl Hangups {
             return;
         }
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_testkit::folder::Folder;
+
+    use super::*;
+    use crate::{
+        settings::{Address, ServedLibrary},
+        start::Start,
+    };
+
+    // req: S-574
+    #[tokio::test]
+    async fn settings_that_wait_for_a_restart_are_not_in_effect() {
+        let folder = Folder::library(&[("hello.md", "Hello.\n")]);
+        let settings = |has_sign_in: bool, port| {
+            let mut settings = Settings::default();
+            settings.fixed.library = ServedLibrary::Folder(folder.path().to_owned());
+            settings.fixed.address = Address { port, ..Address::default() };
+            settings.live.sign_in = has_sign_in.then(Default::default);
+            settings
+        };
+        let start = Start { over_http: true, ..Start::default() };
+        let mut server = Server::start(settings(true, 0), start).await.expect("it starts");
+        for (has_sign_in, port, expected) in [(true, 0, true), (false, 0, false), (true, 1, false), (true, 0, true)] {
+            server.apply(settings(has_sign_in, port), false).await;
+            assert_eq!(server.reloads.are_in_effect(), expected);
+        }
+        server.reloads.note(false);
+        assert!(!server.reloads.are_in_effect());
     }
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use promptshelf_core::AccessRule;
 use promptshelf_git::{GitAddress, GitOptions, GitSource};
 use promptshelf_source::{Files, ReloadTask};
-use promptshelf_store::ChannelName;
+use promptshelf_store::{ChannelName, StoreError};
 use tokio::task::JoinSet;
 
 use super::rollouts::RolloutFollower;
@@ -437,6 +437,11 @@ impl ChannelOpener {
 
     async fn unfollowed(&self, error: FollowError) -> Failure {
         let OpenerParts { channels, store, shared, .. } = &*self.0;
+        let is_away = match &error {
+            FollowError::Store(error) => matches!(error, StoreError::Unreachable { .. } | StoreError::Database { .. }),
+            FollowError::TimedOut => true,
+            FollowError::Load { .. } => false,
+        };
         let failure = match error {
             // The store itself, or the channel in it.
             FollowError::Store(error) if store.get().await.is_err() => Failure::unopened(error, &channels.default),
@@ -445,9 +450,9 @@ impl ChannelOpener {
             error => Failure::new(Exit::Failed, error.to_string()),
         };
         match failure.exit {
-            Exit::Store if failure.help.is_some() => failure,
+            Exit::Store if !is_away => failure,
             Exit::Store if shared.lock().cache.is_some() => {
-                failure.help("the cache has no copy of the channel: start the database first")
+                failure.help("the cache has no copy of this channel of this store: start the database first")
             }
             Exit::Store => failure.help("start the database first; with --cache FOLDER, later starts do without it"),
             Exit::NotFound => failure.help("`promptshelf policy` lists the channels of the store"),

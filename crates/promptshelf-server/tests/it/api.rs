@@ -148,7 +148,7 @@ impl Server {
         change: impl Fn(&mut Options),
     ) -> Server {
         let records = Arc::new(Records::default());
-        let library = build(library()).audit(Arc::clone(&records) as Arc<dyn Recorder>).build().expect("a library");
+        let library = build(library().audit(Arc::clone(&records) as Arc<dyn Recorder>)).build().expect("a library");
         let mut options = Options::default();
         options.api = Some(Api::new(StoreHandle::new(url), Arc::new(LibraryChecker::new())));
         let month = Duration::from_secs(30 * 24 * 60 * 60);

@@ -19,7 +19,7 @@ use std::{
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{AppendFile, AuditFileOptions, Disk, OnLoss};
+use super::{AppendFile, AuditFileOptions, Disk, Fate, OnLoss};
 use crate::seldom::Seldom;
 
 pub(super) const QUEUE: usize = 8_192;
@@ -30,6 +30,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The time for which records are collected when no answer waits for them. Under load, each synchronisation would
 /// otherwise begin as soon as the last one ends: hundreds a second, which interrupt the threads of requests.
 const GATHER: Duration = Duration::from_millis(20);
+
+/// The number of removals during one write after which it has failed.
+const REMOVALS: usize = 3;
 
 pub(super) enum Command {
     Line(String),
@@ -66,6 +69,7 @@ pub(super) struct Writer {
     is_cut: bool,
     /// Whether the last rotation failed: consecutive failures are logged once.
     cannot_rotate: bool,
+    replaced: Seldom,
 }
 
 impl Writer {
@@ -74,7 +78,7 @@ impl Writer {
         let length = file.length()?;
         // The machine may have failed in the middle of a line.
         let is_cut = !file.ends_with_a_line()?;
-        Ok(Writer { disk, options, file, length, is_cut, cannot_rotate: false })
+        Ok(Writer { disk, options, file, length, is_cut, cannot_rotate: false, replaced: Seldom::default() })
     }
 
     pub(super) fn run(&mut self, commands: &Receiver<Command>, shared: &Shared) {
@@ -160,7 +164,31 @@ impl Writer {
         }
     }
 
+    /// Writes a batch to the file that has the name, whatever other programs do with it meanwhile.
     fn write(&mut self, batch: &str) -> io::Result<()> {
+        if self.file.fate(&self.options.path) != Fate::InPlace {
+            self.replace_lost_file()?;
+        }
+        for _ in 0..REMOVALS {
+            self.append(batch)?;
+            // A file that was only moved has the batch.
+            if self.file.fate(&self.options.path) != Fate::Removed {
+                return Ok(());
+            }
+            self.replace_lost_file()?;
+        }
+        Err(io::Error::other("the file is removed again and again"))
+    }
+
+    fn replace_lost_file(&mut self) -> io::Result<()> {
+        if self.replaced.is_due() {
+            let path = self.options.path.display();
+            tracing::warn!(%path, "the audit file was removed or moved by another program: records go to a new one");
+        }
+        self.reopen(self.options.clone())
+    }
+
+    fn append(&mut self, batch: &str) -> io::Result<()> {
         let size = batch.len() as u64;
         if self.length > 0 && self.length.saturating_add(size) > self.options.max_bytes {
             match self.rotate() {

@@ -393,7 +393,8 @@ impl Member {
         }
     }
 
-    pub(super) fn status(&self) -> SourceStatus {
+    /// Returns the state. `unserved` are the prompts that other members have too.
+    pub(super) fn status(&self, unserved: Vec<String>) -> SourceStatus {
         let health = self.options.opener.health();
         let state = lock(&self.state);
         let problem = state.problem.clone();
@@ -412,10 +413,12 @@ impl Member {
             },
             revision: health.revision,
             commit: health.commit,
-            prompts: state.part.as_ref().map_or(0, |part| part.catalog.prompts().len()),
+            prompts: state.part.as_ref().map_or(0, |part| part.catalog.prompts().len().saturating_sub(unserved.len())),
             behind_since,
             problem,
-            left_out: shortened(health.left_out.into_iter().chain(state.left_out.iter().cloned()).collect()),
+            left_out: shortened(
+                health.left_out.into_iter().chain(state.left_out.iter().cloned()).chain(unserved).collect(),
+            ),
             warning: health.warning,
         }
     }

@@ -126,6 +126,45 @@ async fn source_that_cannot_be_opened_is_tried_again() {
     assert_eq!(set.statuses()[0].state, SourceState::Current);
 }
 
+// req: S-579
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_of_several_sources_are_counted_by_none_and_named_by_each() {
+    let prompts = |names: &'static [&'static str]| {
+        let prompts = names.iter().map(|name| PromptDefinition::template(*name, "Hello!").description("Greets"));
+        Fixed::new(prompts.collect())
+    };
+    let growing = prompts(&["c", "own"]);
+    let members = [
+        ("a", "a-", prompts(&["b-c", "own"])),
+        ("a-b", "a-b-", growing.clone()),
+        ("c", "", prompts(&["a-b-c", "own"])),
+        ("d", "", prompts(&["own", "other"])),
+    ];
+    let members = members
+        .map(|(name, prefix, source)| member(name, move || Ok(OpenedSource::new(source.clone()))).prefix(prefix));
+    let set = SourceSet::open(members, &[]);
+    set.settled(PATIENCE).await;
+    let loader = Loader::open(vec![Box::new(set.clone())]).expect("a catalog");
+    let _following = loader.spawn();
+    let state = || {
+        let statuses = set.statuses();
+        let served: Vec<usize> = statuses.iter().map(|status| status.prompts).collect();
+        assert_eq!(served.iter().sum::<usize>(), loader.handle().current().prompts().len());
+        (served, statuses.into_iter().map(|status| status.left_out).collect::<Vec<_>>())
+    };
+    let of = |name: &str, sources: &str| {
+        format!("the prompt `{name}` is in several sources ({sources}), and none of them serves it")
+    };
+    let (three, two) = (of("a-b-c", "a, a-b, c"), of("own", "c, d"));
+    let left_out = vec![vec![three.clone()], vec![three.clone()], vec![three, two.clone()], vec![two.clone()]];
+    assert_eq!(state(), (vec![1, 1, 0, 1], left_out));
+    growing.replace(Definitions::from_iter([PromptDefinition::template("d", "Hello!").description("Greets")]));
+    let both = of("a-b-c", "a, c");
+    loaded(&loader, |loader| loader.handle().current().find("a-b-d").is_some()).await;
+    let left_out = vec![vec![both.clone()], vec![], vec![both, two.clone()], vec![two]];
+    assert_eq!(state(), (vec![1, 1, 0, 1], left_out));
+}
+
 /// A source that can fail.
 #[derive(Clone)]
 struct Failing(Fixed, Arc<AtomicBool>);

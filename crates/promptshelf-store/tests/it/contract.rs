@@ -40,6 +40,7 @@ macro_rules! all {
             repeating::repeated_request_gets_the_first_answer,
             repeating::answers_of_a_caller_are_bounded,
             reviewing::approvals_of_the_policy_publish,
+            reviewing::stored_approval_is_told_what_others_did_meanwhile,
             reviewing::revision_has_the_policy_that_it_met,
             reviewing::rejected_and_withdrawn_proposals_are_closed,
             reviewing::approval_of_outdated_changes_does_not_publish,

@@ -142,7 +142,7 @@ async fn store_with_other_data_is_no_target() {
     assert!(refused.to_string().contains("is not a backup"), "{refused}");
     assert!(other.store.copy_to(&other.store).await.is_err());
     assert_eq!(dump(&other.store).await, before);
-    let backup = Store::open(&StoreUrl::file(&file)).await.unwrap();
+    let backup = Store::open_unmigrated(&StoreUrl::file(&file)).await.unwrap();
     let refused = backup.restore(&file, true).await.unwrap_err();
     assert!(refused.to_string().contains("is the store itself"), "{refused}");
 }
@@ -182,6 +182,38 @@ async fn backup_replaces_only_files() {
     }
     assert_eq!(std::fs::read_link(at("link")).unwrap(), at("empty"));
     assert!(at("empty").metadata().unwrap().len() > 0);
+}
+
+// req: S-572
+#[tokio::test(flavor = "multi_thread")]
+async fn backup_stays_as_it_was_written_whoever_opens_it() {
+    let from = full_store().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("team.backup");
+    from.store.back_up(&file).await.unwrap();
+    let (url, written) = (StoreUrl::file(&file), fs::read(&file).unwrap());
+    // A server and every command that changes a store open it so.
+    for opened in [Store::open(&url).await, Store::create(&url).await] {
+        let refused = opened.unwrap_err();
+        let way_out = format!("store copy {url} --to");
+        assert!(matches!(&refused, StoreError::State { reason } if reason.contains(&way_out)), "{refused}");
+    }
+    let shown = Store::open_unmigrated(&url).await.unwrap();
+    assert_eq!(shown.head(&channel("production")).await.unwrap().revision, 5);
+    let refused = shown.must_be_changeable().await.unwrap_err();
+    assert!(matches!(&refused, StoreError::State { reason } if reason.contains("is a backup")), "{refused}");
+    from.store.must_be_changeable().await.unwrap();
+    publish(&shown, "production", 5, &[("new.md", "", "New")]).await.unwrap_err();
+    shown.new_epoch().await.unwrap_err();
+    let copy = sqlite::store().await;
+    shown.copy_to(&copy.store).await.unwrap();
+    shown.close().await;
+    assert!(fs::read(&file).unwrap() == written);
+    let beside: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(beside, ["team.backup"]);
+    // The copy is a store like others.
+    publish(&copy.store, "production", 5, &[("new.md", "", "New")]).await.unwrap();
+    sqlite::store().await.store.restore(&file, false).await.unwrap();
 }
 
 /// Publishes both files with the number of the next revision.
@@ -371,6 +403,12 @@ async fn full_disk_leaves_the_old_state() {
     target.store.limit_pages(u32::try_from(pages).unwrap() + 10).await.unwrap();
     let full = target.store.restore(&file, true).await.unwrap_err();
     assert!(matches!(full, StoreError::Full { .. }), "{full}");
+    // The store that is copied is not the one that needs space.
+    let copy = sqlite::store().await;
+    copy.store.limit_pages(1).await.unwrap();
+    let full = from.store.copy_to(&copy.store).await.unwrap_err().to_string();
+    let name = copy.url().strip_prefix("sqlite:").unwrap().to_owned();
+    assert!(full.contains(&name) && full.contains("no storage space") && !full.contains("prune"), "{full}");
     let (mut after, mut before) = (dump(&target.store).await, before);
     after.remove("ps_blob");
     before.remove("ps_blob");

@@ -6,6 +6,7 @@ pub(super) mod client;
 pub(crate) mod complete;
 mod help;
 mod operator;
+pub(crate) mod time;
 mod tips;
 mod words;
 

@@ -144,6 +144,10 @@ const SHORTEST_MASKED: usize = 8;
 /// Returns what is shown of an address that has a password, or may have one.
 fn mask(word: &str) -> Option<String> {
     let (scheme, rest) = word.trim_start().split_once([':', '/'])?;
+    // What follows is a path.
+    if scheme.eq_ignore_ascii_case("sqlite") {
+        return None;
+    }
     let rest = rest.trim_start_matches('/');
     let user = rest.rsplit_once('@').map(|(user, _)| user);
     let is_database = scheme.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("postgres"));
@@ -205,6 +209,9 @@ mod tests {
             "git+ssh://git@example.com/a",
             "a@b",
             "sqlite:team.db",
+            "sqlite:d@x/none.db",
+            "sqlite:///srv/a:b@c.db#next@2",
+            "sqlite:m.db@2",
             "postgres://localhost:1/x",
             "postgres://u@localhost:5432/x?sslmode=require",
         ] {

@@ -32,9 +32,10 @@ pub(crate) fn start(
     level: &str,
     traces: Option<&Traces>,
 ) -> Result<Option<SpanExporterGuard>, Failure> {
-    let filter: Targets = level.parse().map_err(|_| {
-        Failure::new(Exit::Usage, format!("unknown log level `{level}`"))
-            .help("use one of off, error, warn, info, debug and trace")
+    let filter = filter(level).ok_or_else(|| {
+        Failure::new(Exit::Usage, format!("unknown log level `{level}`")).help(
+            "use one of off, error, warn, info, debug and trace, or several such as info,promptshelf_source=debug",
+        )
     })?;
     // The watcher's library traces every file event. In a log inside a watched folder each line would cause the next.
     let filter = match filter.default_level() {
@@ -64,6 +65,12 @@ pub(crate) fn start(
     Ok(exporter)
 }
 
+/// Parses levels. A single word that is none would otherwise be the name of a part, and switch off the log of all others.
+fn filter(level: &str) -> Option<Targets> {
+    let is_known = |part: &str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
+    level.split(',').all(is_known).then(|| level.parse().ok())?
+}
+
 /// stderr without errors: a client that closes its end must not stop the server.
 struct Stderr {
     visible: bool,
@@ -90,5 +97,21 @@ impl Write for Stderr {
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush().ok();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-584
+    #[test]
+    fn mistyped_level_does_not_switch_the_log_off() {
+        for level in ["off", "error", "INFO", "trace", "info,promptshelf_source=debug", "warn,sqlx=off", "a=debug"] {
+            assert!(filter(level).is_some(), "{level}");
+        }
+        for level in ["inof", "debugg", "info,warm", "promptshelf", "foo=bar=baz", "a=inof"] {
+            assert!(filter(level).is_none(), "{level}");
+        }
     }
 }

@@ -111,6 +111,7 @@ fn records_of_several_servers_are_joined_in_the_order_of_time() {
     };
     assert_eq!(callers(&[]), ["a1", "b2", "c3", "a4", "a5", "b6"]);
     assert_eq!(callers(&["--since", "2026-01-01T00:02:00Z", "--until", "2026-01-01T00:05:00Z"]), ["b2", "c3", "a4"]);
+    assert_eq!(callers(&["--since", "2026-01-01T00:02:00", "--until", "2026-01-01 00:05"]), ["b2", "c3", "a4"]);
     assert_eq!(callers(&["--channel", "staging"]), ["a4", "b6"]);
     assert_eq!(callers(&["--request", "r-c3"]), ["c3"]);
     assert_eq!(callers(&["--address", "10.0.0.5"]), ["a5"]);
@@ -206,4 +207,13 @@ fn repeated_refusals_are_one_record() {
     assert_eq!((&counted[0]["count"], &counted[0]["outcome"]), (&json!(190), &json!("unknown-prompt")));
     let shown = run(&folder, &["audit", "audit.jsonl", "--outcome", "unknown-prompt"]);
     assert!(shown.contains("\t190 more\t"), "{shown}");
+    // A filter by what the count does not have says so.
+    let prompt = "x".repeat(1_000);
+    let noted = ["--prompt", "--channel", "--request"]
+        .map(|filter| run(&folder, &["audit", "audit.jsonl", filter, &prompt]).contains("190 refusals more"));
+    assert_eq!(noted, [true; 3]);
+    for others in [["--caller", "eve"], ["--method", "prompts/list"]] {
+        let shown = run(&folder, &[&["audit", "audit.jsonl", "--prompt", "x"], &others[..]].concat());
+        assert!(!shown.contains("refusals more"), "{shown}");
+    }
 }

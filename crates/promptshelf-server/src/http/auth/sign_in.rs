@@ -213,7 +213,10 @@ impl SignIn {
                 return Err(Refused { detail, ..refused });
             }
         };
-        let names = [identity.name.clone(), subject(&identity).to_owned()];
+        // `token list` shows the names of tokens of the store without their beginning.
+        let token = identity.name.strip_prefix(STORE_CALLER);
+        let names: Vec<String> =
+            [&*identity.name, subject(&identity)].into_iter().chain(token).map(str::to_owned).collect();
         if self.0.blocked.contains_any(&names) {
             let reason = "This account is blocked on this server";
             let denial = self.deny(StatusCode::UNAUTHORIZED, Some("invalid_token"), reason);

@@ -149,7 +149,7 @@ async fn shared_tokens_are_accepted_while_they_are_known() {
     assert_eq!(caller("psk_2").await.err(), Some("tokens-unavailable"), "it could have been revoked");
 }
 
-// req: S-323
+// req: S-323, S-575
 #[tokio::test]
 async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
     use futures_util::FutureExt as _;
@@ -191,6 +191,19 @@ async fn blocked_names_are_refused_and_end_streams_of_every_kind_of_token() {
     let third = second.replaced_by(with(&[]));
     assert!(caller(&third, "ada").await.is_ok());
     assert_eq!(third.refused(), [("blocked-subject", 4)], "counts go on");
+    // A token of the store is blocked by the name that `token list` shows, and by the one that logs show.
+    let shared = SharedTokens::default();
+    let ci = StaticToken { name: "token/ci".to_owned(), ..with(&[]).tokens.remove(0) };
+    shared.replace(vec![SharedToken { id: 1, token: ci }]);
+    let with =
+        |blocked: &[&str]| SignInOptions { tokens: Vec::new(), shared_tokens: Some(shared.clone()), ..with(blocked) };
+    let fourth = third.replaced_by(with(&["c", "token", "other/ci"]));
+    let ci = caller(&fourth, "ada").await.expect("a caller");
+    for blocked in ["ci", "CI", "token/ci"] {
+        let fifth = fourth.replaced_by(with(&[blocked]));
+        assert_eq!(caller(&fifth, "ada").await.err(), Some("blocked-subject"), "{blocked}");
+        assert!(ci.revoked().now_or_never().is_some(), "{blocked}: its streams end");
+    }
 }
 
 #[test]

@@ -1,13 +1,20 @@
 //! Proposals, reviews, publishing, promotion and rollback.
 
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+    mpsc,
+};
 
 use axum::http::Method;
+use promptshelf_core::BoxFuture;
 use promptshelf_server::{
+    Builder,
     api::Api,
     channels::{LibraryChecker, StoreHandle},
     http::Options,
 };
+use promptshelf_service::Recorder;
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{CheckReport, Checker, Effect, Store, StoreUrl, Trees};
 use serde_json::json;
@@ -424,4 +431,57 @@ async fn full_disk_is_507_and_readiness_says_so() {
     store.limit_pages(1_000_000).await.expect("a limit");
     upload().await.expect(200);
     assert_eq!(ready().await, "ready\n");
+}
+
+/// An audit whose disk has room for some records, and whose losses refuse requests.
+#[derive(Debug, Default)]
+struct SmallDisk {
+    room: AtomicUsize,
+    lost: Arc<AtomicUsize>,
+}
+
+impl Recorder for SmallDisk {
+    fn record(&self, _: String) {
+        let taken = self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |room| room.checked_sub(1));
+        if taken.is_err() {
+            self.lost.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn confirmation(&self) -> Option<BoxFuture<'static, bool>> {
+        let (before, lost) = (self.lost.load(Ordering::SeqCst), Arc::clone(&self.lost));
+        Some(Box::pin(async move { lost.load(Ordering::SeqCst) == before }))
+    }
+}
+
+// req: S-582
+#[tokio::test]
+async fn change_that_cannot_be_recorded_is_not_made() {
+    let disk = Arc::new(SmallDisk::default());
+    disk.room.store(1_000, Ordering::SeqCst);
+    let audit = Arc::clone(&disk);
+    let build = move |builder: Builder| builder.audit(Arc::clone(&audit) as Arc<dyn Recorder>);
+    let server = Server::with(build, |options| options.sign_in = Some(sign_in())).await;
+    server.prepare(&policy_of(0)).await;
+    let revision = async || {
+        let store = server.store().await;
+        let revision = store.head(&"production".parse().expect("a name")).await.expect("a head").revision;
+        store.close().await;
+        revision
+    };
+    let change = proposal(1, &[("hello.md", Some(HELLO), Some(BYE))]);
+    // Without room nothing is made; with room for the beginning alone the answer says that the change was made.
+    for (room, made, word) in [(0, 1, "Requests cannot be recorded"), (1, 2, "The change was made")] {
+        disk.room.store(room, Ordering::SeqCst);
+        let answer = server.post("admin", "/channels/production/proposals", &change).await;
+        assert!(answer.text().contains(word), "{}", answer.text());
+        assert_eq!((answer.problem(), revision().await), (refused(503, "not-recorded"), made));
+    }
+    disk.room.store(0, Ordering::SeqCst);
+    let created = server.post("admin", "/tokens", &json!({ "name": "ci", "scopes": ["library:read"] })).await;
+    assert_eq!(created.problem(), refused(503, "not-recorded"));
+    let read = server.get("admin", "/channels/production").await;
+    assert_eq!(read.problem(), refused(503, "not-recorded"));
+    disk.room.store(1_000, Ordering::SeqCst);
+    assert_eq!(server.get("admin", "/tokens").await.json()["items"], json!([]));
 }

@@ -60,20 +60,18 @@ fn cut_line_is_ended() {
 #[test]
 fn reopen_switches_file_or_keeps_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [path, moved] = ["audit.jsonl", "moved"].map(|name| folder.path().join(name));
+    let [path, other] = ["audit.jsonl", "other.jsonl"].map(|name| folder.path().join(name));
     let audit = AuditFile::open(AuditFileOptions::new(&path)).expect("it opens");
     let record = |text: &str| audit.record(text.to_owned());
     record("1");
     audit.reopen(AuditFileOptions::new(folder.path().join("no/such/folder"))).expect_err("it cannot be opened");
     record("2");
     audit.flush();
-    fs::rename(&path, &moved).expect("it is there");
+    audit.reopen(AuditFileOptions::new(&other)).expect("it opens");
     record("3");
-    audit.reopen(AuditFileOptions::new(&path)).expect("it opens");
-    record("4");
     audit.flush();
     let read = |path: &Path| fs::read_to_string(path).expect("the file");
-    assert_eq!((read(&moved).as_str(), read(&path).as_str()), ("1\n2\n3\n", "4\n"));
+    assert_eq!((read(&path).as_str(), read(&other).as_str()), ("1\n2\n", "3\n"));
 }
 
 #[cfg(unix)]
@@ -150,6 +148,71 @@ async fn confirmation_follows_the_record_on_disk() {
         audit.record("{}".to_owned());
         assert!(confirmation.await);
         assert_eq!(fs::read_to_string(&path).expect("the file").lines().count(), number);
+    }
+}
+
+/// Whatever another program does with the file between two records, the next one is in the file with the name, and no
+/// earlier one is repeated.
+// req: S-573
+#[cfg(unix)]
+#[tokio::test]
+async fn removed_moved_and_replaced_files_lose_no_record() {
+    type Act = fn(&Path) -> std::io::Result<()>;
+    let acts: [(&str, Act, &str); 4] = [
+        ("removed", |path| fs::remove_file(path), ""),
+        ("moved", |path| fs::rename(path, with_suffix(path, "moved")), ""),
+        (
+            "replaced",
+            |path| {
+                fs::rename(path, with_suffix(path, "old"))?;
+                fs::write(path, "{\"other\":1}")
+            },
+            "{\"other\":1}\n",
+        ),
+        (
+            "folder",
+            |path| {
+                let folder = path.parent().expect("a folder");
+                fs::remove_dir_all(folder)?;
+                fs::create_dir(folder)
+            },
+            "",
+        ),
+    ];
+    for (name, act, before) in acts {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log/audit.jsonl");
+        fs::create_dir(folder.path().join("log")).expect("a folder");
+        let options = AuditFileOptions { on_loss: OnLoss::Refuse, ..AuditFileOptions::new(&path) };
+        let audit = AuditFile::open(options).expect("it opens");
+        for number in 0..3 {
+            let confirmation = audit.confirmation().expect("answers wait");
+            audit.record(format!("{{\"number\":{number}}}"));
+            assert!(confirmation.await, "{name}");
+            if number == 0 {
+                act(&path).expect(name);
+            }
+        }
+        let expected = format!("{before}{{\"number\":1}}\n{{\"number\":2}}\n");
+        assert_eq!((fs::read_to_string(&path).expect(name), audit.lost_total()), (expected, 0), "{name}");
+    }
+}
+
+// req: S-573
+#[cfg(unix)]
+#[tokio::test]
+async fn records_without_a_folder_are_refused_until_it_is_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    fs::create_dir(&log).expect("a folder");
+    let options = AuditFileOptions { on_loss: OnLoss::Refuse, ..AuditFileOptions::new(log.join("audit.jsonl")) };
+    let audit = AuditFile::open(options).expect("it opens");
+    fs::remove_dir_all(&log).expect("removed");
+    for (is_written, total) in [(false, 1), (true, 1)] {
+        let confirmation = audit.confirmation().expect("answers wait");
+        audit.record("{}".to_owned());
+        assert_eq!((confirmation.await, audit.lost_total(), audit.is_ready()), (is_written, total, is_written));
+        fs::create_dir_all(&log).expect("a folder");
     }
 }
 

@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use super::{super::RealDisk, *};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Plan {
     calls: usize,
     failing: std::ops::Range<usize>,
     failed: Vec<&'static str>,
+    /// The files that another program removes after the next synchronisations.
+    removals: Vec<std::path::PathBuf>,
 }
 
 type Shares = Arc<Mutex<Plan>>;
@@ -94,7 +96,13 @@ impl AppendFile for FailingFile {
 
     fn sync(&mut self) -> io::Result<()> {
         // Waiting for the disk in each of thousands of runs would take minutes.
-        call(&self.0, "sync")
+        call(&self.0, "sync")?;
+        let removals = &mut self.0.lock().removals;
+        removals.pop().map_or(Ok(()), fs::remove_file)
+    }
+
+    fn fate(&self, path: &Path) -> Fate {
+        self.1.fate(path)
     }
 }
 
@@ -105,11 +113,11 @@ const RECORDS: u64 = 12;
 fn run(failing: std::ops::Range<usize>, keep: u32) -> Plan {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("audit.jsonl");
-    let plan = Arc::new(Mutex::new(Plan { calls: 0, failing: failing.clone(), failed: Vec::new() }));
+    let plan = Arc::new(Mutex::new(Plan { failing: failing.clone(), ..Plan::default() }));
     let options = AuditFileOptions { max_bytes: 30, keep, ..AuditFileOptions::new(&path) };
     let take = |plan: &Shares| {
         let plan = plan.lock();
-        Plan { calls: plan.calls, failing: plan.failing.clone(), failed: plan.failed.clone() }
+        Plan { calls: plan.calls, failed: plan.failed.clone(), ..Plan::default() }
     };
     let Ok(mut writer) = Writer::open(Box::new(FailingDisk(Arc::clone(&plan))), options) else { return take(&plan) };
     let shared = Shared::default();
@@ -178,4 +186,26 @@ fn every_failing_call_is_survived_and_counted() {
         let expected = all.iter().filter(|name| keep == 2 || **name != "remove");
         assert!(failed.iter().eq(expected), "{failed:?}");
     }
+}
+
+// req: S-573
+#[cfg(unix)]
+#[test]
+fn file_that_is_removed_during_a_write_gets_the_records_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("audit.jsonl");
+    let plan = Shares::default();
+    let mut writer =
+        Writer::open(Box::new(FailingDisk(Arc::clone(&plan))), AuditFileOptions::new(&path)).expect("a file");
+    let shared = Shared::default();
+    let lost = || shared.total.load(Ordering::Acquire);
+    for (number, removals, lost_by_now) in [(1, 1, 0), (2, REMOVALS - 1, 0), (3, REMOVALS, 1)] {
+        plan.lock().removals = vec![path.clone(); removals];
+        writer.write_batch(format!("{number}\n"), 1, &shared);
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!((text.ends_with(&format!("{number}\n")), lost()), (lost_by_now == 0, lost_by_now), "{number}");
+    }
+    writer.write_batch("4\n".to_owned(), 1, &shared);
+    let text = fs::read_to_string(&path).expect("the file");
+    assert!(text.contains("\"lost\":1") && text.ends_with("4\n"), "{text}");
 }

@@ -1,8 +1,12 @@
 //! Proposals, reviews and policies.
 
+use std::sync::{Arc, Mutex};
+
+use promptshelf_source::MemoryTree;
 use promptshelf_store::{
-    Actor, CommentLine, CommentSide, NewComment, NewReview, Policy, PolicyGuard, PolicyOutcome, Proposal,
-    ProposalQuery, ProposalState, Publish, Store, StoreError, Verdict,
+    Actor, CheckReport, Checker, Checking, CommentLine, CommentSide, Effect, NewComment, NewReview, Policy,
+    PolicyGuard, PolicyOutcome, Proposal, ProposalQuery, ProposalState, Publish, Store, StoreError, Trees, Verdict,
+    check_now,
 };
 
 use crate::sample::{actor, change, channel, checker, policy, prompts, publish, request, review, rollback, texts};
@@ -41,6 +45,53 @@ pub(crate) async fn approvals_of_the_policy_publish(store: Store) {
     // It is closed now.
     let error = approve(&store, proposal.id, "dora").await.unwrap_err();
     assert!(matches!(error, StoreError::State { .. }), "{error}");
+}
+
+/// A check during which someone else reviews the proposal.
+struct Overtaken {
+    store: Store,
+    id: u64,
+    by: Mutex<Option<Verdict>>,
+}
+
+impl Checker for Overtaken {
+    fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
+        checker().check(tree, run_tests)
+    }
+
+    fn check_replacement(&self, trees: &Trees, run_tests: bool) -> (CheckReport, Vec<Effect>) {
+        checker().check_replacement(trees, run_tests)
+    }
+
+    fn start(self: Arc<Self>, trees: Trees, run_tests: bool) -> Checking<(CheckReport, Vec<Effect>)> {
+        Box::pin(async move {
+            let by = self.by.lock().unwrap().take();
+            if let Some(verdict) = by {
+                review(&self.store, self.id, verdict, "", None, "cleo").await.unwrap();
+            }
+            Ok(check_now(&*self, &trees, run_tests))
+        })
+    }
+}
+
+pub(crate) async fn stored_approval_is_told_what_others_did_meanwhile(store: Store) {
+    demand(&store, &policy(1, false)).await;
+    let (mut text, mut revision) = (String::new(), 0);
+    for (verdict, state) in [(Verdict::Approve, ProposalState::Published), (Verdict::Reject, ProposalState::Rejected)] {
+        let proposal = publish(&store, "c", revision, &[("a.md", &text, &format!("{text}A"))]).await.unwrap().proposal;
+        let (id, digest) = (proposal.id, proposal.digest);
+        let overtaken = Arc::new(Overtaken { store: store.clone(), id, by: Mutex::new(Some(verdict)) });
+        let new = NewReview { verdict: Verdict::Approve, digest, note: String::new(), confirmed: Vec::new() };
+        let told = store.review(id, &new, &actor("ben"), overtaken).await.unwrap().proposal;
+        assert_eq!(told, store.proposal(id).await.unwrap());
+        let reviewers: Vec<&str> = told.reviews.iter().map(|review| review.reviewer.as_str()).collect();
+        assert_eq!((told.state, reviewers), (state, vec!["ben", "cleo"]));
+        if state == ProposalState::Published {
+            (text, revision) = (format!("{text}A"), revision + 1);
+            assert_eq!(told.revision, Some(revision));
+            assert_eq!(store.revision(&channel("c"), revision).await.unwrap().approved_by, ["ben", "cleo"]);
+        }
+    }
 }
 
 pub(crate) async fn revision_has_the_policy_that_it_met(store: Store) {

@@ -13,6 +13,7 @@ use promptshelf_store::{ChannelName, CheckLevel, StoreUrl};
 
 use super::{
     LibraryObject, help,
+    time::{self, Moment},
     words::{Names, Nothing, OnlyPrompt, OnlyProposal, Prompts, Proposal, States, ToFolder, Words},
 };
 
@@ -180,7 +181,7 @@ pub(crate) struct UsageArguments {
     pub(crate) words: Words<PlaceArguments, OnlyPrompt>,
 
     /// The age of the oldest calls in weeks, days or hours
-    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = store::age)]
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = time::age)]
     pub(crate) since: Duration,
 
     /// Separate versions of clients and revisions of the protocol
@@ -210,10 +211,10 @@ pub(crate) struct HistoryArguments {
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) channel: Option<ChannelName>,
 
-    /// Only the revision that was served at this time, such as 2027-01-31T14:05:00Z; a date means the end of that day
-    /// in UTC
+    /// Only the revision that was served at the end of this day, minute or second, such as 2027-01-31 or
+    /// 2027-01-31T14:05:00Z; in UTC without a zone
     #[arg(long, value_name = "TIME")]
-    pub(crate) at: Option<String>,
+    pub(crate) at: Option<Moment>,
 
     /// The largest number of revisions
     #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = clap::value_parser!(u16).range(1..=1000))]

@@ -10,6 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand
 use super::{
     channels::{ActorArguments, PlaceArguments},
     help,
+    time::Moment,
     words::{Nothing, Owner, Token, Words},
 };
 use crate::{
@@ -180,13 +181,13 @@ pub(crate) struct AuditArguments {
     #[arg(long, conflicts_with = "outcome")]
     pub(crate) refused: bool,
 
-    /// Only requests since a day (in UTC) or a time, such as 2027-01-31
+    /// Only requests since a day or a time, such as 2027-01-31 or 2027-01-31T14:05:00Z; in UTC without a zone
     #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<String>,
+    pub(crate) since: Option<Moment>,
 
-    /// Only requests before a day (in UTC) or a time
+    /// Only requests before a day or a time
     #[arg(long, value_name = "TIME")]
-    pub(crate) until: Option<String>,
+    pub(crate) until: Option<Moment>,
 
     /// Only requests for this channel
     #[arg(long, value_name = "NAME")]

@@ -1,7 +1,7 @@
 //! `promptshelf audit`: reads and filters recorded requests.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     fs::File,
     io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
@@ -15,7 +15,6 @@ use crate::{
     args::AuditArguments,
     exit::{Exit, Failure},
     output::{Output, count, note, visible_json},
-    settings::{Day, InvalidValue},
 };
 
 /// The maximum length of a line, in bytes. The server writes shorter ones.
@@ -32,7 +31,7 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
     };
     let logs = arguments.files.iter().filter(|file| !rotated(file)).map(|file| Log::open(file));
     let mut logs = logs.collect::<Result<Vec<Log>, Failure>>()?;
-    let mut lost = 0;
+    let (mut lost, mut counted, mut is_found) = (0, 0, false);
     // Each is in the order of time, and so are all together.
     while let Some(log) = logs.iter_mut().filter(|log| log.next.is_some()).min_by_key(|log| log.time) {
         let Some((line, record)) = log.take()? else { continue };
@@ -41,8 +40,10 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
             continue;
         }
         if !filter.matches(&record) {
+            counted += filter.counted(&record);
             continue;
         }
+        is_found = true;
         if arguments.json {
             let line = line.trim_end();
             let line = if output.escapes { visible_json(line) } else { line.into() };
@@ -57,6 +58,13 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
         let records = count(usize::try_from(lost).unwrap_or(usize::MAX), "record");
         note(&[format!("{records} could not be written, and are missing")]);
     }
+    if counted > 0 && !(is_found && arguments.request.is_some()) {
+        let refusals = count(usize::try_from(counted).unwrap_or(usize::MAX), "refusal");
+        note(&[format!(
+            "{refusals} more of these callers, methods and outcomes were only counted, so that their prompt, channel and id \
+             are not known"
+        )]);
+    }
     let invalid = logs.iter().map(|log| log.invalid).sum();
     if invalid > 0 {
         note(&[format!("{} skipped: expected a JSON object on each line", count(invalid, "line"))]);
@@ -66,7 +74,8 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
 
 /// The records of one server: a file, after those that it was rotated to.
 struct Log {
-    files: VecDeque<PathBuf>,
+    newest: PathBuf,
+    files: VecDeque<(PathBuf, Option<FileId>)>,
     reader: Option<BufReader<File>>,
     next: Option<(String, Value)>,
     /// The time of the next record; that of the one before if it has none.
@@ -76,8 +85,19 @@ struct Log {
 
 impl Log {
     fn open(newest: &Path) -> Result<Log, Failure> {
-        let (files, time) = (files(newest).into(), jiff::Timestamp::MIN);
-        let mut log = Log { files, reader: None, next: None, time, invalid: 0 };
+        // A server may rotate the files meanwhile, which only raises their numbers: in the order of their numbers none is
+        // missed, and one that is met twice is known.
+        let mut seen = HashSet::new();
+        let listed = files(newest).into_iter().rev();
+        let mut files: VecDeque<_> = VecDeque::new();
+        for path in listed {
+            let id = id(&path);
+            if id.is_none_or(|id| seen.insert(id)) {
+                files.push_front((path, id));
+            }
+        }
+        let (newest, time) = (newest.to_owned(), jiff::Timestamp::MIN);
+        let mut log = Log { newest, files, reader: None, next: None, time, invalid: 0 };
         log.advance()?;
         Ok(log)
     }
@@ -91,11 +111,8 @@ impl Log {
     fn advance(&mut self) -> Result<(), Failure> {
         loop {
             let Some(reader) = &mut self.reader else {
-                let Some(path) = self.files.pop_front() else { return Ok(()) };
-                let file = File::open(&path).map_err(|error| {
-                    Failure::new(Exit::Failed, format!("{} cannot be read: {error}", path.display()))
-                })?;
-                self.reader = Some(BufReader::new(file));
+                let Some((path, id)) = self.files.pop_front() else { return Ok(()) };
+                self.reader = Some(BufReader::new(self.opened(&path, id)?));
                 continue;
             };
             let Some(line) = next_line(reader)? else {
@@ -112,6 +129,43 @@ impl Log {
             }
         }
     }
+}
+
+impl Log {
+    /// Opens a file, also one that was rotated to another name since it was listed.
+    fn opened(&self, path: &Path, expected: Option<FileId>) -> Result<File, Failure> {
+        let names = || [path.to_owned()].into_iter().chain(files(&self.newest));
+        let open = |path: PathBuf| File::open(&path).ok().filter(|file| expected.is_none() || id_of(file) == expected);
+        match (0..ATTEMPTS).find_map(|_| names().find_map(open)) {
+            Some(file) => Ok(file),
+            None => Err(match File::open(path) {
+                Ok(_) => Failure::new(Exit::Failed, format!("{} was removed while it was read", path.display())),
+                Err(error) => Failure::new(Exit::Failed, format!("{} cannot be read: {error}", path.display())),
+            }),
+        }
+    }
+}
+
+/// The number of looks for a file that is rotated again and again.
+const ATTEMPTS: usize = 10;
+
+/// Tells a file from others of its name. None where the system has no such number.
+type FileId = (u64, u64);
+
+#[cfg(unix)]
+fn id_of(file: &File) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    file.metadata().ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn id_of(_: &File) -> Option<FileId> {
+    None
+}
+
+fn id(path: &Path) -> Option<FileId> {
+    File::open(path).ok().and_then(|file| id_of(&file))
 }
 
 fn time(record: &Value) -> Option<jiff::Timestamp> {
@@ -185,43 +239,40 @@ struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     fn new(arguments: &'a AuditArguments) -> Result<Filter<'a>, Failure> {
-        let limit = |flag: &str, text: &Option<String>| {
-            let parsed = text.as_deref().map(parse_time).transpose();
-            parsed.map_err(|reason| Failure::new(Exit::Usage, format!("{flag}: {reason}")))
-        };
-        let (since, until) = (limit("--since", &arguments.since)?, limit("--until", &arguments.until)?);
+        let [since, until] = [&arguments.since, &arguments.until].map(|limit| limit.as_ref().map(|limit| limit.begin));
         let method = arguments.method.as_deref().map(find_method).transpose()?;
         Ok(Filter { arguments, method, since, until })
     }
 
     fn matches(&self, record: &Value) -> bool {
-        let equals = |key: &str, expected: &Option<String>| {
-            expected.as_deref().is_none_or(|expected| record[key].as_str() == Some(expected))
-        };
+        let AuditArguments { prompt, channel, request, .. } = self.arguments;
+        self.matches_common(record)
+            && [("prompt", prompt), ("channel", channel), ("request", request)]
+                .into_iter()
+                .all(|(key, expected)| equals(record, key, expected.as_deref()))
+            && self.method.and_then(|method| method.list).is_none_or(|list| record["list"].as_str() == Some(list))
+    }
+
+    /// Returns the number of refusals that could be meant, but of which only the number was recorded.
+    fn counted(&self, record: &Value) -> u64 {
+        record["count"].as_u64().filter(|_| self.matches_common(record)).unwrap_or_default()
+    }
+
+    /// Compares what records of single and of counted requests have.
+    fn matches_common(&self, record: &Value) -> bool {
         let arguments = self.arguments;
-        equals("caller", &arguments.caller)
-            && equals("channel", &arguments.channel)
-            && equals("request", &arguments.request)
-            && equals("address", &arguments.address)
-            && self.method.is_none_or(|method| {
-                record["method"].as_str() == Some(method.recorded)
-                    && method.list.is_none_or(|list| record["list"].as_str() == Some(list))
-            })
-            && equals("prompt", &arguments.prompt)
-            && equals("outcome", &arguments.outcome)
-            && (!arguments.refused || record["outcome"].as_str() != Some("ok"))
+        equals(record, "caller", arguments.caller.as_deref())
+            && equals(record, "address", arguments.address.as_deref())
+            && equals(record, "method", self.method.map(|method| method.recorded))
+            && equals(record, "outcome", arguments.outcome.as_deref())
+            && (!arguments.refused || !matches!(record["outcome"].as_str(), Some("ok" | "begun")))
             && self.since.is_none_or(|since| time(record).is_some_and(|time| time >= since))
             && self.until.is_none_or(|until| time(record).is_some_and(|time| time < until))
     }
 }
 
-/// Parses a day (its beginning in UTC) or a time in RFC 3339.
-fn parse_time(text: &str) -> Result<jiff::Timestamp, String> {
-    if let Ok(time) = text.parse() {
-        return Ok(time);
-    }
-    let Day(day) = text.parse().map_err(|error: InvalidValue| error.to_string())?;
-    day.try_into().map_err(|_| format!("`{text}` is out of range"))
+fn equals(record: &Value, key: &str, expected: Option<&str>) -> bool {
+    expected.is_none_or(|expected| record[key].as_str() == Some(expected))
 }
 
 /// Returns the columns of a record: time, caller, method, subject, outcome, duration, channel, request id, address and reason.
@@ -239,4 +290,36 @@ fn fields(record: &Value) -> [String; 10] {
     let [time, caller, method, outcome] = ["time", "caller", "method", "outcome"].map(text);
     let [channel, request, address, reason] = ["channel", "request", "address", "reason"].map(text);
     [time, caller, method, subject, outcome, duration, channel, request, address, reason]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    // req: S-583
+    #[test]
+    fn rotation_during_a_read_hides_and_repeats_no_record() {
+        for at in 0..6 {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = |suffix: &str| folder.path().join(format!("audit.jsonl{suffix}"));
+            for (suffix, number) in [(".2", 0), (".1", 2), ("", 4)] {
+                fs::write(path(suffix), format!("{{\"n\":{number}}}\n{{\"n\":{}}}\n", number + 1)).expect("written");
+            }
+            let mut log = Log::open(&path("")).expect("it opens");
+            let mut numbers = Vec::new();
+            while log.next.is_some() {
+                if numbers.len() == at {
+                    for (from, to) in [(".2", ".3"), (".1", ".2"), ("", ".1")] {
+                        fs::rename(path(from), path(to)).expect("rotated");
+                    }
+                    fs::write(path(""), "{\"n\":6}\n").expect("written");
+                }
+                let (_, record) = log.take().expect("read").expect("a record");
+                numbers.push(record["n"].as_u64().expect("a number"));
+            }
+            assert_eq!(numbers, [0, 1, 2, 3, 4, 5], "rotated after {at}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ mod transfer;
 mod usage;
 
 use std::{
+    collections::BTreeSet,
     io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
@@ -526,7 +527,8 @@ pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure>
     let promote = async |store: &Connection| {
         let published = match place.waiting(store.send(&op::Promote { channel: to.clone() }, &promotion)).await {
             Err(CallError::Store(StoreError::Unchanged { .. })) => {
-                return report::print_unchanged(store, to, change.json, &LeftOut::default()).await;
+                report::print_unchanged(store, to, change.json, &LeftOut::default()).await?;
+                return if change.json { Ok(()) } else { print_different(store, from, to).await };
             }
             published => published.map_err(|error| conflict(error, from, to))?,
         };
@@ -537,10 +539,32 @@ pub(crate) async fn promote(arguments: &PromoteArguments) -> Result<(), Failure>
             }
             return impact::print_dry_run(&published, &place, &differences, &LeftOut::default(), change.json);
         }
-        let effects = CountedEffects::of(store, &published.proposal).await;
+        let effects = CountedEffects::of(store, &published.proposal, &place).await;
         print(&published, &place, &effects, change.json, Some((from, to)))
     };
     place.changing(promote).await
+}
+
+/// Names the files in which two channels differ although nothing is to be promoted: the target has changed them itself.
+async fn print_different(store: &Connection, from: &ChannelName, to: &ChannelName) -> Result<(), Failure> {
+    const NAMED: usize = 10;
+
+    let files =
+        async |channel| Ok::<_, Failure>(access::current(store, channel).await?.map_or_else(Listing::new, |it| it.1));
+    let (source, target) = (files(from).await?, files(to).await?);
+    let paths: BTreeSet<&String> = source.keys().chain(target.keys()).collect();
+    let different: Vec<&str> =
+        paths.into_iter().filter(|path| source.get(*path) != target.get(*path)).map(String::as_str).collect();
+    if different.is_empty() {
+        return Ok(());
+    }
+    let named = different.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = different.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!(" and {more} more"));
+    report::print_line(&format!(
+        "stays as it is in {to}, which has changed it itself since, and not as in {from}: {named}{}",
+        more.unwrap_or_default()
+    ))?;
+    report::print_line(&format!("  (--all makes {to} equal to {from}, and removes what only {to} has)"))
 }
 
 fn print_kept(published: &Published, from: &ChannelName, to: &ChannelName) -> Result<(), Failure> {
@@ -592,7 +616,7 @@ pub(crate) async fn rollback_promote(arguments: &RollbackArguments) -> Result<()
             let differences = impact::of_copied(store, &published, (channel, Some(*to))).await?;
             return impact::print_dry_run(&published, &place, &differences, &LeftOut::default(), change.json);
         }
-        let effects = CountedEffects::of(store, &published.proposal).await;
+        let effects = CountedEffects::of(store, &published.proposal, &place).await;
         print(&published, &place, &effects, change.json, None)
     };
     place.changing(roll_back).await
@@ -781,9 +805,13 @@ async fn shown(store: &Connection, arguments: &PolicyArguments, place: &Place) -
         Ok((policy, tag)) => (policy, (header::IF_MATCH, tag)),
         Err(CallError::Store(StoreError::NotFound { .. })) => {
             let channels = store.all(&op::ListChannels {}).await?;
-            let near = nearest(channel.as_str(), channels.iter().map(|known| known.name.as_str()));
-            let near = near.map(|near| format!("; {} is another one", near)).unwrap_or_default();
-            note(&[format!("the channel {channel} is new{near}")]);
+            // Nothing removes a channel that was made by a typing mistake.
+            if let Some(near) = nearest(channel.as_str(), channels.iter().map(|known| known.name.as_str())) {
+                let message = format!("the channel {channel} does not exist; did you mean {near}?");
+                return Err(Failure::new(Exit::NotFound, message)
+                    .help("publish to it first, if a new one is meant: that makes it"));
+            }
+            note(&[format!("the channel {channel} is new")]);
             (Policy::default(), (header::IF_NONE_MATCH, "*".to_owned()))
         }
         Err(error) => return Err(error.into()),

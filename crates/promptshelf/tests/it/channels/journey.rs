@@ -392,3 +392,86 @@ fn init_does_not_replace_a_channel() {
     assert!(error.contains("publish"), "{error}");
     assert_eq!(team.revision("production"), 1);
 }
+
+// req: S-576, S-581
+#[tokio::test(flavor = "multi_thread")]
+async fn time_that_history_shows_names_the_revision_and_a_pruned_one_is_said_to_be() {
+    let team = Team::new();
+    team.write("prompts", &[("hello.md", HELLO)]);
+    team.ok(&["publish", "prompts", "-m", "First"]);
+    team.write("prompts", &[("hello.md", BYE)]);
+    team.ok(&["publish", "prompts", "-m", "Second"]);
+    let newest = team.json(&["history"])["items"][0].clone();
+    let shown = team.ok(&["history"]);
+    let row = shown.lines().find(|line| line.contains("Second")).expect("the row");
+    let time = row.split_whitespace().find(|word| word.ends_with('Z')).expect("a time");
+    assert_eq!(team.json(&["history", "--at", time])["items"][0]["number"], newest["number"], "{time}");
+    let early = team.fails("7", &["history", "--at", "2020-01-01"]);
+    assert!(early.contains("had no revision at 2020-01-01"), "{early}");
+    let url = format!("sqlite:{}", team.path("team.db").display()).parse().expect("a URL");
+    let store = promptshelf_store::Store::open(&url).await.expect("it opens");
+    assert!(store.prune(std::time::Duration::ZERO).await.expect("pruned") > 0);
+    store.close().await;
+    let early = team.fails("7", &["history", "--at", "2020-01-01"]);
+    assert!(early.contains("`store prune` has removed the revisions up to then"), "{early}");
+}
+
+// req: S-572
+#[test]
+fn backup_is_looked_at_and_neither_served_nor_changed() {
+    let team = Team::new();
+    team.write("prompts", &[("hello.md", HELLO)]);
+    team.ok(&["publish", "prompts", "-m", "First"]);
+    team.ok(&["store", "backup", "z.backup"]);
+    team.write("prompts", &[("hello.md", BYE)]);
+    for (exit, line) in [
+        ("15", &["serve", "sqlite:z.backup", "--stdio"][..]),
+        ("15", &["serve", "sqlite:z.backup", "--http", "127.0.0.1:0"]),
+        ("15", &["publish", "prompts", "--to", "sqlite:z.backup", "-m", "Second"]),
+        ("15", &["policy", "sqlite:z.backup", "--approvals", "2"]),
+        ("15", &["store", "gc", "sqlite:z.backup"]),
+        ("15", &["init", "sqlite:z.backup"]),
+        ("15", &["store", "copy", "sqlite:team.db", "--to", "sqlite:z.backup"]),
+    ] {
+        let refused = team.fails(exit, line);
+        assert!(refused.contains("store copy sqlite:z.backup --to"), "{line:?}: {refused}");
+        assert!(!refused.contains("start the database"), "{line:?}: {refused}");
+    }
+    let checked = team.run(&["serve", "--check", "sqlite:z.backup", "--http", "127.0.0.1:0"]);
+    assert!(checked.code == "4" && checked.stdout.contains("store copy sqlite:z.backup --to"), "{}", checked.stdout);
+    assert!(team.ok(&["history", "sqlite:z.backup"]).contains("First"));
+    assert!(team.ok(&["list", "sqlite:z.backup"]).contains("hello"));
+    team.ok(&["store", "restore", "sqlite:new.db", "z.backup"]);
+    team.ok(&["store", "copy", "sqlite:z.backup", "--to", "sqlite:look.db"]);
+    assert!(team.ok(&["list", "sqlite:look.db"]).contains("hello"));
+}
+
+// req: S-582
+#[cfg(target_os = "linux")]
+#[test]
+fn store_is_not_changed_or_copied_without_a_record() {
+    let team = Team::new();
+    team.write("prompts", &[("hello.md", HELLO)]);
+    team.ok(&["publish", "prompts", "-m", "First"]);
+    team.ok(&["store", "backup", "z.backup"]);
+    team.write("prompts", &[("hello.md", BYE)]);
+    team.ok(&["publish", "prompts", "-m", "Second"]);
+    team.folder.write("s.toml", "[audit]\nfile = \"/dev/full\"\non-loss = \"refuse\"\n");
+    team.write("prompts", &[("hello.md", HELLO)]);
+    for line in [
+        &["store", "restore", "z.backup", "--replace"][..],
+        &["store", "prune", "--older-than", "1h"],
+        &["store", "new-epoch"],
+        &["store", "copy", "sqlite:team.db", "--to", "sqlite:copy.db"],
+        &["store", "backup", "y.backup"],
+        &["publish", "prompts", "-m", "Third"],
+    ] {
+        let output = team.command(line).env("PROMPTSHELF_CONFIG", team.path("s.toml")).output().expect("it runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && stderr.contains("cannot be recorded"), "{line:?}: {stderr}");
+        assert!(!stderr.contains("cannot be reached"), "{line:?}: {stderr}");
+    }
+    assert_eq!(team.revision("production"), 2);
+    assert!(!team.path("y.backup").exists());
+    assert!(team.fails("7", &["history", "sqlite:copy.db"]).contains("does not exist"), "nothing was copied");
+}

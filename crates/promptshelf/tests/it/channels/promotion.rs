@@ -170,3 +170,20 @@ fn rollback_of_one_prompt_leaves_the_others() {
     assert!(team.read("live/bye.md").ends_with("More.\n"));
     team.fails("7", &["rollback", "--to", "1", "--prompt", "nothing", "-m", "x"]);
 }
+
+// req: S-578
+#[test]
+fn whoever_publishes_or_goes_back_learns_of_the_rollouts_of_the_channel() {
+    let team = staged();
+    team.write("prompts", &[("hello.md", BYE)]);
+    assert!(!team.ok(&["publish", "prompts", "-m", "Second"]).contains("rollout"));
+    team.ok(&["rollout", "start", "production", "--to", "staging", "--percent", "100"]);
+    let told = "rollout: 100 % of the signed-in callers of production are served staging; ";
+    let back = team.ok(&["rollback", "--to", "1", "-m", "Back"]);
+    assert!(back.contains(told) && back.contains("rollout stop production` ends it"), "{back}");
+    team.write("prompts", &[("hello.md", &BYE.replace("bye", "ciao"))]);
+    let to = team.json(&["publish", "prompts", "-m", "Third", "--channel", "staging"]);
+    assert_eq!(to["rollouts"], json!([{ "channel": "production", "to": "staging", "percent": 100 }]));
+    team.ok(&["rollout", "stop", "production"]);
+    assert_eq!(team.json(&["rollback", "--to", "2", "-m", "Forth"])["rollouts"], Value::Null);
+}

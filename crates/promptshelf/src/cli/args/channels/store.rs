@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use super::{StoreArguments, StoreText};
 use crate::args::{
     help,
+    time::age,
     words::{BackupFile, Nothing, Words},
 };
 
@@ -120,29 +121,4 @@ pub(crate) struct PruneArguments {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Parses an age, with days of 24 hours.
-pub(super) fn age(text: &str) -> Result<Duration, String> {
-    let expected = || "expected an age, such as 90d, 12w or 36h".to_owned();
-    let span: jiff::Span = text.parse().map_err(|_| expected())?;
-    let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
-    let duration = Duration::try_from(duration).map_err(|_| expected())?;
-    if duration.is_zero() { Err(expected()) } else { Ok(duration) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn age_has_a_unit_and_is_positive() {
-        const DAY: u64 = 24 * 60 * 60;
-        for (text, days) in [("90d", 90), ("2w", 14), ("48h", 2)] {
-            assert_eq!(age(text), Ok(Duration::from_secs(days * DAY)), "{text}");
-        }
-        for text in ["", "90", "0d", "-1d", "1mo", "soon"] {
-            assert!(age(text).is_err(), "{text}");
-        }
-    }
 }

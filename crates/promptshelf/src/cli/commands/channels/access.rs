@@ -115,7 +115,13 @@ impl StorePlace {
         work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let local = LocalCaller::default().open(async || open(&self.address, how).await).await?;
-        let record = local.api.record(method)?;
+        let record = match local.api.record(method).await {
+            Ok(record) => record,
+            Err(rejection) => {
+                local.close().await;
+                return Err(rejection.into());
+            }
+        };
         let outcome = work(&local.store).await;
         record.end(if outcome.is_ok() { "ok" } else { "failed" });
         local.close().await;
@@ -132,7 +138,11 @@ pub(crate) async fn check_channel(text: &StoreText) -> Result<ChannelAddress, Fa
     let place = StorePlace::unpinned(text)?;
     let channel = &place.address.channel;
     let store = open(&place.address, Opening::Read).await?;
-    let found = store.channel(channel).await;
+    let found = async {
+        store.must_be_changeable().await?;
+        store.channel(channel).await
+    }
+    .await;
     store.close().await;
     found?;
     Ok(place.address)

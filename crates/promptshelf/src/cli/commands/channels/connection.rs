@@ -419,6 +419,7 @@ impl Connection {
             "store-unreachable" => {
                 return unreachable(format!("{name} cannot reach its database; nothing was changed, try again later"));
             }
+            "not-recorded" => return CallError::Other(Failure::new(Exit::Failed, detail).help(NOT_RECORDED)),
             _ if matches!(status, 503 | 504) => return unreachable(format!("{name}: {detail}")),
             _ => return failed(format!("{name} answered with status {status}: {detail}")),
         };
@@ -436,6 +437,8 @@ impl Connection {
         CallError::Other(Failure::new(Exit::Store, message).help(SMALLER))
     }
 }
+
+const NOT_RECORDED: &str = "the audit file needs space, or permission to be written: see its path in [audit]";
 
 /// Whether a request may have reached the server, and its answer got lost.
 fn is_lost(error: &ClientError) -> bool {

@@ -2,12 +2,18 @@
 
 use std::io::Write;
 
-use jiff::{Timestamp, civil, tz::TimeZone};
-use promptshelf_store::{PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
+use jiff::Timestamp;
+use promptshelf_store::{
+    ChannelName, PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served, StoreError,
+};
 use promptshelf_wire::{Nothing, RevisionsQuery, op};
 use serde_json::{Value, json};
 
-use super::{access::Place, connection::Connection, report};
+use super::{
+    access::Place,
+    connection::{CallError, Connection},
+    report,
+};
 use crate::{
     args::channels::HistoryArguments,
     exit::{Exit, Failure},
@@ -17,14 +23,14 @@ use crate::{
 pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?.about(&arguments.words.names);
     let prompt = arguments.words.optional_name();
-    let at = arguments.at.as_deref().map(moment).transpose()?;
+    let at = arguments.at.as_ref().map(|at| at.end);
     let channel = place.channel();
     let (query, limit) = (RevisionsQuery { prompt: prompt.map(str::to_owned), at }, usize::from(arguments.limit));
     let read = async |store: &Connection| {
         let revisions =
             place.waiting(store.items(&op::ListRevisions { channel: channel.clone() }, &query, limit)).await?;
         if revisions.is_empty() && (prompt.is_some() || at.is_some()) {
-            return Err(nothing(arguments, &place));
+            return Err(nothing(arguments, &place, at.is_some() && is_pruned(store, channel).await));
         }
         let served = match (at, revisions.first()) {
             (Some(_), Some(revision)) => {
@@ -85,12 +91,29 @@ fn between<T>(revisions: Vec<(Timestamp, T)>, others: Vec<(Timestamp, T)>) -> Ve
     rows
 }
 
-fn nothing(arguments: &HistoryArguments, place: &Place) -> Failure {
+/// Whether the first revisions of a channel were removed.
+async fn is_pruned(store: &Connection, channel: &ChannelName) -> bool {
+    let has_revisions = store.get(&op::GetChannel { channel: channel.clone() }).await;
+    let first = store.get(&op::GetRevision { channel: channel.clone(), number: 1 }).await;
+    has_revisions.is_ok_and(|info| info.head.revision > 0)
+        && matches!(first, Err(CallError::Store(StoreError::NotFound { .. })))
+}
+
+fn nothing(arguments: &HistoryArguments, place: &Place, is_pruned: bool) -> Failure {
     let channel = place.channel();
+    if let Some(at) = arguments.at.as_ref().filter(|_| is_pruned) {
+        let what =
+            format!("what {channel} served at {at} is not known: `store prune` has removed the revisions up to then");
+        return Failure::new(Exit::NotFound, what)
+            .help(place.command(&format!("history --channel {channel}")) + " lists those that are left");
+    }
     let what = match (arguments.words.optional_name(), &arguments.at) {
         (Some(prompt), Some(at)) => format!("no revision of {channel} up to {at} has changed the prompt {prompt}"),
         (Some(prompt), None) => format!("no revision of {channel} has changed a prompt {prompt}"),
-        _ => format!("{channel} had no revision at {}", arguments.at.as_deref().unwrap_or_default()),
+        _ => format!(
+            "{channel} had no revision at {}",
+            arguments.at.as_ref().map(ToString::to_string).unwrap_or_default()
+        ),
     };
     Failure::new(Exit::NotFound, what)
         .help(place.command(&format!("history --channel {channel}")) + " lists all revisions")
@@ -209,23 +232,6 @@ fn print_served<W: Write>(output: &mut Output<W>, served: &[Served]) -> Result<(
     report::print_table(output, "  ", &rows)
 }
 
-/// Parses a time (RFC 3339, in UTC without an offset) or a date, which means the end of that day in UTC.
-fn moment(text: &str) -> Result<Timestamp, Failure> {
-    const DATE: usize = "2027-01-31".len();
-    let invalid =
-        || Failure::new(Exit::Usage, format!("expected a time such as 2027-01-31T14:05:00Z or a date, got \"{text}\""));
-    if text.len() == DATE {
-        let date: civil::Date = text.parse().map_err(|_| invalid())?;
-        let end = date.at(23, 59, 59, 999_999_999).to_zoned(TimeZone::UTC).map_err(|_| invalid())?;
-        return Ok(end.timestamp());
-    }
-    if let Ok(timestamp) = text.parse() {
-        return Ok(timestamp);
-    }
-    let time: civil::DateTime = text.parse().map_err(|_| invalid())?;
-    Ok(time.to_zoned(TimeZone::UTC).map_err(|_| invalid())?.timestamp())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,21 +243,5 @@ mod tests {
         let revisions = vec![(at(2021), "3"), (at(2031), "2"), (at(2026), "1")];
         let policies = vec![(at(2027), "loose"), (at(2025), "strict")];
         assert_eq!(between(revisions, policies), ["loose", "strict", "3", "2", "1"]);
-    }
-
-    #[test]
-    fn date_means_the_end_of_the_day() {
-        for (text, expected) in [
-            ("2027-01-31", "2027-01-31T23:59:59.999999999Z"),
-            ("2027-01-31T14:05:00Z", "2027-01-31T14:05:00Z"),
-            ("2027-01-31T14:05:00+02:00", "2027-01-31T12:05:00Z"),
-            ("2027-01-31T14:05", "2027-01-31T14:05:00Z"),
-            ("2027-01-31 14:05:30", "2027-01-31T14:05:30Z"),
-        ] {
-            assert_eq!(moment(text), Ok(expected.parse().expect("a time")), "{text}");
-        }
-        for text in ["", "Tuesday", "2027-13-01", "14:05", "2027-01-31T25:00:00Z"] {
-            assert!(moment(text).is_err(), "{text}");
-        }
     }
 }

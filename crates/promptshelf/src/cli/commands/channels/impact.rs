@@ -8,7 +8,7 @@ use promptshelf_server::{
     usage::{IMPACT_WINDOW, recent_calls, recent_calls_of_effect},
 };
 use promptshelf_source::{MemoryFile, MemoryTree};
-use promptshelf_store::{ChannelName, Effect, EffectImpact, Proposal, Published};
+use promptshelf_store::{ChannelName, Effect, EffectImpact, Proposal, Published, RolloutReport};
 use promptshelf_wire::{RecentCalls, UsageReport, op};
 use serde_json::{Value, json};
 
@@ -86,11 +86,16 @@ fn between(before: MemoryTree, after: MemoryTree) -> Vec<Difference> {
     }
 }
 
+/// What a published proposal means for callers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CountedEffects(Vec<(Effect, Option<RecentCalls>)>);
+pub(super) struct CountedEffects {
+    effects: Vec<(Effect, Option<RecentCalls>)>,
+    /// The rollouts from the channel and to it that divide callers now, each with the command that ends it.
+    rollouts: Vec<(RolloutReport, String)>,
+}
 
 impl CountedEffects {
-    pub(super) async fn of(store: &Connection, proposal: &Proposal) -> CountedEffects {
+    pub(super) async fn of(store: &Connection, proposal: &Proposal, place: &Place) -> CountedEffects {
         let mut report = None;
         if proposal.effects.iter().any(|effect| effect.calls.is_some()) {
             match usage(store, None, IMPACT_WINDOW, true).await {
@@ -106,15 +111,28 @@ impl CountedEffects {
             let recent = report.as_ref().and_then(|report| recent_calls_of_effect(effect, channel, report));
             (effect.clone(), recent)
         };
-        CountedEffects(proposal.effects.iter().map(count).collect())
+        let effects = proposal.effects.iter().map(count).collect();
+        // A caller may publish without the right to see them.
+        let rollouts = match proposal.revision {
+            Some(_) => store.all(&op::ListAllRollouts {}).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let divides = |one: &RolloutReport| {
+            one.percent > 0 && !one.phase.is_over() && [&one.channel, &one.target].contains(&&proposal.channel)
+        };
+        let stop = |one: RolloutReport| {
+            let stop = place.command(&format!("rollout stop {}", one.channel));
+            (one, stop)
+        };
+        CountedEffects { effects, rollouts: rollouts.into_iter().filter(divides).map(stop).collect() }
     }
 
     pub(super) fn print(&self) -> Result<(), Failure> {
         let mut output = Output::stdout();
-        if !self.0.is_empty() {
+        if !self.effects.is_empty() {
             writeln!(output.out, "for callers:")?;
         }
-        for (effect, recent) in self.0.iter().take(MAX_EFFECTS) {
+        for (effect, recent) in self.effects.iter().take(MAX_EFFECTS) {
             let impact = match effect.impact {
                 EffectImpact::Opening => "opening: ",
                 // The sentence begins with it.
@@ -126,8 +144,14 @@ impl CountedEffects {
                 writeln!(output.out, "      {recent}")?;
             }
         }
-        if let Some(more) = self.0.len().checked_sub(MAX_EFFECTS).filter(|more| *more > 0) {
+        if let Some(more) = self.effects.len().checked_sub(MAX_EFFECTS).filter(|more| *more > 0) {
             writeln!(output.out, "  and {more} more")?;
+        }
+        for (RolloutReport { channel, target, percent, .. }, stop) in &self.rollouts {
+            writeln!(
+                output.out,
+                "rollout: {percent} % of the signed-in callers of {channel} are served {target}; {stop} ends it"
+            )?;
         }
         Ok(output.out.flush()?)
     }
@@ -138,8 +162,12 @@ impl CountedEffects {
             json["recent"] = json!(recent);
             json
         };
-        if !self.0.is_empty() {
-            outcome["effects"] = self.0.iter().map(effect).collect();
+        if !self.effects.is_empty() {
+            outcome["effects"] = self.effects.iter().map(effect).collect();
+        }
+        if !self.rollouts.is_empty() {
+            let rollout = |(RolloutReport { channel, target, percent, .. }, _): &(RolloutReport, String)| json!({ "channel": channel, "to": target, "percent": percent });
+            outcome["rollouts"] = self.rollouts.iter().map(rollout).collect();
         }
     }
 }

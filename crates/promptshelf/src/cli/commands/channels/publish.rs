@@ -106,7 +106,7 @@ async fn publish(store: &Connection, place: &Place, work: &Work<'_>) -> Result<(
         if let Err(failure) = plan.set_base(store, work, (marker, base), Some(&published.proposal)).await {
             note(&[format!("the folder does not remember what was published: {failure}")]);
         }
-        (Vec::new(), CountedEffects::of(store, &published.proposal).await)
+        (Vec::new(), CountedEffects::of(store, &published.proposal, place).await)
     };
     let others: Vec<&str> = changes.iter().filter(|(_, is_prompt)| !is_prompt).map(|(line, _)| line.as_str()).collect();
     print(work, place, &published, (&warned, &effects, &others))

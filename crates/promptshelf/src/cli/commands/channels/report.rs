@@ -195,6 +195,9 @@ pub(super) fn verdict(published: &Published, place: &Place) -> Result<(), Failur
     let failure = Failure::new(exit, format!("{what} cannot be published as they are: {}", reason.text));
     Err(match proposal.id {
         0 => failure,
+        _ if proposal.policy.is_some() => {
+            failure.help(place.command(&format!("policy --channel {}", proposal.channel)) + " shows the present one")
+        }
         id => failure.help(format!(
             "correct the files, then {}",
             place.command(&format!("publish FOLDER -m TEXT --proposal {id}"))

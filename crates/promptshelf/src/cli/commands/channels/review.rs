@@ -207,7 +207,7 @@ pub(crate) async fn approve(arguments: &ApproveArguments) -> Result<(), Failure>
         };
         let published = published.map_err(|error| reviewing(error, number, &place))?;
         let effects = match published.proposal.state {
-            ProposalState::Published => CountedEffects::of(store, &published.proposal).await,
+            ProposalState::Published => CountedEffects::of(store, &published.proposal, &place).await,
             _ => CountedEffects::default(),
         };
         Ok((proposal, published, effects))
