@@ -302,6 +302,10 @@ fn told(error: StoreError) -> String {
     format!("store: Err({:?}) {text}", refusal(error))
 }
 
+fn texts(tree: &promptshelf_source::MemoryTree) -> BTreeMap<String, String> {
+    tree.iter().map(|(path, file)| (path.to_owned(), String::from_utf8_lossy(file.bytes()).into_owned())).collect()
+}
+
 fn codes(reasons: &[promptshelf_store::Reason]) -> Vec<String> {
     const SHOWN: [&str; 5] = ["n", "failed", "paths", "prompt", "evaluation"];
     let code = |reason: &promptshelf_store::Reason| {
@@ -724,7 +728,13 @@ impl Run {
                 if keep > 0 {
                     shift(-year).await;
                 }
-                same("pruned", &result, &Ok(self.model.prune(keep.into())))
+                same("pruned", &result, &Ok(self.model.prune(keep.into())))?;
+                // The oldest revision that is left is whole.
+                for (name, of) in self.model.channels.iter().filter(|(_, of)| of.oldest > 0) {
+                    let (_, tree) = store.tree(&channel(name), Some(of.oldest)).await.map_err(told)?;
+                    same("tree of the oldest revision", &texts(&tree), &of.tree(of.oldest))?;
+                }
+                Ok(())
             }
             Step::NewEpoch => {
                 self.model.epoch = store.new_epoch().await.map_err(told)?.to_string();
@@ -878,9 +888,7 @@ impl Run {
             // An older revision, each time another one.
             let number = of.oldest + turn as u64 % (of.head() - of.oldest + 1);
             let (_, tree) = store.tree(&place, Some(number)).await.map_err(told)?;
-            let found =
-                tree.iter().map(|(path, file)| (path.to_owned(), String::from_utf8_lossy(file.bytes()).into_owned()));
-            same("tree", &found.collect(), &of.tree(number))?;
+            same("tree", &texts(&tree), &of.tree(number))?;
             if number > 0 {
                 let served = store.served(&place, number).await.map_err(told)?;
                 let served: Vec<_> = served.into_iter().map(|it| (it.name, it.version, it.since, it.until)).collect();
@@ -1231,5 +1239,8 @@ async fn contents_that_an_open_proposal_replaces_stay() {
         dry: false,
     };
     let steps = [publish(who, 0), publish(writer, 1), publish(who, 2), Step::Prune { keep: 0 }, Step::Collect];
+    compare(Place::sqlite(), &steps).await.unwrap();
+    // What the last revision replaces belongs to the one before.
+    let steps = [publish(who, 0), publish(who, 1), publish(who, 2), Step::Prune { keep: 1 }, Step::Collect];
     compare(Place::sqlite(), &steps).await.unwrap();
 }
