@@ -12,23 +12,11 @@ import { Cell } from './store.js';
 import { folded } from './text/fuzzy.js';
 
 /**
- * @typedef {import('./mcp/types.js').Prompt} Prompt
  * @typedef {import('./mcp/types.js').Discovery} Discovery
- * @typedef {{ name: string, path: string | null, tags: string[], texts: string[] }} PromptDetails
- * @typedef {object} Library
- * @property {Prompt[]} prompts
- * @property {Map<string, Prompt>} byName
- * @property {Map<string, PromptDetails>} details
- * @property {import('./text/fuzzy.js').Entry[]} entries
- * @property {number} pages
- * @property {boolean} whole whether everything has come
- * @typedef {{ state: 'connecting' | 'live' | 'lost' | 'paused' | 'sign-in', retryAt: number }} Connection
- * @typedef {{ name: string, type: string, default: string | null, examples: string[],
- *   choices: { value: string, title: string | null }[], pattern: string | null, minLength: number | null,
- *   maxLength: number | null, minimum: number | null, maximum: number | null, completes: boolean, asked?: boolean,
- *   sensitive?: boolean }} TypedArgument
- * @typedef {{ path: string | null, version: string | null, tags: string[], labels: Record<string, string[]>, arguments: TypedArgument[],
- *   profiles?: { name: string, entry: Prompt }[] }} TypedPrompt
+ * @typedef {import('./types.js').Library} Library
+ * @typedef {import('./types.js').Connection} Connection
+ * @typedef {import('./types.js').PromptDetails} PromptDetails
+ * @typedef {import('./types.js').Prompt} Prompt
  */
 
 export const client = new Client(new URL('mcp', root).href);
@@ -79,7 +67,7 @@ export async function pageApi(path, signal) {
   return ask(path, signal).catch(() => null);
 }
 
-/** @param {string} name @returns {Promise<TypedPrompt | null>} */
+/** @param {string} name @returns {Promise<import('./types.js').TypedPrompt | null>} */
 export function typed(name) {
   return pageApi(`prompts/${encodeURIComponent(name)}`);
 }

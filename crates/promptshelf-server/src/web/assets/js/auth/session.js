@@ -6,28 +6,8 @@ const SESSION = 'promptshelf.session';
 const PENDING = 'promptshelf.pending';
 
 /**
- * @typedef {object} Session
- * @property {string} token
- * @property {string} [refresh]
- * @property {string[]} scopes
- * @property {string} [clientId]
- * @property {string} [tokenEndpoint]
- * @property {string} [revocationEndpoint]
- * @property {string} [resource]
- *
- * @typedef {object} PendingSignIn state of a started sign-in, needed after the redirect
- * @property {string} state
- * @property {string} verifier
- * @property {string} issuer
- * @property {boolean} saysIssuer whether that server names itself in its answers
- * @property {string} clientId
- * @property {string} tokenEndpoint
- * @property {string} [revocationEndpoint]
- * @property {string} resource
- * @property {string} redirect
- * @property {string[]} scopes
- * @property {string} fragment where on the page it began
- * @property {[string, Record<string, string>][]} drafts unsent form values
+ * @typedef {import('../types.js').Session} Session
+ * @typedef {import('../types.js').PendingSignIn} PendingSignIn
  */
 
 /** Fallback for blocked storage: lasts as long as the page. @type {Map<string, string>} */

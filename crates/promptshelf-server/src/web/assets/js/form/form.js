@@ -8,7 +8,7 @@ import { unknownArguments } from './unknown.js';
 
 /**
  * @typedef {import('../mcp/types.js').Prompt} Prompt
- * @typedef {import('../app.js').TypedPrompt} TypedPrompt
+ * @typedef {import('../types.js').TypedPrompt} TypedPrompt
  * @typedef {import('./field.js').Field} Field
  */
 

@@ -410,6 +410,12 @@ export const more = {
     ja: '{read} に確認：{source}',
     zh: '{read} 查阅：{source}',
   },
+  'language.to': {
+    en: 'Language: {name}',
+    de: 'Sprache: {name}',
+    ja: '言語：{name}',
+    zh: '语言：{name}',
+  },
   'limit.attachments': {
     en: 'Attachments of one prompt',
     de: 'Anhänge eines Prompts',
@@ -1076,6 +1082,12 @@ export const more = {
     ja: 'ソース',
     zh: '来源',
   },
+  'sources.leftOut': {
+    en: 'Left out:',
+    de: 'Weggelassen:',
+    ja: '除外されたもの:',
+    zh: '未提供：',
+  },
   'sources.prompts': {
     en: '{n} prompt|{n} prompts',
     de: '{n} Prompt|{n} Prompts',
@@ -1094,17 +1106,29 @@ export const more = {
     ja: '{time} から: {problem}',
     zh: '自 {time} 起：{problem}',
   },
-  'sources.leftOut': {
-    en: 'Left out:',
-    de: 'Weggelassen:',
-    ja: '除外されたもの:',
-    zh: '未提供：',
-  },
   'sources.starting': {
     en: 'starting',
     de: 'startet',
     ja: '開始中',
     zh: '正在启动',
+  },
+  'theme.to-auto': {
+    en: 'Colours as the system',
+    de: 'Farben wie das System',
+    ja: '配色をシステムに合わせる',
+    zh: '颜色跟随系统',
+  },
+  'theme.to-dark': {
+    en: 'Dark colours',
+    de: 'Dunkle Farben',
+    ja: '暗い配色',
+    zh: '深色',
+  },
+  'theme.to-light': {
+    en: 'Light colours',
+    de: 'Helle Farben',
+    ja: '明るい配色',
+    zh: '浅色',
   },
   'use.command': {
     en: 'Command',

@@ -74,7 +74,7 @@ export function view({ name, values }, until) {
 
 /**
  * @param {Prompt} prompt
- * @param {import('../app.js').TypedPrompt | null} types
+ * @param {import('../types.js').TypedPrompt | null} types
  * @param {AbortSignal} until
  */
 function draw(prompt, types, until) {
