@@ -22,6 +22,13 @@ pub enum ClientError {
         /// The cause.
         source: Option<BoxError>,
     },
+    /// The server was reached, and does not answer requests for now: HTTP 429, or 500 and above.
+    Unavailable {
+        /// The HTTP status.
+        status: u16,
+        /// The time after which it wants to be asked again, if it names one.
+        retry_after: Option<Duration>,
+    },
     /// The URL answers, but not as an MCP endpoint: with a status such as 404 or 405, or with a web page.
     NotAnEndpoint {
         /// The answer.
@@ -112,6 +119,19 @@ impl fmt::Display for ClientError {
         match self {
             ClientError::InvalidEndpoint(reason) | ClientError::LimitExceeded(reason) => f.write_str(reason),
             ClientError::Unreachable { reason, .. } => write!(f, "cannot reach the server: {reason}"),
+            ClientError::Unavailable { status, retry_after } => {
+                let what = match status {
+                    429 => "there were too many requests",
+                    503 => "it cannot answer at the moment",
+                    _ => "it has failed",
+                };
+                write!(f, "the server did not answer the request: {what} (HTTP {status})")?;
+                match retry_after.map(|wait| wait.as_secs()) {
+                    Some(1) => f.write_str("; try again in 1 second"),
+                    Some(seconds) => write!(f, "; try again in {seconds} seconds"),
+                    None => Ok(()),
+                }
+            }
             ClientError::NotAnEndpoint { reason, .. } => write!(f, "this URL is not an MCP endpoint: {reason}"),
             ClientError::AuthenticationRequired => f.write_str("the server requires authentication"),
             ClientError::Forbidden { scope: Some(scope) } => write!(f, "the server requires the scopes {scope}"),

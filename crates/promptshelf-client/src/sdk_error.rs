@@ -1,13 +1,17 @@
 //! Maps errors of the SDK to [`ClientError`].
 
-use std::{error::Error, io};
+use std::{error::Error, io, time::Duration};
 
 use hyper_util::client::proxy::matcher::Matcher;
 use rmcp::{
     ServiceError,
     model::{ErrorCode, ErrorData, ResultType},
     service::ClientInitializeError,
-    transport::{DynamicTransportError, auth::AuthError, streamable_http_client::StreamableHttpError},
+    transport::{
+        DynamicTransportError,
+        auth::AuthError,
+        streamable_http_client::{HttpStatusError, StreamableHttpError},
+    },
 };
 
 use crate::{
@@ -85,6 +89,15 @@ fn transport_error(error: DynamicTransportError, process: &Process) -> ClientErr
         (Some(Some(reason)), _) => ClientError::SignInFailed { reason, source: Some(error.error) },
         (None, Some(limit)) => ClientError::LimitExceeded(format!("the server's answer exceeds {limit} bytes")),
         (None, None) => {
+            if let Some(StreamableHttpError::<reqwest::Error>::HttpStatus(HttpStatusError {
+                status,
+                retry_after,
+                ..
+            })) = causes(cause).find_map(|cause| cause.downcast_ref())
+            {
+                let seconds = retry_after.as_ref().and_then(|after| after.trim().parse().ok());
+                return ClientError::Unavailable { status: *status, retry_after: seconds.map(Duration::from_secs) };
+            }
             let (is_endpoint, reason) = match causes(cause).find_map(|cause| cause.downcast_ref()) {
                 Some(http) => http_reason(http),
                 None => (true, process.with_stderr(&chain(cause))),

@@ -72,7 +72,9 @@ pub(crate) async fn connect(
             Ok(connection) => connection,
             // An unreachable server fails twice; the first error is the better one.
             Err(ConnectFailure {
-                error: ClientError::Unreachable { .. } | ClientError::NotAnEndpoint { .. }, ..
+                error:
+                    ClientError::Unreachable { .. } | ClientError::Unavailable { .. } | ClientError::NotAnEndpoint { .. },
+                ..
             }) => {
                 return Err(first);
             }

@@ -30,7 +30,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use ipnet::{Ipv4Net, Ipv6Net};
 use promptshelf_store::{
-    ChannelName, Delivery, DeliveryAttempt, DeliveryLock, Store, StoreError, Webhook, WebhookEvent,
+    ChannelName, Delivery, DeliveryAttempt, DeliveryLock, Store, StoreError, Webhook, WebhookEvent, WebhookQueue,
 };
 use reqwest::{
     Client, StatusCode,
@@ -135,6 +135,12 @@ impl std::error::Error for DeliveryError {
     }
 }
 
+/// Returns the queues with events that wait for webhooks of others, such as those with an earlier URL.
+fn left_behind<'q>(queues: &'q [WebhookQueue], own: &'q [Webhook]) -> impl Iterator<Item = &'q WebhookQueue> {
+    let is_own = |queue: &WebhookQueue| own.iter().any(|webhook| webhook.id == queue.id);
+    queues.iter().filter(move |queue| queue.pending > 0 && !is_own(queue))
+}
+
 impl Deliveries {
     /// Creates the deliveries to webhooks with different URLs, without connecting.
     ///
@@ -221,6 +227,17 @@ impl Deliveries {
         if is_over(state.registered, REGISTERED) {
             let webhooks: Vec<_> = self.0.senders.values().map(|sender| sender.target.webhook.clone()).collect();
             store.register_webhooks(&webhooks).await?;
+            if state.registered.is_none() {
+                for queue in left_behind(&store.webhooks().await?, &webhooks) {
+                    tracing::warn!(
+                        webhook = queue.label,
+                        pending = queue.pending,
+                        "the store has events for a webhook that the settings of this server do not have: a webhook with \
+                         another `url` is another one. No server sends them unless one has this `url` again; they are \
+                         removed after a week"
+                    );
+                }
+            }
             state.registered = Some(Instant::now());
         }
         for status in replicas.iter().map(ReplicaMonitor::status) {

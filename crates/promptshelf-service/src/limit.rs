@@ -143,6 +143,11 @@ impl Meter {
         self.subscriptions.take(caller.limit_key()).map(Some).ok_or(Rejection::TooManyAtOnce { what: "subscriptions" })
     }
 
+    /// Returns the number of open subscriptions and streams. Those of the local user are not counted.
+    pub(crate) fn open_subscriptions(&self) -> u64 {
+        self.subscriptions.open()
+    }
+
     pub(crate) fn admit_address(&self, address: IpAddr) -> Result<(), Rejection> {
         if !self.is_on() {
             return Ok(());
@@ -313,7 +318,9 @@ mod tests {
         meter.set(Some(&limits(2, 2)));
         assert!(ask().is_err(), "an unchanged limit forgets nothing");
         let second = meter.subscribe(&caller).expect("there may be two now");
+        assert_eq!(meter.open_subscriptions(), 2);
         drop((open, second));
+        assert_eq!(meter.open_subscriptions(), 0);
         meter.set(None);
         assert!((0..10).all(|_| ask().is_ok()));
     }

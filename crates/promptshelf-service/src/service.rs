@@ -285,6 +285,12 @@ impl Service {
         call.end(self.meter.subscribe(caller))
     }
 
+    /// Returns the number of open subscriptions and streams that count for the limit: those of all but the local user.
+    #[must_use]
+    pub fn open_subscriptions(&self) -> u64 {
+        self.meter.open_subscriptions()
+    }
+
     /// Refuses an operation that could not be recorded.
     fn check_audit(&self) -> Result<(), Rejection> {
         if self.is_audit_ready() { Ok(()) } else { Err(Rejection::NotRecorded) }

@@ -73,6 +73,10 @@ impl Slots {
         &self.refusals
     }
 
+    pub(crate) fn open(&self) -> u64 {
+        self.taken.lock().values().copied().map(u64::from).sum()
+    }
+
     /// Counts one more item for a key; `None` if the key is at its maximum.
     #[must_use]
     pub fn take(&self, key: String) -> Option<Slot> {

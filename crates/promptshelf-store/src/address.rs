@@ -49,6 +49,10 @@ impl PostgresUrl {
         &self.url
     }
 
+    pub(crate) fn has_password(&self) -> bool {
+        self.url.password().is_some() || self.url.query_pairs().any(|(name, _)| name == "password")
+    }
+
     /// Returns whether `LISTEN` is used.
     pub(crate) fn has_notifications(&self) -> bool {
         self.has_notifications
@@ -102,9 +106,7 @@ impl StoreUrl {
     pub fn has_password(&self) -> bool {
         match &self.0 {
             Place::Sqlite(_) => false,
-            Place::Postgres(PostgresUrl { url, .. }) => {
-                url.password().is_some() || url.query_pairs().any(|(name, _)| name == "password")
-            }
+            Place::Postgres(url) => url.has_password(),
         }
     }
 

@@ -18,7 +18,7 @@ use std::{
 
 use migrate::after;
 use parking_lot::Mutex;
-use pool::{Faults, private_file};
+use pool::Faults;
 use sqlx::error::DatabaseError;
 use transaction::Connection;
 
@@ -29,7 +29,7 @@ use crate::{
 
 pub(crate) use migrate::{KNOWN_MAJOR, Migrated, NEWEST, Table, VERSIONS, migrate, tables, version};
 pub use pool::Fault;
-pub(crate) use pool::{Database, Mode, listener_pool, settle};
+pub(crate) use pool::{Database, Mode, listener_pool, private_file, settle};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};
 pub(crate) use value::{Row, Value, json, malformed};
 
@@ -236,6 +236,10 @@ pub(crate) fn failure(error: sqlx::Error) -> StoreError {
                 Class::Busy => unreachable(format!("another process holds a lock for too long ({reason})"), error),
                 Class::Missing => StoreError::NotFound { what: missing(&reason) },
                 Class::Full => StoreError::Full { reason, source: Some(Arc::new(error)) },
+                // SQLite does not say why.
+                Class::Refused if reason.starts_with("unable to open database file") => {
+                    refused(format!("{reason}: the program needs the right to read and write it and its folder"), error)
+                }
                 Class::Refused => refused(reason, error),
             }
         }

@@ -32,6 +32,8 @@ pub(crate) struct Draft {
     pub(crate) source: Option<Source>,
     /// Whether nothing is stored.
     pub(crate) dry_run: bool,
+    /// The target of the rollout that it ends.
+    pub(crate) ends_rollout: Option<ChannelName>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,7 @@ pub(crate) async fn of_proposal(
         contents: Contents::new(),
         source,
         dry_run: false,
+        ends_rollout: None,
     })
 }
 

@@ -69,6 +69,7 @@ pub use once::*;
 pub use outbox::DeliveryLock;
 pub use policy::loosened;
 pub use reason::Reason;
+pub use retention::Prunable;
 pub use rollout::*;
 pub use rollout_report::*;
 pub use rollouts::RolloutEdit;

@@ -555,6 +555,8 @@ pub struct Promotion {
     pub message: String,
     /// Whether to stop after the check: nothing is stored.
     pub dry_run: bool,
+    /// Whether it ends the rollout from the target to the source: it is refused if that is over.
+    pub ends_rollout: bool,
 }
 
 /// A return of a channel to an earlier revision.

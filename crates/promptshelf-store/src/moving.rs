@@ -17,7 +17,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     StoreError,
     address::{Place, StoreUrl},
-    database::{Database, Mode, NEWEST, Table, Transaction, VERSIONS, Value, insert, json, settle, tables, version},
+    database::{
+        Database, Mode, NEWEST, Table, Transaction, VERSIONS, Value, insert, json, private_file, settle, tables,
+        version,
+    },
     digest::Parts,
     hints::{ALL_SOURCES, ALL_TOKENS},
     input::MAX_FILE_BYTES,
@@ -123,24 +126,39 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::InvalidInput`] if there cannot be such a file, [`StoreError::State`] if the path is that of something
-    /// else than a backup or the store does not fit its digests, and errors of the database and the file system. What was
-    /// there before is unchanged then.
+    /// else than a backup or of the backup of another store, if another backup to it is being written, or if the store does
+    /// not fit its digests, and errors of the database and the file system. What was there before is unchanged then.
     pub async fn back_up(&self, file: &Path) -> Result<StoreCopy, StoreError> {
         let file = &replaceable(file).await?;
-        let mut part = file.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        if fs::symlink_metadata(&part).is_ok_and(|found| !found.is_file()) {
-            return Err(StoreError::state(format!(
-                "{} is needed, and is not a file: name another one",
-                part.display()
-            )));
+        let (part, lock) = (beside(file, ".part"), beside(file, ".lock"));
+        for needed in [&part, &lock] {
+            if fs::symlink_metadata(needed).is_ok_and(|found| !found.is_file()) {
+                let needed = needed.display();
+                return Err(StoreError::state(format!("{needed} is needed, and is not a file: name another one")));
+            }
         }
+        let _lock = BackupLock::take(file, lock)?;
+        self.must_not_replace_other(file).await?;
         let written = self.write_backup(file, &part).await;
         if written.is_err() {
             remove(&part).ok();
         }
         written
+    }
+
+    /// Fails if a file is the backup of another store.
+    async fn must_not_replace_other(&self, file: &Path) -> Result<(), StoreError> {
+        if fs::metadata(file).map_or(0, |found| found.len()) == 0 {
+            return Ok(());
+        }
+        let backup = Store::at_rest(file).await.map_err(|error| damaged(file, &error))?;
+        let is_other = is_other(self, &backup).await;
+        backup.close().await;
+        if !is_other? {
+            return Ok(());
+        }
+        let file = file.display();
+        Err(StoreError::state(format!("{file} is a backup of another store, which would be lost: name another file")))
     }
 
     async fn write_backup(&self, file: &Path, part: &Path) -> Result<StoreCopy, StoreError> {
@@ -149,12 +167,8 @@ impl Store {
         let url = StoreUrl::file(file);
         let target = Store::create(&StoreUrl::file(part)).await.map_err(|error| full_target(error, &url))?;
         let copied = copy(self, &target, None, Purpose::Backup).await.map_err(|error| full_target(error, &url));
-        let is_replaced = target.is_replaced();
         target.close().await;
         let copied = copied?;
-        if is_replaced? {
-            return Err(StoreError::state(format!("another backup to {} has begun: repeat this one", file.display())));
-        }
         settle(part).await.map_err(|error| full_target(error, &url))?;
         fs::File::open(part).and_then(|written| written.sync_all()).map_err(failed)?;
         fs::rename(part, file).map_err(failed)?;
@@ -163,16 +177,16 @@ impl Store {
         Ok(copied)
     }
 
-    /// Makes the store what it was when a backup was written. `replaces` permits to remove what it has. Servers can use the
-    /// store meanwhile: they have the old state until all of the backup is there. It has a new epoch then, so that all
+    /// Makes the store what it was when a backup was written. `replaces` permits to remove what it has, and `of_other` a
+    /// backup of another store. Servers can use the store meanwhile: they have the old state until all of the backup is there. It has a new epoch then, so that all
     /// replicas read everything again. Tokens that were revoked since stay so, and rollouts are stopped.
     ///
     /// # Errors
     ///
     /// [`StoreError::InvalidInput`] if the file is not a whole backup, [`StoreError::State`] if the store has data and
-    /// `replaces` is not set, [`StoreError::NewerSchema`], and errors of both databases. The store is unchanged then, but
+    /// `replaces` is not set, or the backup is of another store and `of_other` is not set, [`StoreError::NewerSchema`], and errors of both databases. The store is unchanged then, but
     /// for contents that nothing refers to.
-    pub async fn restore(&self, file: &Path, replaces: bool) -> Result<StoreCopy, StoreError> {
+    pub async fn restore(&self, file: &Path, replaces: bool, of_other: bool) -> Result<StoreCopy, StoreError> {
         let manifest = manifest(file).await?;
         if let Place::Sqlite(store) = self.url().place()
             && fs::canonicalize(store).is_ok_and(|store| fs::canonicalize(file).is_ok_and(|file| file == store))
@@ -180,10 +194,93 @@ impl Store {
             return Err(StoreError::invalid(format!("{} is the store itself", file.display())));
         }
         let backup = Store::at_rest(file).await.map_err(|error| damaged(file, &error))?;
-        let restored = copy(&backup, self, Some(&manifest), Purpose::Restore { replaces }).await;
+        let restored = match is_other(self, &backup).await {
+            Ok(true) if replaces && !of_other => Err(StoreError::state(format!(
+                "{} is a backup of another store, and {} has data of its own",
+                file.display(),
+                self.url()
+            ))),
+            Ok(_) => copy(&backup, self, Some(&manifest), Purpose::Restore { replaces }).await,
+            Err(error) => Err(error),
+        };
         backup.close().await;
         restored
     }
+}
+
+/// Returns whether two stores are known to be different ones: neither their epochs nor any of their revisions are the same.
+async fn is_other(one: &Store, other: &Store) -> Result<bool, StoreError> {
+    let (one, other) = (identity(one).await?, identity(other).await?);
+    Ok(one.0 != other.0 && !one.1.is_empty() && !other.1.is_empty() && one.1.is_disjoint(&other.1))
+}
+
+/// Returns the epoch of a store and the digests of its revisions, which cover author, time and history. Those of schemas
+/// before 11 have none.
+async fn identity(store: &Store) -> Result<(Epoch, HashSet<Digest>), StoreError> {
+    let has_digests = version(store.database()).await?.0 >= 11;
+    let mut transaction = store.database().begin(Mode::Read).await?;
+    let result = async {
+        let epoch = channel::epoch(&mut transaction).await?;
+        let mut digests = HashSet::new();
+        if has_digests {
+            let mut rows = transaction.stream("SELECT digest FROM ps_revision WHERE digest IS NOT NULL".to_owned());
+            while let Some(row) = rows.next().await? {
+                digests.insert(row.digest("digest")?);
+            }
+        }
+        Ok((epoch, digests))
+    }
+    .await;
+    transaction.finish(result).await
+}
+
+/// The right of a process to write a backup to a file: a lock on a file next to it, which ends with the process.
+struct BackupLock(#[expect(dead_code, reason = "kept open for its lock")] fs::File, PathBuf);
+
+impl BackupLock {
+    fn take(file: &Path, path: PathBuf) -> Result<BackupLock, StoreError> {
+        let running = || {
+            StoreError::state(format!(
+                "another backup to {} is being written: wait until it is complete, or name another file",
+                file.display()
+            ))
+        };
+        let locked =
+            private_file().create(true).truncate(false).open(&path).map_err(|error| unwritable(file, &error))?;
+        match locked.try_lock() {
+            // Whoever had the lock before removes the file.
+            Ok(()) if is_at(&locked, &path) => Ok(BackupLock(locked, path)),
+            Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(running()),
+            Err(fs::TryLockError::Error(error)) => Err(unwritable(file, &error)),
+        }
+    }
+}
+
+impl Drop for BackupLock {
+    fn drop(&mut self) {
+        // Before the lock ends, so that nobody else's file is removed.
+        fs::remove_file(&self.1).ok();
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &fs::File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let id = |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
+    id(file.metadata()).is_some_and(|own| Some(own) == id(fs::metadata(path)))
+}
+
+/// Elsewhere a removed file keeps its name while it is open.
+#[cfg(not(unix))]
+fn is_at(_: &fs::File, _: &Path) -> bool {
+    true
+}
+
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// Returns the file that a backup replaces or makes: that at the end of links. Devices, pipes and whatever else is not a
@@ -223,9 +320,7 @@ fn folder_of(file: &Path) -> &Path {
 fn remove(file: &Path) -> io::Result<()> {
     // What a killed program has left, with its log.
     for suffix in ["", "-wal", "-shm"] {
-        let mut name = file.as_os_str().to_owned();
-        name.push(suffix);
-        match fs::remove_file(name) {
+        match fs::remove_file(beside(file, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }

@@ -17,7 +17,7 @@ use crate::{
     model::{Actor, Digest, FileEntry, Head, Promotion, ProposalSource, Published, RevisionKind, Rollback},
     publish::run_check,
     read::files,
-    snapshot,
+    rollouts, snapshot,
     store::Store,
     tables::{
         blob::Contents,
@@ -49,7 +49,7 @@ impl Store {
     ///
     /// [`StoreError::Conflict`] if the target has changed files too that are to be promoted, [`StoreError::Unchanged`] if there
     /// is nothing to promote, [`StoreError::NotFound`] if the channel or a prompt does not exist, [`StoreError::State`] if a
-    /// file that a prompt brings in is missing, and the errors of [`Store::publish`].
+    /// file that a prompt brings in is missing or the rollout that it ends is over, and the errors of [`Store::publish`].
     pub async fn promote(
         &self,
         promotion: &Promotion,
@@ -62,6 +62,9 @@ impl Store {
         }
         let mut transaction = self.database().begin(Mode::Read).await?;
         let result = async {
+            if promotion.ends_rollout {
+                rollouts::must_run(&mut transaction, to, from, false).await?;
+            }
             let (source, target) = sides(&mut transaction, (from, None), to, !prompts.is_empty()).await?;
             let history = History::read(&mut transaction, from, to, (&source.files, &target.files)).await?;
             let key = channel::get(&mut transaction, from).await?.id;
@@ -94,6 +97,7 @@ impl Store {
             fallback,
             source: Some(Source { channel: key, revision, is_whole: prompts.is_empty() }),
             dry_run: promotion.dry_run,
+            ends_rollout: promotion.ends_rollout.then(|| from.clone()),
         };
         let mut published = self.copy(&target, changes, copy, actor, &checker).await?;
         let is_whole = prompts.is_empty();
@@ -146,7 +150,15 @@ impl Store {
         } else {
             chosen(&source, &target, prompts, &checker).await?
         };
-        let copy = Copy { channel, kind: RevisionKind::Rollback, message, fallback, source: None, dry_run: *dry_run };
+        let copy = Copy {
+            channel,
+            kind: RevisionKind::Rollback,
+            message,
+            fallback,
+            source: None,
+            dry_run: *dry_run,
+            ends_rollout: None,
+        };
         self.copy(&target, changes, copy, actor, &checker).await
     }
 
@@ -176,6 +188,7 @@ impl Store {
             contents: Contents::new(),
             source: copy.source,
             dry_run: copy.dry_run,
+            ends_rollout: copy.ends_rollout,
         };
         self.submit(&draft, checker).await
     }
@@ -188,6 +201,7 @@ struct Copy<'a> {
     fallback: String,
     source: Option<Source>,
     dry_run: bool,
+    ends_rollout: Option<ChannelName>,
 }
 
 /// What two channels have had, as far as it decides which of them has changed a file.

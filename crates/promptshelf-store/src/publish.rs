@@ -154,6 +154,7 @@ impl Store {
             contents,
             source: None,
             dry_run: publish.dry_run,
+            ends_rollout: None,
         };
         self.submit(&draft, &checker).await
     }
@@ -284,6 +285,9 @@ impl Store {
         basis: &Basis,
         checked: &Checked,
     ) -> Result<(Published, Option<Digest>), StoreError> {
+        if let Some(target) = &draft.ends_rollout {
+            rollouts::must_run(transaction, &channel.name, target, true).await?;
+        }
         blob::write(transaction, &draft.contents).await?;
         let mut proposal = write_proposal(transaction, channel, draft, basis, checked).await?;
         let act = act(draft);

@@ -2,12 +2,20 @@
 
 use std::{collections::HashSet, time::Duration};
 
+use jiff::Timestamp;
+use serde::Serialize;
+
 use crate::{
     StoreError,
+    address::ChannelName,
     database::{Mode, Transaction},
     model::{Digest, Epoch},
     store::Store,
-    tables::{blob, channel, entry, evaluation, prompt, proposal, revision, upload},
+    tables::{
+        blob,
+        channel::{self, Channel},
+        entry, evaluation, prompt, proposal, revision, upload,
+    },
 };
 
 impl Store {
@@ -49,6 +57,34 @@ impl Store {
         let result = prune(&mut transaction, older_than.as_secs()).await;
         transaction.finish(result).await
     }
+
+    /// Returns what [`Store::prune`] would remove, by channel.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn prunable(&self, older_than: Duration) -> Result<Vec<Prunable>, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = prunable(&mut transaction, older_than.as_secs()).await;
+        Ok(transaction.finish(result).await?.into_iter().map(|(_, prunable)| prunable).collect())
+    }
+}
+
+/// What is removed from the history of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Prunable {
+    /// The channel.
+    pub channel: ChannelName,
+    /// The number of revisions that are removed.
+    pub revisions: u64,
+    /// The number of those that stay.
+    pub kept: u64,
+    /// The oldest revision that stays.
+    pub oldest: u64,
+    /// The time from which on the history is known.
+    pub since: Timestamp,
 }
 
 async fn gc(transaction: &mut Transaction) -> Result<(u64, u64), StoreError> {
@@ -62,17 +98,25 @@ async fn gc(transaction: &mut Transaction) -> Result<(u64, u64), StoreError> {
     Ok((garbage.len() as u64, garbage.iter().map(|(_, size)| size).sum()))
 }
 
+async fn prunable(transaction: &mut Transaction, seconds: u64) -> Result<Vec<(i64, Prunable)>, StoreError> {
+    let mut found = Vec::new();
+    for Channel { id, name: channel, oldest: first, revision: newest, .. } in channel::all(transaction).await? {
+        let Some((oldest, since)) = revision::newest_before(transaction, id, seconds).await? else { continue };
+        if oldest > first {
+            let (revisions, kept) = (oldest - first.max(1), newest + 1 - oldest);
+            found.push((id, Prunable { channel, revisions, kept, oldest, since }));
+        }
+    }
+    Ok(found)
+}
+
 async fn prune(transaction: &mut Transaction, seconds: u64) -> Result<u64, StoreError> {
     let mut count = 0;
-    for channel in channel::all(transaction).await? {
-        let Some(oldest) = revision::newest_before(transaction, channel.id, seconds).await? else { continue };
-        if oldest <= channel.oldest {
-            continue;
-        }
-        count += revision::prune(transaction, channel.id, oldest).await?;
-        entry::prune(transaction, channel.id, oldest).await?;
-        prompt::prune(transaction, channel.id, oldest).await?;
-        channel::set_oldest(transaction, channel.id, oldest).await?;
+    for (channel, Prunable { oldest, .. }) in prunable(transaction, seconds).await? {
+        count += revision::prune(transaction, channel, oldest).await?;
+        entry::prune(transaction, channel, oldest).await?;
+        prompt::prune(transaction, channel, oldest).await?;
+        channel::set_oldest(transaction, channel, oldest).await?;
     }
     evaluation::prune(transaction, seconds).await?;
     Ok(count)

@@ -16,7 +16,8 @@ use crate::{
     database::{Mode, Transaction},
     effect::EffectImpact,
     input,
-    model::{Actor, Proposal},
+    model::{Actor, Proposal, ProposalSource, ProposalState},
+    reason::Reason,
     rollout::{RolloutCounts, RolloutPhase, RolloutPlan, RolloutProgress, RolloutState, time},
     rollout_report::{RolloutChangeKind, RolloutReport},
     store::Store,
@@ -131,7 +132,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`], and errors of the database.
+    /// [`StoreError::NotFound`], [`StoreError::State`] if it was stopped, and errors of the database.
     pub async fn finish_rollout(
         &self,
         channel: &ChannelName,
@@ -147,6 +148,7 @@ impl Store {
             let state = if state.phase == RolloutPhase::Finished {
                 state
             } else {
+                must_not_be_over(&state)?;
                 finish(&mut transaction, state, &actor.name, reason.to_owned()).await?
             };
             report(&mut transaction, state).await
@@ -312,6 +314,47 @@ async fn change(
     }
     record(transaction, &state, kind, false, &before).await?;
     report(transaction, state).await
+}
+
+/// Fails unless a rollout runs or is paused. Its row can be locked.
+pub(crate) async fn must_run(
+    transaction: &mut Transaction,
+    channel: &ChannelName,
+    target: &ChannelName,
+    is_locking: bool,
+) -> Result<(), StoreError> {
+    let state = rollout::find(transaction, channel, target, is_locking).await?;
+    must_not_be_over(&state.ok_or_else(|| missing(channel, Some(target)))?)
+}
+
+fn must_not_be_over(RolloutState { channel, target, phase, .. }: &RolloutState) -> Result<(), StoreError> {
+    if phase.is_over() {
+        return Err(StoreError::state(format!(
+            "the rollout of {channel} to {target} is {}: set its share first, or promote {target} without it",
+            phase.as_str()
+        )));
+    }
+    Ok(())
+}
+
+/// Returns the reason why a promotion waits whose rollout was stopped after it was proposed: whoever approved it may have
+/// seen the figures until then only.
+pub(crate) async fn stopped_since(
+    transaction: &mut Transaction,
+    proposal: &Proposal,
+) -> Result<Option<Reason>, StoreError> {
+    let Some(ProposalSource { channel: target, is_whole: true, .. }) = &proposal.source else { return Ok(None) };
+    let Some(state) = rollout::find(transaction, &proposal.channel, target, false).await? else { return Ok(None) };
+    let is_stopped = matches!(state.phase, RolloutPhase::Stopped | RolloutPhase::Failed);
+    if proposal.state != ProposalState::Open || !is_stopped || state.changed_at <= proposal.at {
+        return Ok(None);
+    }
+    let channel = &proposal.channel;
+    let text = format!(
+        "the rollout of {channel} to {target} was stopped after this was proposed: promote {target} again, or continue the \
+         rollout with `promptshelf rollout set`"
+    );
+    Ok(Some(Reason::new("rollout-stopped", text).with("channel", channel).with("target", target)))
 }
 
 /// Ends the rollout whose new version a proposal has promoted as a whole.

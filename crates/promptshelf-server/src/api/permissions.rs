@@ -82,7 +82,7 @@ fn of_proposal(call: &Context, proposal: &Proposal, policy: &Policy) -> Proposal
 
 /// Whether the channel has changed so that no approval can publish a proposal as it is.
 fn is_overtaken(reason: &Reason) -> bool {
-    matches!(&*reason.code, "changed-since" | "policy-changed-since")
+    matches!(&*reason.code, "changed-since" | "policy-changed-since" | "rollout-stopped")
 }
 
 /// Whether a caller has approved exactly the present changes.

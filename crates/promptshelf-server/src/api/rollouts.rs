@@ -88,18 +88,11 @@ pub(super) async fn finish_rollout(call: Call<op::FinishRollout>) -> Answer {
     let channel = &call.path.channel;
     let RolloutFinishBody { to, all, message } = call.body().await?;
     let (store, actor, roles) = publisher(&call, channel).await?;
-    let RolloutReport { target, phase, .. } = divided(&call, channel, to).await?;
-    if phase.is_over() {
-        let phase = phase.as_str();
-        let reason = format!(
-            "the rollout of {channel} to {target} is {phase}: set its share first, or promote {target} without it"
-        );
-        return Err(StoreError::State { reason }.into());
-    }
+    let RolloutReport { target, .. } = divided(&call, channel, to).await?;
     call.require_role(&roles.propose, "propose")?;
     let message = message.unwrap_or_default();
     let (from, to) = (target.clone(), channel.clone());
-    let promotion = Promotion { from, to, prompts: Vec::new(), all, message, dry_run: false };
+    let promotion = Promotion { from, to, prompts: Vec::new(), all, message, dry_run: false, ends_rollout: true };
     let promotion = match store.promote(&promotion, &call.actor_under(&roles), call.checker()).await {
         Ok(published) => {
             call.note_number("proposal", published.proposal.id);

@@ -82,7 +82,15 @@ pub(super) async fn sides(
             let head = sides.store.head(&from).await?;
             let (actor, checker) = (call.actor(), call.checker());
             let message = String::new();
-            let promotion = Promotion { from: from.clone(), to: to.clone(), prompts, all, message, dry_run: true };
+            let promotion = Promotion {
+                from: from.clone(),
+                to: to.clone(),
+                prompts,
+                all,
+                message,
+                dry_run: true,
+                ends_rollout: false,
+            };
             let plan = sides.store.promote(&promotion, &actor, checker).await?;
             let newest = RevisionSide { channel: to.clone(), revision: None };
             let before = sides.before(before, newest).await?;

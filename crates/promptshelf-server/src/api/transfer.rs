@@ -38,7 +38,7 @@ pub(super) async fn promote(call: Call<op::Promote>) -> Answer {
     let (actor, checker) = (call.actor_under(&roles), call.checker());
     let store = call.store().await?;
     let PromoteBody { from, prompts, all, message, dry_run } = body;
-    let promotion = Promotion { from, to: channel.clone(), prompts, all, message, dry_run };
+    let promotion = Promotion { from, to: channel.clone(), prompts, all, message, dry_run, ends_rollout: false };
     let published = store.promote(&promotion, &actor, checker).await?;
     respond(&call, status(dry_run), published).await
 }

@@ -31,6 +31,46 @@ impl Checker for NoCheck {
     }
 }
 
+async fn publish(store: &Store, to: &str, revision: u64) {
+    let text = |number: u64| format!("text {number}").into_bytes();
+    let before = revision.checked_sub(2).map(|_| Digest::of(&text(revision - 1)));
+    let change = Change { path: "a.md".to_owned(), before, after: Some(text(revision).into()) };
+    let publish = Publish {
+        channel: to.parse().expect("a name"),
+        base: revision - 1,
+        kind: RevisionKind::Publish,
+        message: "a change".to_owned(),
+        proposal: None,
+        expected: None,
+        emergency: None,
+        changes: vec![change],
+        dry_run: false,
+    };
+    let ada = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
+    store.publish(publish, &ada, Arc::new(NoCheck)).await.expect("published");
+}
+
+// req: S-589
+#[tokio::test]
+async fn events_for_a_url_that_was_corrected_are_named() {
+    let folder = TempDir::new().expect("a folder");
+    let url: StoreUrl = format!("sqlite:{}", folder.path().join("team.db").display()).parse().expect("a URL");
+    let store = Store::create(&url).await.expect("a store");
+    let webhook = |id: &str| Webhook {
+        id: id.to_owned(),
+        label: format!("https://{id}"),
+        events: [WebhookEvent::Published].into(),
+    };
+    store.register_webhooks(&[webhook("old"), webhook("kept")]).await.expect("registered");
+    let own = [webhook("new"), webhook("kept")];
+    let named = async || -> Vec<String> {
+        left_behind(&store.webhooks().await.expect("queues"), &own).map(|queue| queue.label.clone()).collect()
+    };
+    assert!(named().await.is_empty(), "nothing waits");
+    publish(&store, "production", 1).await;
+    assert_eq!(named().await, ["https://old"]);
+}
+
 struct Sending {
     store: Store,
     deliveries: Deliveries,
@@ -64,22 +104,7 @@ impl Sending {
     }
 
     async fn publish(&self, to: &str, revision: u64) {
-        let text = |number: u64| format!("text {number}").into_bytes();
-        let before = revision.checked_sub(2).map(|_| Digest::of(&text(revision - 1)));
-        let change = Change { path: "a.md".to_owned(), before, after: Some(text(revision).into()) };
-        let publish = Publish {
-            channel: to.parse().expect("a name"),
-            base: revision - 1,
-            kind: RevisionKind::Publish,
-            message: "a change".to_owned(),
-            proposal: None,
-            expected: None,
-            emergency: None,
-            changes: vec![change],
-            dry_run: false,
-        };
-        let ada = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
-        self.store.publish(publish, &ada, Arc::new(NoCheck)).await.expect("published");
+        publish(&self.store, to, revision).await;
     }
 
     /// Waits until something is a dead letter.

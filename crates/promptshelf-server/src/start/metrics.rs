@@ -294,8 +294,9 @@ impl Collector for LibraryCollector {
         gauge(&mut encoder, "prompts", "Prompts that are served", catalog.prompts().len() as u64)?;
         let resources = catalog.resources().len() + catalog.templates().len();
         gauge(&mut encoder, "resources", "Resources and resource templates that are served", resources as u64)?;
-        let open = library.server().subscriptions() as u64;
-        gauge(&mut encoder, "open_subscriptions", "Subscriptions that are open", open)?;
+        // The local user takes no place of the limit.
+        let open = library.service().open_subscriptions().max(library.server().subscriptions() as u64);
+        gauge(&mut encoder, "open_subscriptions", "Subscriptions and streams that are open", open)?;
         let refused = library.service().refused_by_limits();
         labelled(&mut encoder, MetricType::Counter, "rate_limited", "Refusals, by limit", "limit", &refused)
     }

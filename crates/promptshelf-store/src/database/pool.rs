@@ -142,6 +142,7 @@ impl Database {
                 }
                 let file = Arc::new(OpenFile::new(path));
                 if is_read_only(path) {
+                    readable(path)?;
                     return Ok(Database::at_rest(path));
                 }
                 let options = SqliteConnectOptions::new()
@@ -163,7 +164,8 @@ impl Database {
                 let limit = url.connect_timeout().unwrap_or(CONNECT);
                 // The pool repeats a refused connection until its time is up, and then hides the reason.
                 let connection = tokio::time::timeout(limit, PgConnection::connect_with(&options)).await;
-                connection.map_err(|_| timed_out())?.map_err(failure)?.close().await.ok();
+                let connection = connection.map_err(|_| timed_out())?;
+                connection.map_err(|error| with_ignored_passwords(url, error))?.close().await.ok();
                 let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(limit);
                 Ok(Database::Postgres(pool.connect_lazy_with(options), None, DiskState::default()))
             }
@@ -270,6 +272,47 @@ fn is_read_only(path: &Path) -> bool {
         .is_err_and(|error| matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem))
 }
 
+/// Fails if a file cannot be read: SQLite would not say why.
+fn readable(path: &Path) -> Result<(), StoreError> {
+    std::fs::File::open(path).map(drop).map_err(|error| StoreError::Unreachable {
+        reason: format!(
+            "the file {} cannot be read: {error}; run the program as the user that owns it",
+            path.display()
+        ),
+        source: Some(Arc::new(error)),
+    })
+}
+
+/// Adds to a refused sign-in that the file with the passwords is ignored, as by the programs of PostgreSQL.
+#[cfg(unix)]
+fn with_ignored_passwords(url: &PostgresUrl, error: sqlx::Error) -> StoreError {
+    use std::{env, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+    let is_password = error.as_database_error().is_some_and(|error| error.code().as_deref() == Some("28P01"));
+    let (reason, source) = match failure(error) {
+        StoreError::Database { reason, source } => (reason, source),
+        other => return other,
+    };
+    let file = env::var_os("PGPASSFILE").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".pgpass")));
+    let is_used = is_password && !url.has_password() && env::var_os("PGPASSWORD").is_none();
+    let is_open = |file: &PathBuf| {
+        std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o077 != 0)
+    };
+    let reason = match file.filter(|file| is_used && is_open(file)) {
+        Some(file) => {
+            let file = file.display();
+            format!("{reason}; the passwords in {file} are ignored because others may read it: `chmod 600 {file}`")
+        }
+        None => reason,
+    };
+    StoreError::Database { reason, source }
+}
+
+#[cfg(not(unix))]
+fn with_ignored_passwords(_: &PostgresUrl, error: sqlx::Error) -> StoreError {
+    failure(error)
+}
+
 /// Without a log nothing changes in the file, so that no lock is needed, for which SQLite would write.
 fn read_only(path: &Path) -> SqliteConnectOptions {
     let mut log = path.as_os_str().to_owned();
@@ -326,7 +369,7 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Returns options to open a file for writing that only this user can read if it is created.
-pub(super) fn private_file() -> OpenOptions {
+pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]

@@ -21,7 +21,7 @@ use crate::{
         Digest, FileChange, NewReview, Policy, Proposal, ProposalQuery, ProposalSource, ProposalState, ProposedPolicy,
         Review, RevisionKind, Verdict,
     },
-    policy, tokens,
+    policy, rollouts, tokens,
 };
 
 /// The number of proposals without a limit.
@@ -371,6 +371,7 @@ async fn select(
             let prompts = evaluation::prompts(transaction, proposal.id).await?;
             reasons.extend(gate::lacks(transaction, policy, proposal, &prompts).await?);
         }
+        reasons.extend(rollouts::stopped_since(transaction, proposal).await?);
         proposal.set_reasons(reasons);
         proposal.warnings = policy::warnings(proposal);
     }

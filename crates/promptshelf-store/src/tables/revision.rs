@@ -1,5 +1,7 @@
 //! Revisions: the history of channels.
 
+use jiff::Timestamp;
+
 use super::prompt;
 use crate::{
     StoreError,
@@ -140,12 +142,13 @@ pub(crate) async fn newest_before(
     transaction: &mut Transaction,
     channel: i64,
     seconds: u64,
-) -> Result<Option<u64>, StoreError> {
+) -> Result<Option<(u64, Timestamp)>, StoreError> {
     let now = transaction.now();
-    let sql = format!("SELECT COALESCE(MAX(number), 0) FROM ps_revision WHERE channel = $1 AND at <= {now} - $2");
+    let sql = format!(
+        "SELECT number, at FROM ps_revision WHERE channel = $1 AND at <= {now} - $2 ORDER BY number DESC LIMIT 1"
+    );
     let row = transaction.row(sql, vec![channel.into(), seconds.saturating_mul(1_000_000).into()]).await?;
-    let number = row.map_or(Ok(0), |row| row.number(0))?;
-    Ok((number > 0).then_some(number))
+    row.map(|row| Ok((row.number("number")?, row.time("at")?))).transpose()
 }
 
 /// Deletes the revisions before a number, and the closed proposals that belong to that time. Returns the number of

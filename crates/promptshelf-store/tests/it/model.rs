@@ -74,6 +74,8 @@ pub(crate) struct Proposal {
     /// The prompts that it adds or changes, as far as evaluations need them.
     prompts: Vec<(String, Digest)>,
     pub(crate) comments: Vec<(String, String, Option<String>)>,
+    /// Whether a rollout to its source was stopped since.
+    was_stopped: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -496,6 +498,13 @@ impl Model {
                 reasons.push(format!("evaluation-{code} evaluation={evaluation} prompt={name}"));
             }
         }
+        if let Some((target, _, true)) = &proposal.source {
+            let key = (proposal.channel.clone(), target.clone());
+            let phase = self.rollouts.get(&key).map(|found| found.phase);
+            if phase == Some(RolloutPhase::Stopped) && proposal.was_stopped {
+                reasons.push(format!("rollout-stopped channel={} target={target}", proposal.channel));
+            }
+        }
         reasons
     }
 
@@ -692,6 +701,7 @@ impl Model {
             revision: None,
             prompts: Self::evaluated(&basis),
             comments: Vec::new(),
+            was_stopped: false,
         };
         let policy = self.channels.get(&draft.channel).map(|it| it.policy.clone()).unwrap_or_default();
         let is_trusted = draft.may_administer && !asks(&policy);
@@ -1247,6 +1257,7 @@ impl Model {
                     revision: None,
                     prompts: Vec::new(),
                     comments: Vec::new(),
+                    was_stopped: false,
                 },
             );
             let about = Delivery { proposal: Some(id), author: Some(actor.name.clone()), ..Self::about(name) };
@@ -1433,6 +1444,12 @@ impl Model {
     ) {
         let key = (from.to_owned(), to.to_owned());
         let changes = self.rollouts.get(&key).map_or(0, |found| found.changes) + 1;
+        if phase == RolloutPhase::Stopped {
+            let of_rollout = |it: &&mut Proposal| {
+                it.channel == from && it.source.as_ref().is_some_and(|(name, _, is_whole)| *is_whole && name == to)
+            };
+            self.proposals.values_mut().filter(of_rollout).for_each(|it| it.was_stopped = true);
+        }
         self.rollouts.insert(key, Rollout { percent, phase, changed_by: by.to_owned(), changes });
         self.announce(event, &Delivery { author: Some(by.to_owned()), ..Self::about(from) });
     }

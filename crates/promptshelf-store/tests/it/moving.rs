@@ -133,7 +133,7 @@ async fn store_with_other_data_is_no_target() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("team.backup");
     from.store.back_up(&file).await.unwrap();
-    let refused = other.store.restore(&file, false).await.unwrap_err();
+    let refused = other.store.restore(&file, false, true).await.unwrap_err();
     assert!(matches!(refused, StoreError::State { .. }), "{refused}");
     assert_eq!(dump(&other.store).await, before);
     // Neither is the store itself, and a backup never replaces a store.
@@ -143,7 +143,7 @@ async fn store_with_other_data_is_no_target() {
     assert!(other.store.copy_to(&other.store).await.is_err());
     assert_eq!(dump(&other.store).await, before);
     let backup = Store::open_unmigrated(&StoreUrl::file(&file)).await.unwrap();
-    let refused = backup.restore(&file, true).await.unwrap_err();
+    let refused = backup.restore(&file, true, true).await.unwrap_err();
     assert!(refused.to_string().contains("is the store itself"), "{refused}");
 }
 
@@ -213,7 +213,75 @@ async fn backup_stays_as_it_was_written_whoever_opens_it() {
     assert_eq!(beside, ["team.backup"]);
     // The copy is a store like others.
     publish(&copy.store, "production", 5, &[("new.md", "", "New")]).await.unwrap();
-    sqlite::store().await.store.restore(&file, false).await.unwrap();
+    sqlite::store().await.store.restore(&file, false, true).await.unwrap();
+}
+
+// req: S-587
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_backups_to_one_file_the_first_completes() {
+    let from = full_store().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("team.backup");
+    for _ in 0..2 {
+        let backups: Vec<_> = (0..4)
+            .map(|_| {
+                let (store, file) = (from.store.clone(), file.clone());
+                tokio::spawn(async move { store.back_up(&file).await })
+            })
+            .collect();
+        let mut written = 0;
+        for backup in backups {
+            match backup.await.unwrap() {
+                Ok(_) => written += 1,
+                Err(refused) => assert!(
+                    matches!(&refused, StoreError::State { reason } if reason.contains("another backup to")),
+                    "{refused}"
+                ),
+            }
+        }
+        assert!(written > 0);
+        sqlite::store().await.store.restore(&file, false, false).await.unwrap();
+    }
+    let beside: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(beside, ["team.backup"]);
+    // While the lock is held, nothing of the other one is touched.
+    let lock = fs::File::create(folder.path().join("team.backup.lock")).unwrap();
+    lock.lock().unwrap();
+    fs::write(folder.path().join("team.backup.part"), "half").unwrap();
+    from.store.back_up(&file).await.unwrap_err();
+    assert_eq!(fs::read(folder.path().join("team.backup.part")).unwrap(), b"half");
+    // A killed program leaves both files, and no lock.
+    drop(lock);
+    from.store.back_up(&file).await.unwrap();
+}
+
+// req: S-591
+#[tokio::test(flavor = "multi_thread")]
+async fn backup_of_another_store_is_neither_replaced_nor_restored_by_mistake() {
+    let (one, other) = (full_store().await, sqlite::store().await);
+    publish(&other.store, "mine", 0, &[("a.md", "", "A")]).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("team.backup");
+    one.store.back_up(&file).await.unwrap();
+    let written = fs::read(&file).unwrap();
+    let refused = other.store.back_up(&file).await.unwrap_err();
+    assert!(matches!(&refused, StoreError::State { reason } if reason.contains("of another store")), "{refused}");
+    assert!(fs::read(&file).unwrap() == written);
+    let before = dump(&other.store).await;
+    let refused = other.store.restore(&file, true, false).await.unwrap_err();
+    assert!(matches!(&refused, StoreError::State { reason } if reason.contains("of another store")), "{refused}");
+    assert_eq!(dump(&other.store).await, before);
+    // A store stays the same one after a restore, a copy and a new epoch.
+    publish(&one.store, "production", 5, &[("new.md", "", "New")]).await.unwrap();
+    one.store.restore(&file, true, false).await.unwrap();
+    publish(&one.store, "production", 5, &[("other.md", "", "Other")]).await.unwrap();
+    one.store.new_epoch().await.unwrap();
+    one.store.restore(&file, true, false).await.unwrap();
+    one.store.back_up(&file).await.unwrap();
+    let copy = sqlite::store().await;
+    one.store.copy_to(&copy.store).await.unwrap();
+    copy.store.back_up(&file).await.unwrap();
+    other.store.restore(&file, true, true).await.unwrap();
 }
 
 /// Publishes both files with the number of the next revision.
@@ -269,7 +337,7 @@ async fn restore_while_it_is_used(store: Store) {
             }
         }
     });
-    let restored = store.restore(&file, true).await.unwrap();
+    let restored = store.restore(&file, true, true).await.unwrap();
     in_time("the reader sees the restored state", reader).await.unwrap();
     assert_eq!((revision(&restored, "c"), restored.backup_of), (saved, copied.backup_of));
     let now = store.head(&c).await.unwrap();
@@ -307,12 +375,12 @@ async fn one_backup_fits_both_databases() {
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
     from.store.back_up(&first).await.unwrap();
     let there = Store::create(&postgres::url()).await.unwrap();
-    there.restore(&first, false).await.unwrap();
+    there.restore(&first, false, true).await.unwrap();
     there.back_up(&second).await.unwrap();
     // An earlier backup is replaced at once.
     there.back_up(&first).await.unwrap();
     let back = sqlite::store().await;
-    back.store.restore(&second, false).await.unwrap();
+    back.store.restore(&second, false, true).await.unwrap();
     assert_eq!(dump(&back.store).await, dump(&from.store).await);
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
@@ -325,7 +393,7 @@ async fn one_backup_fits_both_databases() {
 
 /// Restores a damaged file. It is refused, or it is refused nowhere because it has all of the backup.
 async fn try_damaged(store: &Store, file: &Path, before: &BTreeMap<String, Vec<String>>, what: &str) -> bool {
-    match store.restore(file, true).await {
+    match store.restore(file, true, true).await {
         Ok(_) => false,
         Err(error) => {
             let is_clear = error.to_string().contains("backup") || matches!(error, StoreError::Corrupt { .. });
@@ -382,7 +450,7 @@ async fn half_and_wrong_backups_change_nothing() {
     }
     assert!(found >= 3, "{found}");
     fs::write(&file, &bytes).unwrap();
-    target.store.restore(&file, true).await.unwrap();
+    target.store.restore(&file, true, true).await.unwrap();
 }
 
 // req: S-415
@@ -401,7 +469,7 @@ async fn full_disk_leaves_the_old_state() {
     let mut connection = file_of(&target.store).await;
     let pages: i64 = sqlx::query("PRAGMA page_count").fetch_one(&mut connection).await.unwrap().get(0);
     target.store.limit_pages(u32::try_from(pages).unwrap() + 10).await.unwrap();
-    let full = target.store.restore(&file, true).await.unwrap_err();
+    let full = target.store.restore(&file, true, true).await.unwrap_err();
     assert!(matches!(full, StoreError::Full { .. }), "{full}");
     // The store that is copied is not the one that needs space.
     let copy = sqlite::store().await;
@@ -461,7 +529,7 @@ async fn restorer() {
     let store = Store::open(&store.parse().unwrap()).await.unwrap();
     for file in files.split(':').cycle() {
         println!("\nbegins");
-        store.restore(Path::new(file), true).await.unwrap();
+        store.restore(Path::new(file), true, true).await.unwrap();
     }
 }
 
@@ -533,15 +601,15 @@ async fn hostile_backups_are_refused_at_once() {
         let file = folder.path().join(what);
         fs::copy(&whole, &file).unwrap();
         tamper(&format!("sqlite:{}", file.display()), &sql).await;
-        let error = target.store.restore(&file, true).await.unwrap_err();
+        let error = target.store.restore(&file, true, true).await.unwrap_err();
         assert!(matches!(error, StoreError::InvalidInput { .. }), "{what}: {error}");
     }
-    let error = target.store.restore(folder.path(), true).await.unwrap_err();
+    let error = target.store.restore(folder.path(), true, true).await.unwrap_err();
     assert!(error.to_string().contains("is not a file"), "{error}");
     #[cfg(unix)]
     {
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert!(matches!(target.store.restore(&pipe, true).await, Err(StoreError::InvalidInput { .. })));
+        assert!(matches!(target.store.restore(&pipe, true, true).await, Err(StoreError::InvalidInput { .. })));
     }
 }

@@ -136,6 +136,7 @@ pub(crate) fn promotion(from: &str, to: &str, prompts: &[&str]) -> Promotion {
         all: false,
         message: String::new(),
         dry_run: false,
+        ends_rollout: false,
     }
 }
 

@@ -539,6 +539,7 @@ impl Run {
                     all,
                     message: String::new(),
                     dry_run: dry,
+                    ends_rollout: false,
                 };
                 let result = store.promote(&promotion, &actor(who), checker()).await;
                 self.compare(result, |model, id| model.promote(&promotion, &actor(who), id)).await

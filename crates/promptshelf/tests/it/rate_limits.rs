@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    program::{PATIENCE, Server, library},
+    program::{PATIENCE, Server, library, promptshelf},
     server_auth::{ask_at, read},
 };
 
@@ -42,6 +42,17 @@ fn rate_limited_caller_gets_429_and_retry_time() {
         }
     }
     assert!(log.contains("requests refused by a limit"), "{log}");
+}
+
+#[test]
+fn client_says_when_a_server_wants_to_be_asked_again() {
+    let settings = "[limits]\nrequests-per-minute = 1\n";
+    let server = Server::of(&library(&[("hello.md", HELLO), ("../server.toml", settings)]), &[]);
+    assert_eq!(ask_at(&server.url, "", &[], "prompts/list", &json!({})).status, 200);
+    let output = promptshelf().args(["list", &server.url]).output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(9), "{error}");
+    assert!(error.contains("too many requests (HTTP 429); try again in") && !error.contains("cannot reach"), "{error}");
 }
 
 /// A batch would otherwise count as one request of its address, and its members against the caller alone.

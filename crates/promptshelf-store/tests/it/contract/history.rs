@@ -120,7 +120,10 @@ pub(crate) async fn pruned_history_keeps_the_served_state(store: Store) {
     assert_eq!(store.prune(Duration::from_secs(3_600)).await.unwrap(), 0);
     let (before, served) = (texts(&store, "c", None).await, store.served(&c, 3).await.unwrap());
     let last = store.revision(&c, 3).await.unwrap();
+    let found = store.prunable(Duration::ZERO).await.unwrap().remove(0);
+    assert_eq!((found.revisions, found.kept, found.oldest), (2, 1, 3));
     assert_eq!(store.prune(Duration::ZERO).await.unwrap(), 2);
+    assert_eq!(store.prunable(Duration::ZERO).await.unwrap(), []);
     assert_eq!(store.gc().await.unwrap().0, 3);
     assert_eq!(texts(&store, "c", None).await, before);
     assert_eq!(store.served(&c, 3).await.unwrap(), served);

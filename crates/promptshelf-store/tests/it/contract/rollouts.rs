@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use promptshelf_store::{
-    ChannelName, GroupCounts, RolloutChangeKind, RolloutCounts, RolloutEdit, RolloutPhase, RolloutPlan, RolloutReport,
-    Store, StoreError, Webhook, WebhookEvent,
+    ChannelName, GroupCounts, NewReview, Policy, PolicyGuard, Promotion, ProposalState, RolloutChangeKind,
+    RolloutCounts, RolloutEdit, RolloutPhase, RolloutPlan, RolloutReport, Store, StoreError, Verdict, Webhook,
+    WebhookEvent,
 };
 
 use crate::sample::{actor, change as file_change, channel, checker, promotion, publish, request};
@@ -162,6 +163,64 @@ pub(crate) async fn rollout_has_phases_and_a_channel_has_one(store: Store) {
     assert_eq!(kinds(&all[1]), ["begin", "pause", "set", "resume", "stop"]);
 }
 
+// req: S-588
+pub(crate) async fn stopped_rollout_is_not_finished(store: Store) {
+    let (production, next) = channels(&store).await;
+    let finishing = Promotion { ends_rollout: true, ..promotion("next", "production", &[]) };
+    let ada = actor("ada");
+    let finish = || store.promote(&finishing, &ada, checker());
+    let plan = RolloutPlan::new(10);
+    start(&store, "next", &plan).await.unwrap();
+    // Whoever stops it and whoever finishes it at the same time: one of them is told that the other was first.
+    for round in 0..6 {
+        let finishes = {
+            let (store, finishing) = (store.clone(), finishing.clone());
+            tokio::spawn(async move { store.promote(&finishing, &actor("ada"), checker()).await })
+        };
+        let stopped = edit(&store, phase(RolloutPhase::Stopped)).await;
+        let finished = finishes.await.unwrap();
+        assert!(stopped.is_ok() != finished.is_ok(), "{stopped:?} {finished:?}");
+        let refused = if stopped.is_ok() { finished.unwrap_err() } else { stopped.unwrap_err() };
+        assert!(matches!(refused, StoreError::State { .. }), "{refused}");
+        let head = store.head(&next).await.unwrap().revision;
+        publish(&store, "next", head, &[(&format!("{round}.md"), "", "new")]).await.unwrap();
+        match store.rollouts().await.unwrap().pop().unwrap().phase {
+            RolloutPhase::Finished => _ = start(&store, "next", &plan).await.unwrap(),
+            _ => _ = edit(&store, share(10)).await.unwrap(),
+        }
+    }
+    edit(&store, phase(RolloutPhase::Stopped)).await.unwrap();
+    let refused = finish().await.unwrap_err();
+    assert!(refused.to_string().contains("is stopped: set its share first"), "{refused}");
+    let refused = store.finish_rollout(&production, &next, "", &actor("ada")).await.unwrap_err();
+    assert!(matches!(refused, StoreError::State { .. }), "{refused}");
+    edit(&store, share(10)).await.unwrap();
+    // A proposal that was open when it was stopped waits until somebody decides again.
+    let one = Policy { approvals: 1, ..Policy::default() };
+    store.set_policy(&production, &one, &PolicyGuard::Any, "", &actor("ada")).await.unwrap();
+    let open = finish().await.unwrap().proposal;
+    let part = store.promote(&promotion("next", "production", &["a"]), &actor("ada"), checker()).await;
+    assert!(!codes(&store, open.id).await.contains(&"rollout-stopped".to_owned()));
+    edit(&store, phase(RolloutPhase::Stopped)).await.unwrap();
+    let approval =
+        NewReview { verdict: Verdict::Approve, digest: open.digest, note: String::new(), confirmed: Vec::new() };
+    let reviewed = store.review(open.id, &approval, &actor("bob"), checker()).await.unwrap().proposal;
+    assert_eq!(
+        (reviewed.state, codes(&store, open.id).await),
+        (ProposalState::Open, vec!["rollout-stopped".to_owned()])
+    );
+    assert!(part.is_err() || !codes(&store, part.unwrap().proposal.id).await.contains(&"rollout-stopped".to_owned()));
+    let again = store.promote(&promotion("next", "production", &[]), &actor("ada"), checker()).await.unwrap().proposal;
+    assert_eq!(codes(&store, again.id).await, ["approvals"], "proposed with what is known now");
+    edit(&store, share(10)).await.unwrap();
+    let published = store.publish_proposal(open.id, None, None, &actor("ada"), checker()).await.unwrap();
+    assert_eq!(published.proposal.state, ProposalState::Published);
+}
+
+async fn codes(store: &Store, id: u64) -> Vec<String> {
+    store.proposal(id).await.unwrap().reasons.into_iter().map(|reason| reason.code.to_string()).collect()
+}
+
 pub(crate) async fn promotion_ends_a_rollout_and_every_change_is_announced(store: Store) {
     let (production, next) = channels(&store).await;
     let webhook = Webhook {
@@ -184,7 +243,6 @@ pub(crate) async fn promotion_ends_a_rollout_and_every_change_is_announced(store
     // The next version begins with its own share.
     publish(&store, "next", 3, &[("b.md", "new", "newer")]).await.unwrap();
     assert_eq!(start(&store, "next", &RolloutPlan::new(20)).await.unwrap().percent, 20);
-    edit(&store, phase(RolloutPhase::Stopped)).await.unwrap();
     store.finish_rollout(&production, &next, "it has it", &actor("Ada")).await.unwrap();
     let mut events = Vec::new();
     while let Some(due) =
@@ -212,7 +270,6 @@ pub(crate) async fn promotion_ends_a_rollout_and_every_change_is_announced(store
         "rollout-finished",
         "published",
         "rollout-started",
-        "rollout-stopped",
         "rollout-finished",
     ];
     assert_eq!(events, expected);

@@ -9,7 +9,7 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
     let expected = || "expected an age in days, weeks or hours, such as 90d, 12w or 36h".to_owned();
     let span: Span = text.parse().map_err(|_| expected())?;
     if span.hours(0).days(0).weeks(0).fieldwise() != Span::new().fieldwise() {
-        return Err(expected() + "; a year is 365d");
+        return Err(expected() + "; write a month as 30d, a year as 365d");
     }
     let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
     let duration = Duration::try_from(duration).map_err(|_| expected())?;

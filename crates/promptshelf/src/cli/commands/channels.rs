@@ -33,8 +33,8 @@ use promptshelf_server::channels::LibraryChecker;
 use promptshelf_service::Method;
 use promptshelf_source::{MemoryTree, read_served_tree};
 use promptshelf_store::{
-    ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Published, Store, StoreCopy,
-    StoreError, StoreUrl, TokenInfo, VerifiedChannel,
+    ChannelInfo, ChannelName, CheckLevel, Digest, Misfit, NewToken, Policy, Proposal, Prunable, Published, Store,
+    StoreCopy, StoreError, StoreUrl, TokenInfo, VerifiedChannel,
 };
 use promptshelf_wire::{CreatedToken, PolicyAnswer, PolicyBody, PromoteBody, RollbackBody, op};
 use report::LeftOut;
@@ -212,8 +212,18 @@ async fn back_up(arguments: &BackupArguments) -> Result<(), Failure> {
 async fn restore(arguments: &RestoreArguments) -> Result<(), Failure> {
     let (place, file) = (StorePlace::of(&arguments.words.library)?, Path::new(arguments.words.name()));
     let restored = place.filling(Method::StoreRestore, async |store| {
-        let restored = waiting(store.url(), store.restore(file, arguments.replace)).await;
-        restored.map_err(|error| filled(error, "`--replace` replaces everything that it has"))
+        let RestoreArguments { replace, other_store, .. } = *arguments;
+        let restored = waiting(store.url(), store.restore(file, replace, other_store)).await;
+        restored.map_err(|error| {
+            let is_of_other =
+                matches!(&error, StoreError::State { reason } if reason.contains("a backup of another store"));
+            let failure = filled(error, "`--replace` replaces everything that it has");
+            if is_of_other {
+                failure.help("`--replace --other-store` replaces all of it nevertheless")
+            } else {
+                failure
+            }
+        })
     });
     let restored = restored.await?;
     let at = restored.backup_of.map(|at| format!(" of {at:.0}")).unwrap_or_default();
@@ -252,17 +262,65 @@ pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Fa
 
 pub(crate) async fn prune_maintain(arguments: &PruneArguments) -> Result<(), Failure> {
     let place = StorePlace::of(&arguments.words.library)?;
-    let age = arguments.older_than;
-    if terminal::is_interactive() && !agrees() && !terminal::agree("Remove old revisions for good? [y/N] ") {
-        return Err(Failure::new(Exit::Declined, "nothing was removed"));
+    let (age, is_json) = (arguments.older_than, arguments.json);
+    if arguments.dry_run {
+        let store = access::open(&place.address, Opening::Read).await?;
+        let prunable = waiting(store.url(), store.prunable(age)).await;
+        store.close().await;
+        let prunable = prunable?;
+        if is_json {
+            let revisions: u64 = prunable.iter().map(|one| one.revisions).sum();
+            return report::print_json(&json!({ "dryRun": true, "revisions": revisions, "channels": prunable }));
+        }
+        print_prunable(&prunable)?;
+        return report::print_line("nothing was removed (dry run)");
     }
-    let removed =
-        place.changing(Method::StorePrune, async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
-    if arguments.json {
-        return report::print_json(&json!({ "revisions": removed }));
+    let prune = async |store: &Store| {
+        let prunable = waiting(store.url(), store.prunable(age)).await?;
+        if !is_json {
+            print_prunable(&prunable)?;
+        }
+        must_be_meant(&prunable)?;
+        Ok((prunable, waiting(store.url(), store.prune(age)).await?))
+    };
+    let (prunable, removed) = place.changing(Method::StorePrune, prune).await?;
+    if is_json {
+        return report::print_json(&json!({ "revisions": removed, "channels": prunable }));
     }
     report::print_line(&format!("removed {}", counted(removed, "revision")))?;
     report::print_line(&format!("next: {} removes their contents", place.command("store gc")))
+}
+
+fn print_prunable(prunable: &[Prunable]) -> Result<(), Failure> {
+    for Prunable { channel, revisions, kept, oldest, since, .. } in prunable {
+        report::print_line(&format!(
+            "{channel}: {} before revision {oldest} (of {since:.0}) to remove; {kept} stay",
+            counted(*revisions, "revision")
+        ))?;
+    }
+    Ok(())
+}
+
+/// Asks before old revisions are removed for good. Without a terminal, more than what stays is removed only with `--yes`:
+/// that is more often a wrong age.
+fn must_be_meant(prunable: &[Prunable]) -> Result<(), Failure> {
+    let (removed, kept) = prunable.iter().fold((0, 0), |sums, one| (sums.0 + one.revisions, sums.1 + one.kept));
+    if removed == 0 || agrees() {
+        return Ok(());
+    }
+    if terminal::is_interactive() {
+        let question = format!("Remove {} for good? [y/N] ", counted(removed, "revision"));
+        let is_meant = terminal::agree(&question);
+        return if is_meant { Ok(()) } else { Err(Failure::new(Exit::Declined, "nothing was removed")) };
+    }
+    if removed <= kept {
+        return Ok(());
+    }
+    let message = format!(
+        "{} would be removed for good, and {kept} would stay: nothing was removed",
+        counted(removed, "revision")
+    );
+    Err(Failure::new(Exit::Declined, message).help("`--dry-run` shows them; `--yes` removes them"))
 }
 
 fn counted(number: u64, thing: &str) -> String {
@@ -305,7 +363,7 @@ async fn fill(
     arguments: &InitArguments,
     place: &StorePlace,
     store: &Connection,
-    tree: Option<&(MemoryTree, LeftOut)>,
+    read: Option<&(MemoryTree, LeftOut)>,
 ) -> Result<(), Failure> {
     let channel = &place.address.channel;
     match store.get(&op::GetChannel { channel: channel.clone() }).await {
@@ -313,13 +371,17 @@ async fn fill(
         Err(CallError::Store(StoreError::NotFound { .. })) => {
             let body = PolicyBody::new(Policy::default(), String::new());
             let condition = (header::IF_NONE_MATCH, "*".to_owned());
-            store.send_if(&op::PutPolicy { channel: channel.clone() }, &body, Some(condition)).await?;
+            match store.send_if(&op::PutPolicy { channel: channel.clone() }, &body, Some(condition)).await {
+                // Somebody else has made it meanwhile.
+                Ok(_) | Err(CallError::Store(StoreError::Changed { .. })) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Err(error) => return Err(error.into()),
     }
     let (head, current) = access::current(store, channel).await?.unzip();
     let revision = head.map_or(0, |head| head.revision);
-    let Some(((tree, left_out), folder)) = tree.zip(arguments.from.as_ref()) else {
+    let Some(((tree, left_out), folder)) = read.zip(arguments.from.as_ref()) else {
         if arguments.json {
             return report::print_json(&json!({ "store": store.name(), "channel": channel, "revision": revision }));
         }
@@ -355,7 +417,13 @@ async fn fill(
         changes,
         dry_run: false,
     };
-    let published = waiting(&place.address.store, store.publish(publication)).await;
+    let published = match waiting(&place.address.store, store.publish(publication)).await {
+        // Somebody else has filled it meanwhile: the answer is the one to whoever comes later.
+        Err(CallError::Store(StoreError::Conflict { .. } | StoreError::Unchanged { .. })) if revision == 0 => {
+            return Box::pin(fill(arguments, place, store, read)).await;
+        }
+        published => published,
+    };
     let published = published.map_err(|error| {
         let folder = command_line::path(folder);
         Failure::from(error).help(format!("the store is ready, and empty; see `promptshelf check {folder}`"))

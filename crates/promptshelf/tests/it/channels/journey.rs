@@ -1,6 +1,6 @@
 //! From a folder to a channel and back: init, publish, pull.
 
-use std::fs;
+use std::{fs, process::Stdio};
 
 use promptshelf_testkit::folder::{Folder, repository};
 use serde_json::json;
@@ -416,6 +416,53 @@ async fn time_that_history_shows_names_the_revision_and_a_pruned_one_is_said_to_
     assert!(early.contains("`store prune` has removed the revisions up to then"), "{early}");
 }
 
+// req: S-586
+#[tokio::test(flavor = "multi_thread")]
+async fn most_of_the_history_is_removed_only_if_it_is_meant() {
+    let team = Team::new();
+    for number in 1..=4 {
+        team.write("prompts", &[("hello.md", &format!("{HELLO}{number}\n"))]);
+        team.ok(&["publish", "prompts", "-m", "Next"]);
+    }
+    let pool = sqlx::SqlitePool::connect(&team.path("team.db").to_string_lossy()).await.expect("a database");
+    let year = 365_i64 * 24 * 60 * 60 * 1_000_000;
+    sqlx::query("UPDATE ps_revision SET at = at - $1").bind(2 * year).execute(&pool).await.expect("aged");
+    pool.close().await;
+    let prune = ["store", "prune", "--older-than", "365d"];
+    let planned = team.json(&[&prune[..], &["--dry-run"]].concat());
+    assert_eq!((&planned["revisions"], &planned["channels"][0]["kept"]), (&json!(3), &json!(1)), "{planned}");
+    for age in ["12m", "12min", "1month", "1y", "90s", "1mo"] {
+        let refused = team.fails("2", &["store", "prune", "--older-than", age]);
+        assert!(refused.contains("such as 90d, 12w or 36h"), "{age}: {refused}");
+    }
+    let ran = team.run(&prune);
+    assert!(ran.stdout.contains("production: 3 revisions before revision 4 "), "{}", ran.stdout);
+    assert!(ran.code != "0" && ran.stderr.contains("--dry-run") && ran.stderr.contains("--yes"), "{}", ran.stderr);
+    assert_eq!(team.json(&["history"])["items"].as_array().expect("a list").len(), 4);
+    assert!(team.ok(&[&prune[..], &["--yes"]].concat()).contains("removed 3 revisions"));
+    assert_eq!(team.json(&["history"])["items"].as_array().expect("a list").len(), 1);
+}
+
+#[test]
+fn store_is_filled_by_several_machines_at_the_same_time_as_by_one_after_the_other() {
+    let team = Team::new();
+    team.write("prompts", &[("hello.md", HELLO)]);
+    for round in 0..3 {
+        let store = format!("sqlite:in{round}.db");
+        let all: Vec<_> = (0..4)
+            .map(|_| {
+                let mut command = team.command(&["init", &store, "--from", "prompts"]);
+                command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs")
+            })
+            .collect();
+        for one in all {
+            let output = one.wait_with_output().expect("it ends");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert_eq!(team.json(&["history", &store])["items"].as_array().expect("a list").len(), 1);
+    }
+}
+
 // req: S-572
 #[test]
 fn backup_is_looked_at_and_neither_served_nor_changed() {
@@ -428,7 +475,7 @@ fn backup_is_looked_at_and_neither_served_nor_changed() {
         ("15", &["serve", "sqlite:z.backup", "--stdio"][..]),
         ("15", &["serve", "sqlite:z.backup", "--http", "127.0.0.1:0"]),
         ("15", &["publish", "prompts", "--to", "sqlite:z.backup", "-m", "Second"]),
-        ("15", &["policy", "sqlite:z.backup", "--approvals", "2"]),
+        ("15", &["policy", "sqlite:z.backup", "--channel", "production", "--approvals", "2"]),
         ("15", &["store", "gc", "sqlite:z.backup"]),
         ("15", &["init", "sqlite:z.backup"]),
         ("15", &["store", "copy", "sqlite:team.db", "--to", "sqlite:z.backup"]),

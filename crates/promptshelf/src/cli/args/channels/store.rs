@@ -21,13 +21,16 @@ pub(crate) enum StoreCommand {
     /// Compare all revisions and contents with their digests, and name the first revision that does not fit
     ///
     /// Exits with code 1 if one does not fit. The digest of the newest revision stands for its whole history: compare it
-    /// with the one that you noted, or that a server shows at /readyz.
+    /// with the one that you noted, or that a server shows at /readyz. Changes of policies, version numbers of prompts,
+    /// comments and evaluations have no digest.
     Verify(MaintenanceArguments),
     /// Make every replica read everything again
     ///
     /// Not needed after a restore: replicas compare the digests of revisions.
     NewEpoch(MaintenanceArguments),
     /// Remove old revisions from the history; those that are served stay
+    ///
+    /// Shows what it removes. To remove more revisions than stay, it needs `--yes` or an answer in a terminal.
     Prune(PruneArguments),
     /// Copy everything to another, empty store, such as from SQLite to PostgreSQL
     ///
@@ -80,6 +83,10 @@ pub(crate) struct RestoreArguments {
     #[arg(long)]
     pub(crate) replace: bool,
 
+    /// With `--replace`, even if the backup is of another store
+    #[arg(long, requires = "replace")]
+    pub(crate) other_store: bool,
+
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -117,6 +124,10 @@ pub(crate) struct PruneArguments {
     /// The least age of removed revisions, such as 90d, 12w or 36h
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: Duration,
+
+    /// Show what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 
     /// Print JSON
     #[arg(long)]

@@ -175,7 +175,7 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
 pub(super) fn refusal(reason: &Reason) -> Option<Exit> {
     match &*reason.code {
         "check-errors" | "check-warnings" | "tests-failed" => Some(Exit::Policy),
-        "changed-since" | "policy-changed-since" => Some(Exit::Conflict),
+        "changed-since" | "policy-changed-since" | "rollout-stopped" => Some(Exit::Conflict),
         _ => None,
     }
 }
@@ -195,6 +195,7 @@ pub(super) fn verdict(published: &Published, place: &Place) -> Result<(), Failur
     let failure = Failure::new(exit, format!("{what} cannot be published as they are: {}", reason.text));
     Err(match proposal.id {
         0 => failure,
+        _ if reason.code == "rollout-stopped" => failure,
         _ if proposal.policy.is_some() => {
             failure.help(place.command(&format!("policy --channel {}", proposal.channel)) + " shows the present one")
         }
