@@ -143,7 +143,7 @@ fn token_under_two_names_is_refused() {
     let token = |name: &str, digit: &str| format!("{{ name = '{name}', sha256 = '{}' }}", digit.repeat(64));
     let tokens = |lines: [String; 2]| format!("[auth]\ntokens = [{}]\n", lines.join(", "));
     valid(&tokens([token("zoe", "0"), token("bob", "1")]));
-    let refused = read(&tokens([token("zoe", "0"), token("bob", "0")]), &[], &[]).err().expect("one token");
+    let Err(refused) = read(&tokens([token("zoe", "0"), token("bob", "0")]), &[], &[]) else { panic!("one token") };
     assert!(refused.to_string().contains("`zoe` and `bob`"), "{refused}");
 }
 
