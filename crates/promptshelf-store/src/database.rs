@@ -281,8 +281,8 @@ fn class(error: &dyn DatabaseError) -> Class {
         return match code & 0xff {
             5 | 6 => Class::Busy,
             13 => Class::Full,
-            // Writing beyond a limit of the file's size, or on a failing disk.
-            10 if code == 778 => Class::Full,
+            // Writing or mapping beyond the end of the space, beyond a limit of the size of files, or on a failing disk.
+            10 if matches!(code, 778 | 4874) => Class::Full,
             _ => Class::Refused,
         };
     }
