@@ -251,8 +251,7 @@ impl Buckets {
         let limiter = self.limiter.load();
         let Some(limiter) = limiter.as_deref() else { return Ok(()) };
         limiter.take(key, Instant::now()).map_err(|wait| {
-            // The key of a signed-in caller begins with the issuer.
-            self.refusals.add(key.rsplit_once('\n').map_or(key, |(_, name)| name));
+            self.refusals.add(key);
             Rejection::TooManyRequests { retry_after: wait.max(Duration::from_millis(1)) }
         })
     }

@@ -41,12 +41,27 @@ impl Refusals {
         let new = count.saturating_sub(logged.count);
         *logged = Logged { last: Some(Instant::now()), count };
         drop(logged);
-        // The key of a caller with a token has its issuer in front of the name.
-        let last = key.rsplit_once('\n').map_or(key, |(_, name)| name);
-        tracing::info!(limit, refused = new, last, "requests refused by a limit");
+        tracing::info!(limit, refused = new, last = name(key), "requests refused by a limit");
     }
 
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
+    }
+}
+
+/// Returns the name of a caller as logs show it: the key of one who is signed in has the issuer in front.
+fn name(key: &str) -> &str {
+    key.rsplit_once('\n').map_or(key, |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_names_callers_and_addresses_as_elsewhere() {
+        for (key, shown) in [("token\nolga", "olga"), ("https://sso.example\nada", "ada"), ("10.0.0.1", "10.0.0.1")] {
+            assert_eq!(name(key), shown);
+        }
     }
 }
