@@ -1,6 +1,12 @@
 //! `serve --check`: opens everything that a start opens, and serves and changes nothing.
 
-use std::{fs::OpenOptions, io, net::SocketAddr, path::Path, time::Duration};
+use std::{
+    fs::OpenOptions,
+    io,
+    net::SocketAddr,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use jiff::Timestamp;
 use promptshelf_git::{GitOptions, GitSource};
@@ -91,7 +97,11 @@ async fn over_http(settings: &Settings, lacks_files: bool, start: &Start, found:
     }
     if let Some(options) = &live.sign_in {
         if !options.tokens.is_empty() {
-            found.push(CheckedSetting::new("tokens", "", Ok(count(options.tokens.len(), "token"))));
+            let now = SystemTime::now();
+            let expired = options.tokens.iter().filter(|token| token.expires.is_some_and(|at| at <= now)).count();
+            let all = count(options.tokens.len(), "token");
+            let all = if expired == 0 { all } else { format!("{all}, of which {expired} expired") };
+            found.push(CheckedSetting::new("tokens", "", Ok(all)));
         }
         if let Some(issuer) = &options.issuer {
             let (sign_in, name) = (SignIn::new(options.clone()), issuer.issuer.clone());
@@ -463,5 +473,10 @@ mod tests {
             has(&found, &format!("FAILED {what}: "), "");
         }
         has(&rows(folder.path(), "[auth]\ntokens-file = \"empty\"\n").await, "FAILED tokens: ", "contains no tokens");
+        let token = |name: &str, expires: &str| {
+            format!("{{ name = '{name}', expires = {expires}, sha256 = '{}' }}", name.repeat(64))
+        };
+        let tokens = format!("[auth]\ntokens = [{}, {}]\n", token("0", "2020-01-31"), token("1", "2999-01-31"));
+        has(&rows(folder.path(), &tokens).await, "ok tokens: ", "2 tokens, of which 1 expired");
     }
 }
