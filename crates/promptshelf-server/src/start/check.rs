@@ -460,6 +460,19 @@ mod tests {
 
     // req: S-561
     #[tokio::test]
+    async fn check_of_a_strict_start_fails_for_a_library_with_errors() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("bad.md"), "{{ nope }").expect("a prompt");
+        let mut settings = Settings::default();
+        settings.fixed.library = ServedLibrary::Folder(folder.path().to_owned());
+        for strict in [false, true] {
+            let found = check(&settings, &[], &Start { strict, ..Start::default() }).await.expect("a temporary folder");
+            assert_eq!(found[0].outcome.is_err(), strict, "{found:?}");
+        }
+    }
+
+    // req: S-561
+    #[tokio::test]
     async fn every_file_that_cannot_be_used_has_a_row() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("empty"), "").expect("a file");

@@ -37,6 +37,7 @@ pub(crate) async fn check(
     let start = Start {
         over_http: !arguments.stdio,
         edits: arguments.edit,
+        strict: arguments.strict,
         state_key: settings::state_key(environment)?,
         ..Start::default()
     };
