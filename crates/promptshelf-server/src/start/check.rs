@@ -240,10 +240,10 @@ async fn channel(
     let read = async {
         let store = store.get().await?;
         store.must_be_changeable().await?;
-        match is_strict {
-            true => store.tree(name, None).await.map(|(head, tree)| (head.revision, Some(tree))),
-            false => store.head(name).await.map(|head| (head.revision, None)),
+        if is_strict {
+            return store.tree(name, None).await.map(|(head, tree)| (head.revision, Some(tree)));
         }
+        store.head(name).await.map(|head| (head.revision, None))
     };
     let error = match timeout(LIMIT, read).await {
         Ok(Ok((revision, tree))) => {
