@@ -344,9 +344,12 @@ pub(crate) async fn stopped_since(
     proposal: &Proposal,
 ) -> Result<Option<Reason>, StoreError> {
     let Some(ProposalSource { channel: target, is_whole: true, .. }) = &proposal.source else { return Ok(None) };
+    if proposal.state != ProposalState::Open {
+        return Ok(None);
+    }
     let Some(state) = rollout::find(transaction, &proposal.channel, target, false).await? else { return Ok(None) };
     let is_stopped = matches!(state.phase, RolloutPhase::Stopped | RolloutPhase::Failed);
-    if proposal.state != ProposalState::Open || !is_stopped || state.changed_at <= proposal.at {
+    if !is_stopped || state.changed_at <= proposal.at {
         return Ok(None);
     }
     let channel = &proposal.channel;
