@@ -30,7 +30,7 @@ pub enum Exit {
     NotFound = 7,
     /// The arguments of the prompt are invalid.
     Arguments = 8,
-    /// The server cannot be reached or does not answer for now, or the connection was lost.
+    /// The server cannot be reached or does not answer, or the connection was lost.
     Unreachable = 9,
     /// The server did not answer in time.
     TimedOut = 10,
@@ -57,7 +57,7 @@ impl Exit {
         (Exit::Strict, "the library has errors, with `serve --strict`"),
         (Exit::NotFound, "no such prompt, argument, resource, test, channel, revision or proposal"),
         (Exit::Arguments, "the arguments of the prompt are invalid"),
-        (Exit::Unreachable, "the server cannot be reached or does not answer for now, or the connection was lost"),
+        (Exit::Unreachable, "the server cannot be reached or does not answer, or the connection was lost"),
         (Exit::TimedOut, "the server did not answer in time"),
         (Exit::Declined, "the user declined a request of the server for input"),
         (Exit::SignIn, "the server requires sign-in, or denies access"),

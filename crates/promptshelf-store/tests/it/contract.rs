@@ -79,7 +79,6 @@ macro_rules! all {
             webhooks::one_store_at_a_time_delivers,
             webhooks::broken_revision_is_announced_once,
             rollouts::rollout_has_phases_and_a_channel_has_one,
-            rollouts::stopped_rollout_is_not_finished,
             rollouts::promotion_ends_a_rollout_and_every_change_is_announced,
         }
     };

@@ -151,3 +151,11 @@ async fn parts_resume_are_verified_counted_and_removed() {
     contract::uploading::parts_resume_are_verified_counted_and_removed(place.store.clone()).await;
     contract::uploading::parts_resume_are_verified_counted_and_removed(on_postgres().await).await;
 }
+
+// req: S-588
+#[tokio::test(flavor = "multi_thread")]
+async fn stopped_rollout_is_not_finished() {
+    let place = sqlite::store().await;
+    contract::rollouts::stopped_rollout_is_not_finished(place.store.clone()).await;
+    contract::rollouts::stopped_rollout_is_not_finished(on_postgres().await).await;
+}

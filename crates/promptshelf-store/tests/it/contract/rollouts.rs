@@ -163,7 +163,6 @@ pub(crate) async fn rollout_has_phases_and_a_channel_has_one(store: Store) {
     assert_eq!(kinds(&all[1]), ["begin", "pause", "set", "resume", "stop"]);
 }
 
-// req: S-588
 pub(crate) async fn stopped_rollout_is_not_finished(store: Store) {
     let (production, next) = channels(&store).await;
     let finishing = Promotion { ends_rollout: true, ..promotion("next", "production", &[]) };
