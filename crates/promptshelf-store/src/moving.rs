@@ -109,13 +109,14 @@ enum Purpose {
 }
 
 impl Store {
-    /// Copies everything to another store, which must be empty. A copy that was interrupted goes on where it stopped. The
-    /// copy has the epoch of the store: replicas and folders that followed it can follow the copy.
+    /// Copies everything to another store, which must be empty. A copy that was interrupted goes on where it stopped.
+    /// The copy has the epoch of the store: replicas and folders that followed it can follow the copy.
     ///
     /// # Errors
     ///
-    /// [`StoreError::State`] if the target has data or the store does not fit its digests, [`StoreError::InvalidInput`] if its disk is full, [`StoreError::NewerSchema`],
-    /// and errors of both databases. The target is unchanged then, but for contents that nothing refers to.
+    /// [`StoreError::State`] if the target has data or the store does not fit its digests, [`StoreError::InvalidInput`]
+    /// if its disk is full, [`StoreError::NewerSchema`], and errors of both databases. The target is unchanged then,
+    /// but for contents that nothing refers to.
     pub async fn copy_to(&self, target: &Store) -> Result<StoreCopy, StoreError> {
         copy(self, target, None, Purpose::Move).await.map_err(|error| full_target(error, target.url()))
     }
@@ -177,15 +178,16 @@ impl Store {
         Ok(copied)
     }
 
-    /// Makes the store what it was when a backup was written. `replaces` permits to remove what it has, and `of_other` a
-    /// backup of another store. Servers can use the store meanwhile: they have the old state until all of the backup is there. It has a new epoch then, so that all
-    /// replicas read everything again. Tokens that were revoked since stay so, and rollouts are stopped.
+    /// Makes the store what it was when a backup was written. `replaces` permits to remove what it has, and `of_other`
+    /// a backup of another store. Servers can use the store meanwhile: they have the old state until all of the backup
+    /// is there. It has a new epoch then, so that all replicas read everything again. Tokens that were revoked since
+    /// stay so, and rollouts are stopped.
     ///
     /// # Errors
     ///
     /// [`StoreError::InvalidInput`] if the file is not a whole backup, [`StoreError::State`] if the store has data and
-    /// `replaces` is not set, or the backup is of another store and `of_other` is not set, [`StoreError::NewerSchema`], and errors of both databases. The store is unchanged then, but
-    /// for contents that nothing refers to.
+    /// `replaces` is not set, or the backup is of another store and `of_other` is not set, [`StoreError::NewerSchema`],
+    /// and errors of both databases. The store is unchanged then, but for contents that nothing refers to.
     pub async fn restore(&self, file: &Path, replaces: bool, of_other: bool) -> Result<StoreCopy, StoreError> {
         let manifest = manifest(file).await?;
         if let Place::Sqlite(store) = self.url().place()
