@@ -50,12 +50,13 @@ impl LibraryFiles {
     /// Returns the values of a file that arguments are completed from: its lines, each once. Empty for other files.
     pub(crate) fn values(&self, path: &str) -> Vec<&str> {
         let Some(ResourceBody::Text(text)) = self.by_path.get(path).map(|file| &file.body) else { return Vec::new() };
-        let mut known = self.values.0.lock();
-        let places = match known.get(path) {
-            Some(places) => Arc::clone(places),
-            None => Arc::clone(known.entry(path.to_owned()).or_insert_with(|| places_of_lines(text))),
-        };
-        drop(known);
+        let known = self.values.0.lock().get(path).cloned();
+        // Others need not wait while a long file is read; whoever reads it meanwhile finds the same.
+        let places = known.unwrap_or_else(|| {
+            let places = places_of_lines(text);
+            self.values.0.lock().insert(path.to_owned(), Arc::clone(&places));
+            places
+        });
         places.iter().map(|place| &text[place.clone()]).collect()
     }
 

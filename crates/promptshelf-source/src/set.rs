@@ -115,14 +115,12 @@ impl SourceSet {
         let (shared, runtime) = (Arc::new(shared), Handle::current());
         let members: Vec<_> =
             members.into_iter().map(|options| Member::start(options, rules, &shared, &runtime)).collect();
-        SourceSet(Arc::new(Inner {
-            members,
-            shared,
-            runtime,
-            relay: OnceLock::new(),
-            collisions: Mutex::default(),
-            is_part: false,
-        }))
+        SourceSet::of(members, shared, runtime, false)
+    }
+
+    fn of(members: Vec<Arc<Member>>, shared: Arc<Shared>, runtime: Handle, is_part: bool) -> SourceSet {
+        let (relay, collisions) = (OnceLock::new(), Mutex::default());
+        SourceSet(Arc::new(Inner { members, shared, runtime, relay, collisions, is_part }))
     }
 
     /// Returns the other members of the set, for another library. They are still those of this set, which has to be kept.
@@ -130,14 +128,7 @@ impl SourceSet {
     pub fn without(&self, name: &str) -> SourceSet {
         let members = self.0.members.iter().filter(|member| member.name() != name).cloned().collect();
         let (shared, runtime) = (Arc::clone(&self.0.shared), self.0.runtime.clone());
-        SourceSet(Arc::new(Inner {
-            members,
-            shared,
-            runtime,
-            relay: OnceLock::new(),
-            collisions: Mutex::default(),
-            is_part: true,
-        }))
+        SourceSet::of(members, shared, runtime, true)
     }
 
     /// Replaces the rules that bind all members, and loads them again. A member that cannot be loaded in a few seconds is
