@@ -298,6 +298,7 @@ fn reference_pages(repository: &Repository) -> Result<Vec<(String, String)>> {
                 &schema("server")?,
             ),
         ),
+        ("operations.md", operations(&schema("api")?)),
         ("diagnostics.md", diagnostics(&run(&["explain"])?, run)?),
         ("exit-codes.md", exit_codes(&help)),
     ];
@@ -332,6 +333,142 @@ fn subcommands(
         subcommands(text, &help, &command, run)?;
     }
     Ok(())
+}
+
+/// A page of the operations of an OpenAPI document by subject, and of the types of their bodies.
+fn operations(document: &Value) -> String {
+    let mut text = "# Operations of the API\n\n\
+        The OpenAPI document that `promptshelf schema api` prints, and that a server has at `/api/v1/openapi.json`. \
+        [The HTTP API](../serving/api.md) explains how to use it. Scopes are needed with sign-in only.\n"
+        .to_owned();
+    let mut subjects: Vec<(&str, String)> = Vec::new();
+    for (path, item) in document["paths"].as_object().into_iter().flatten() {
+        for (method, operation) in item.as_object().into_iter().flatten() {
+            let subject = operation["tags"][0].as_str().unwrap_or_default();
+            let place = subjects.iter().position(|(known, _)| *known == subject).unwrap_or_else(|| {
+                subjects.push((subject, String::new()));
+                subjects.len() - 1
+            });
+            subjects[place].1.push_str(&operation_section(document, path, method, operation));
+        }
+    }
+    for (subject, operations) in subjects {
+        text.push_str(&format!("\n## {subject}\n{operations}"));
+    }
+    text.push_str("\n## Types\n");
+    for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
+        let about = schema["description"].as_str().map(|about| format!("\n{about}\n")).unwrap_or_default();
+        text.push_str(&format!("\n### {name}\n{about}"));
+        let parts = [schema].into_iter().chain(schema["allOf"].as_array().into_iter().flatten());
+        let tables: String =
+            parts.filter(|part| part["properties"].is_object()).map(|part| members(document, part)).collect();
+        text.push_str(&if tables.is_empty() { format!("\n{}\n", body_type(document, schema)) } else { tables });
+    }
+    text
+}
+
+fn operation_section(document: &Value, path: &str, method: &str, operation: &Value) -> String {
+    let sentence = |key: &str| operation[key].as_str().map(|text| format!("\n{}.\n", text.trim_end_matches('.')));
+    let mut text = format!("\n### `{} {path}`\n", method.to_uppercase());
+    text.extend(["summary", "description"].into_iter().filter_map(sentence));
+    let body = |content: &Value| {
+        let schema =
+            content.as_object().and_then(|media| media.values().next()).map_or(&Value::Null, |it| &it["schema"]);
+        body_type(document, schema)
+    };
+    let mut facts = Vec::new();
+    let sets = operation["security"].as_array().into_iter().flatten().filter_map(|set| set["token"].as_array());
+    let scopes = |set: &Vec<Value>| {
+        set.iter().map(|scope| format!("`{}`", scope.as_str().unwrap_or_default())).collect::<Vec<_>>().join(" and ")
+    };
+    let sets: Vec<String> = sets.map(scopes).filter(|set| !set.is_empty()).collect();
+    if !sets.is_empty() {
+        facts.push(format!("Scopes: {}", sets.join(", or ")));
+    }
+    if operation["requestBody"].is_object() {
+        facts.push(format!("Body: {}", body(&operation["requestBody"]["content"])));
+    }
+    let parameters: Vec<&Value> = operation["parameters"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|parameter| followed(document, parameter))
+        .collect();
+    if parameters.iter().any(|parameter| parameter["name"] == "cursor") {
+        facts.push("A list in [pages](../serving/api.md#pages)".to_owned());
+    }
+    let mut responses: Vec<_> = operation["responses"].as_object().into_iter().flatten().collect();
+    responses.sort_by_key(|(status, _)| *status);
+    for (status, response) in responses {
+        let response = followed(document, response);
+        let content = &response["content"];
+        let about = response["description"].as_str().unwrap_or_default();
+        // What holds for all operations is on the page that explains them.
+        if matches!(status.as_str(), "default" | "304" | "400") {
+            continue;
+        }
+        let value = if content["application/problem+json"].is_object() || content.is_null() {
+            String::new()
+        } else {
+            body(content)
+        };
+        let parts = [value.as_str(), if about == "OK" { "" } else { about }];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        facts.push(format!("{status}: {}", parts.join(". ")));
+    }
+    text.push_str(&facts.iter().map(|fact| format!("\n- {fact}")).collect::<String>());
+    text.push('\n');
+    let rows: String = parameters
+        .into_iter()
+        .filter(|parameter| parameter["name"] != "cursor" && parameter["name"] != "limit")
+        .filter_map(|parameter| {
+            let word = |key: &str| parameter[key].as_str().unwrap_or_default();
+            let schema = &parameter["schema"];
+            let about = [word("description"), followed(document, schema)["description"].as_str().unwrap_or_default()];
+            let about = about.into_iter().find(|about| !about.is_empty()).unwrap_or_default();
+            // The name of a part of the path says it all, unless there is a description.
+            (word("in") != "path" || !about.is_empty()).then(|| {
+                format!(
+                    "| `{}` | {} | {} | {} |\n",
+                    word("name"),
+                    word("in"),
+                    cell(&kind(document, schema)),
+                    cell(about)
+                )
+            })
+        })
+        .collect();
+    if !rows.is_empty() {
+        text.push_str(&format!("\n| parameter | in | type | meaning |\n|---|---|---|---|\n{rows}"));
+    }
+    text
+}
+
+/// The type of a body in words, with a link to its section.
+fn body_type(document: &Value, schema: &Value) -> String {
+    match (schema["$ref"].as_str().and_then(|place| place.rsplit('/').next()), schema["items"].is_object()) {
+        (Some(name), _) => format!("[{name}](#{})", name.to_lowercase()),
+        (None, true) => format!("list of {}", body_type(document, &schema["items"])),
+        (None, false) => match schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
+            Some(several) => {
+                let several = several.iter().filter(|one| one["type"] != "null");
+                several.map(|one| body_type(document, one)).collect::<Vec<_>>().join(", or ")
+            }
+            None => kind(document, schema),
+        },
+    }
+}
+
+/// A table of the members of a type.
+fn members(document: &Value, schema: &Value) -> String {
+    let mut text = "\n| member | type | meaning |\n|---|---|---|\n".to_owned();
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (key, value) in schema["properties"].as_object().into_iter().flatten() {
+        let about = followed(document, value)["description"].as_str().unwrap_or_default();
+        let optional = if required.contains(&key.as_str()) { "" } else { " Optional." };
+        text.push_str(&format!("| `{key}` | {} | {}{optional} |\n", cell(&body_type(document, value)), cell(about)));
+    }
+    text
 }
 
 fn diagnostics(list: &str, run: impl Fn(&[&str]) -> Result<String>) -> Result<String> {

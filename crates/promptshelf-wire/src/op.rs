@@ -255,7 +255,7 @@ operation! {
 }
 
 operation! {
-    /// Proposes the state of another channel; with the scope `library:publish` it is published at once if the policy is met,
+    /// Proposes what another channel has changed since its last promotion; with the scope `library:publish` it is published at once if the policy is met,
     /// and with `library:admin` the channel is made if it does not exist
     Promote { channel: ChannelName = "The channel to copy to" } = POST "/channels/{channel}/promote", "transfer", "api/promote", [[Read, Propose]], body PromoteBody => Published, [
         once(),

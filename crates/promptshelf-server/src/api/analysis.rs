@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::{
-    call::{Answer, Call},
+    ApiState,
+    call::{Answer, Call, Operations},
     content::decoded,
     problem::Problem,
 };
@@ -32,7 +33,12 @@ const MAX_DIAGNOSTICS: usize = 200;
 
 const MAX_FILES: usize = 100;
 
-pub(super) async fn analyze_channel(call: Call<op::AnalyzeChannel>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(analyze_channel)
+}
+
+async fn analyze_channel(call: Call<op::AnalyzeChannel>) -> Answer {
     let channel = &call.path.channel;
     let body: AnalysisBody = call.body().await?;
     call.note("path", &body.path);

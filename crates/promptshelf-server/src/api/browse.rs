@@ -9,8 +9,9 @@ use promptshelf_wire::{
 };
 
 use super::{
+    ApiState,
     analysis::in_pool,
-    call::{Answer, Call},
+    call::{Answer, Call, Operations},
     problem::Problem,
     sides::opened,
 };
@@ -21,7 +22,12 @@ const MAX_CHARS: usize = 200;
 /// The longest text to search for, in bytes.
 const MAX_SEARCH: usize = 200;
 
-pub(super) async fn browse(call: Call<op::Browse>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(browse)
+}
+
+async fn browse(call: Call<op::Browse>) -> Answer {
     let channel = &call.path.channel;
     let (limit, after) = (call.paging.limit(), call.paging.after::<String>()?);
     if call.query.text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH) {

@@ -9,7 +9,8 @@ use promptshelf_wire::{
 };
 
 use super::{
-    call::{Answer, Call},
+    ApiState,
+    call::{Answer, Call, Operations},
     channels::target_roles,
     content::{MAX_PATH, decoded},
     problem::Problem,
@@ -20,7 +21,12 @@ const PAGE_BYTES: u64 = 4 << 20;
 
 const MAX_PATHS: usize = 5_000;
 
-pub(super) async fn read_contents(call: Call<op::ReadContents>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(read_contents).on(upload).on(upload_part).on(get_upload)
+}
+
+async fn read_contents(call: Call<op::ReadContents>) -> Answer {
     let channel = &call.path.channel;
     let body: FilesBody = call.body().await?;
     if body.paths.len() > MAX_PATHS {
@@ -61,7 +67,7 @@ fn page<'f>(present: &'f [FileEntry], wanted: &[String]) -> Result<Vec<&'f FileE
     Ok(page)
 }
 
-pub(super) async fn upload(call: Call<op::Upload>) -> Answer {
+async fn upload(call: Call<op::Upload>) -> Answer {
     let channel = &call.path.channel;
     let body: UploadBody = call.body().await?;
     let roles = target_roles(&call, channel).await?;
@@ -78,7 +84,7 @@ pub(super) async fn upload(call: Call<op::Upload>) -> Answer {
 /// The largest part of a content: proxies often accept no more than 1 MiB.
 const PART_BYTES: usize = 768 << 10;
 
-pub(super) async fn upload_part(call: Call<op::UploadPart>) -> Answer {
+async fn upload_part(call: Call<op::UploadPart>) -> Answer {
     let (channel, digest) = (&call.path.channel, call.path.digest);
     let PartQuery { offset, size } = call.query;
     let bytes = call.bytes().await?;
@@ -108,7 +114,7 @@ pub(super) async fn upload_part(call: Call<op::UploadPart>) -> Answer {
     call.answer(&UploadProgress { received, is_complete: received == size })
 }
 
-pub(super) async fn get_upload(call: Call<op::GetUpload>) -> Answer {
+async fn get_upload(call: Call<op::GetUpload>) -> Answer {
     let (received, is_complete) = call.store().await?.uploaded(&call.actor().name, call.path.digest).await?;
     call.answer(&UploadProgress { received, is_complete })
 }

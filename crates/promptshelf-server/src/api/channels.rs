@@ -5,36 +5,42 @@ use promptshelf_store::{ChannelInfo, ChannelName, Policy, PolicyGuard, PolicyOut
 use promptshelf_wire::{PolicyAnswer, Scope, op};
 
 use super::{
-    call::{Answer, Call, Context, Trust},
+    ApiState,
+    call::{Answer, Call, Context, Operations, Trust},
     etag::{self, represent},
     problem::Problem,
     request::MAX_LIMIT,
 };
 
-pub(super) async fn list_channels(call: Call<op::ListChannels>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_channels).on(get_channel).on(get_policy).on(put_policy).on(policy_history)
+}
+
+async fn list_channels(call: Call<op::ListChannels>) -> Answer {
     let mut channels = call.store().await?.channels().await?;
     channels.retain(|channel| call.sees(&channel.name));
     call.answer(&call.paging.of_sorted(channels, MAX_LIMIT, |channel| channel.name.to_string())?)
 }
 
-pub(super) async fn get_channel(call: Call<op::GetChannel>) -> Answer {
+async fn get_channel(call: Call<op::GetChannel>) -> Answer {
     let channel = &call.path.channel;
     call.answer(&call.store().await?.channel(channel).await?)
 }
 
-pub(super) async fn get_policy(call: Call<op::GetPolicy>) -> Answer {
+async fn get_policy(call: Call<op::GetPolicy>) -> Answer {
     let channel = &call.path.channel;
     call.answer(&call.store().await?.channel(channel).await?.policy)
 }
 
-pub(super) async fn policy_history(call: Call<op::PolicyHistory>) -> Answer {
+async fn policy_history(call: Call<op::PolicyHistory>) -> Answer {
     let channel = &call.path.channel;
     let limit = call.paging.limit();
     let changes = call.store().await?.policy_history(channel, call.paging.after()?, limit + 1).await?;
     call.answer(&call.paging.of_rows(changes, limit, |last| last.number))
 }
 
-pub(super) async fn put_policy(call: Call<op::PutPolicy>) -> Answer {
+async fn put_policy(call: Call<op::PutPolicy>) -> Answer {
     let channel = &call.path.channel;
     let mut body = call.body().await?;
     let message = std::mem::take(&mut body.message);

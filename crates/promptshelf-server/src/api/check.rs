@@ -10,7 +10,8 @@ use promptshelf_store::{Change, CheckReport, Checker, Digest, PromptChangeKind, 
 use promptshelf_wire::{AffectedPrompt, CheckBody, CheckResult, Rendering, op};
 
 use super::{
-    call::{Answer, Call},
+    ApiState,
+    call::{Answer, Call, Operations},
     content::{Changes, changes},
     impact::in_words,
     problem::Problem,
@@ -24,7 +25,12 @@ const MAX_DIFFERENCES: usize = 500;
 /// The most bytes of a rendering in the answer.
 const MAX_TEXT: usize = 64 << 10;
 
-pub(super) async fn check(call: Call<op::Check>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(check)
+}
+
+async fn check(call: Call<op::Check>) -> Answer {
     let body: CheckBody = call.body().await?;
     call.note("channel", body.channel.as_str());
     call.require_channel(&body.channel)?;

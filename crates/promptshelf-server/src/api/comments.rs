@@ -5,12 +5,18 @@ use promptshelf_store::StoreError;
 use promptshelf_wire::{Scope, op};
 
 use super::{
-    call::{Answer, Call, Context},
+    ApiState,
+    call::{Answer, Call, Context, Operations},
     problem::Problem,
     request::MAX_LIMIT,
 };
 
-pub(super) async fn list_comments(call: Call<op::ListComments>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_comments).on(add_comment)
+}
+
+async fn list_comments(call: Call<op::ListComments>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     call.proposal(id).await?;
@@ -18,7 +24,7 @@ pub(super) async fn list_comments(call: Call<op::ListComments>) -> Answer {
     call.answer(&call.paging.of_sorted(comments, MAX_LIMIT, |comment| comment.id)?)
 }
 
-pub(super) async fn add_comment(call: Call<op::AddComment>) -> Answer {
+async fn add_comment(call: Call<op::AddComment>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     let new = call.body().await?;

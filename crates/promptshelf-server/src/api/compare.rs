@@ -18,7 +18,8 @@ use promptshelf_wire::{
 };
 
 use super::{
-    call::{Answer, Call},
+    ApiState,
+    call::{Answer, Call, Operations},
     impact::in_words,
     opened::OpenedTree,
     problem::Problem,
@@ -34,7 +35,12 @@ const MAX_SAMPLES: usize = 200;
 /// The most bytes of a rendering in the answer.
 const MAX_TEXT: usize = 256 << 10;
 
-pub(super) async fn compare(call: Call<op::Compare>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(compare).on(compare_renderings)
+}
+
+async fn compare(call: Call<op::Compare>) -> Answer {
     let CompareBody { before, after } = call.body().await?;
     let (before, after) = sides(&call, before, after).await?;
     call.note("channel", after.name.channel.as_str());
@@ -45,7 +51,7 @@ pub(super) async fn compare(call: Call<op::Compare>) -> Answer {
     call.answer(&comparison)
 }
 
-pub(super) async fn compare_renderings(call: Call<op::CompareRenderings>) -> Answer {
+async fn compare_renderings(call: Call<op::CompareRenderings>) -> Answer {
     let CompareRenderingsBody { before, after, prompt, arguments } = call.body().await?;
     let (before, after) = sides(&call, before, after).await?;
     call.note("channel", after.name.channel.as_str());

@@ -8,14 +8,20 @@ use promptshelf_store::{EvaluationQuery, NewEvaluation, StoreError};
 use promptshelf_wire::{EvaluationsQuery, op};
 
 use super::{
-    call::{Answer, Call},
+    ApiState,
+    call::{Answer, Call, Operations},
     problem::Problem,
 };
 
 /// The largest number of results of a page. A result has up to 256 KiB of text.
 const MAX_PAGE: usize = 100;
 
-pub(super) async fn list_evaluations(call: Call<op::ListEvaluations>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_evaluations).on(add_evaluation).on(proposal_evaluations)
+}
+
+async fn list_evaluations(call: Call<op::ListEvaluations>) -> Answer {
     let channel = &call.path.channel;
     let EvaluationsQuery { prompt, evaluation, digest } = call.query.clone();
     let (limit, before) = (call.paging.up_to(MAX_PAGE), call.paging.after()?);
@@ -24,7 +30,7 @@ pub(super) async fn list_evaluations(call: Call<op::ListEvaluations>) -> Answer 
     call.answer(&call.paging.of_rows(evaluations, limit, |last| last.id))
 }
 
-pub(super) async fn add_evaluation(call: Call<op::AddEvaluation>) -> Answer {
+async fn add_evaluation(call: Call<op::AddEvaluation>) -> Answer {
     let channel = &call.path.channel;
     let new: NewEvaluation = call.body().await?;
     call.note("prompt", &new.prompt);
@@ -52,7 +58,7 @@ pub(super) async fn add_evaluation(call: Call<op::AddEvaluation>) -> Answer {
     call.created(&added)
 }
 
-pub(super) async fn proposal_evaluations(call: Call<op::ProposalEvaluations>) -> Answer {
+async fn proposal_evaluations(call: Call<op::ProposalEvaluations>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     call.proposal(id).await?;

@@ -10,20 +10,26 @@ use promptshelf_store::{ChannelName, Digest, FileChange, FileEntry, Served};
 use promptshelf_wire::{Diff, Page, PromptDiff, Tree, op};
 
 use super::{
-    call::{Answer, Call, Context},
+    ApiState,
+    call::{Answer, Call, Context, Operations},
     etag::{self, Tag},
     problem::Problem,
     request::{MAX_ALL, MAX_LIMIT},
 };
 
-pub(super) async fn get_tree(call: Call<op::GetTree>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(get_tree).on(get_file).on(get_diff)
+}
+
+async fn get_tree(call: Call<op::GetTree>) -> Answer {
     let channel = &call.path.channel;
     let (head, files) = call.store().await?.files(channel, call.query.revision).await?;
     let Page { items, next } = call.paging.of_sorted(files, MAX_ALL, |file| file.path.clone())?;
     call.answer(&Tree { head, items, next })
 }
 
-pub(super) async fn get_file(call: Call<op::GetFile>) -> Answer {
+async fn get_file(call: Call<op::GetFile>) -> Answer {
     let channel = &call.path.channel;
     let path = &call.path.path;
     call.note("path", path);
@@ -43,7 +49,7 @@ pub(super) async fn get_file(call: Call<op::GetFile>) -> Answer {
     etag::conditional(&call.headers, &Tag::of_file(&file.digest), response)
 }
 
-pub(super) async fn get_diff(call: Call<op::GetDiff>) -> Answer {
+async fn get_diff(call: Call<op::GetDiff>) -> Answer {
     let channel = &call.path.channel;
     let other = call.query.to_channel.as_ref().unwrap_or(channel);
     call.require_channel(other)?;

@@ -148,14 +148,14 @@ impl Context<FolderState> {
 pub(crate) fn routes(api: &FolderApi, library: &Library, site: Site) -> Router {
     let checks = Checks { endpoint: site.endpoint.clone(), library: library.clone() };
     let state = FolderState { api: api.clone(), library: library.clone(), site };
-    described(Document::default())
+    operations(Document::default())
         .into_router(state)
         .route("/api/v1/folder/{*rest}", any(unknown))
         .method_not_allowed_fallback(not_allowed)
         .layer(middleware::from_fn_with_state(checks, admit))
 }
 
-pub(super) fn described(document: Document) -> Operations<FolderState> {
+pub(super) fn operations(document: Document) -> Operations<FolderState> {
     Operations::new(document)
         .on(list_folder)
         .on(read_in_folder)

@@ -4,12 +4,18 @@ use promptshelf_store::HistoryQuery;
 use promptshelf_wire::{RevisionsQuery, op};
 
 use super::{
-    call::{Answer, Call},
+    ApiState,
+    call::{Answer, Call, Operations},
     channels::existing,
     request::MAX_ALL,
 };
 
-pub(super) async fn list_revisions(call: Call<op::ListRevisions>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_revisions).on(get_revision).on(get_served)
+}
+
+async fn list_revisions(call: Call<op::ListRevisions>) -> Answer {
     let channel = &call.path.channel;
     let (limit, before) = (call.paging.limit(), call.paging.after()?);
     existing(&call, channel).await?;
@@ -19,14 +25,14 @@ pub(super) async fn list_revisions(call: Call<op::ListRevisions>) -> Answer {
     call.answer(&call.paging.of_rows(revisions, limit, |last| last.number))
 }
 
-pub(super) async fn get_revision(call: Call<op::GetRevision>) -> Answer {
+async fn get_revision(call: Call<op::GetRevision>) -> Answer {
     let channel = &call.path.channel;
     let number = call.path.number;
     call.note_number("revision", number);
     call.answer(&call.store().await?.revision(channel, number).await?)
 }
 
-pub(super) async fn get_served(call: Call<op::GetServed>) -> Answer {
+async fn get_served(call: Call<op::GetServed>) -> Answer {
     let channel = &call.path.channel;
     let number = call.path.number;
     call.note_number("revision", number);

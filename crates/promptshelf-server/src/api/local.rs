@@ -118,9 +118,9 @@ impl LocalApi {
         };
         let served = ProgramState::new(&library, vec![(None, library.clone())], &options, site.clone());
         let state = ApiState { api: api(handle), site, usage: Some(usage) };
-        let router = programs::described(Document::default())
+        let router = programs::operations(Document::default())
             .into_router(served)
-            .merge(routes::described(Document::default()).into_router(state))
+            .merge(routes::operations(Document::default()).into_router(state))
             .method_not_allowed_fallback(not_allowed)
             .fallback(unknown);
         let identity = Identity { key: format!("operator {name}"), name, ..Identity::default() };

@@ -6,7 +6,7 @@
 //! - `call` is the frame of all: scopes, roles, limits, channels and the audit. `admit` checks the host, the origin and the
 //!   sign-in before.
 //! - `local` calls the operations in this process, for the operator of the store.
-//! - `routes` has all routes on one screen. `programs` is the API for programs, which every server has; `folder` edits the
+//! - Each subject of a store is a module with its handlers. `routes` makes routes of all; `programs` is the API for programs, which every server has; `folder` edits the
 //!   files of a served folder.
 //! - `once` gives the first answer to a change that is sent again. `request` reads pages; `etag` compares preconditions; `problem` is the answer to all errors.
 //! - `analysis` is the engine of the page's editor, and `analyzers` keeps the analyzers of channels that are being edited.
@@ -60,17 +60,39 @@ pub use local::{LocalAnswer, LocalApi, Operator};
 pub(crate) use problem::{not_recorded, timed_out};
 pub(crate) use programs::ProgramState;
 pub use programs::Versions;
-pub use routes::audit_methods;
+pub use routes::{audit_methods, openapi};
 pub(crate) use routes::{document_route, langfuse_routes, routes};
 
 use self::{
-    call::{Context, Part},
+    call::{Context, Operations, Part},
     problem::Problem,
 };
 use crate::{
     channels::{CallerChecker, StoreHandle},
     usage::UsageLog,
 };
+
+/// The operations of a store by subject.
+const SUBJECTS: &[fn(Operations<ApiState>) -> Operations<ApiState>] = &[
+    channels::operations,
+    permissions::operations,
+    overview::operations,
+    history::operations,
+    files::operations,
+    bulk::operations,
+    browse::operations,
+    proposals::operations,
+    comments::operations,
+    evaluations::operations,
+    transfer::operations,
+    rollouts::operations,
+    webhooks::operations,
+    tokens::operations,
+    check::operations,
+    compare::operations,
+    analysis::operations,
+    rename::operations,
+];
 
 /// The management API of a store, mounted at `/api/v1` by [`Options::api`](crate::http::Options::api).
 ///

@@ -6,11 +6,17 @@ use promptshelf_store::{ProposalQuery, ProposalState, StandingQuery};
 use promptshelf_wire::{ListedProposal, Page, PromptStandings, op};
 
 use super::{
-    call::{Answer, Call},
+    ApiState,
+    call::{Answer, Call, Operations},
     permissions::is_review_wanted,
 };
 
-pub(super) async fn list_standings(call: Call<op::ListStandings>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_standings).on(list_reviews)
+}
+
+async fn list_standings(call: Call<op::ListStandings>) -> Answer {
     let (limit, after) = (call.paging.limit(), call.paging.after()?);
     let query = StandingQuery { text: call.query.text.clone(), after, limit };
     let found = call.store().await?.standings(&query, |channel| call.sees(channel)).await?;
@@ -18,7 +24,7 @@ pub(super) async fn list_standings(call: Call<op::ListStandings>) -> Answer {
     call.answer(&PromptStandings { channels: found.channels, items: found.prompts, next })
 }
 
-pub(super) async fn list_reviews(call: Call<op::ListReviews>) -> Answer {
+async fn list_reviews(call: Call<op::ListReviews>) -> Answer {
     let (limit, before) = (call.paging.limit(), call.paging.after()?);
     let query = ProposalQuery { channel: None, state: call.query.state, before, limit: limit + 1 };
     let store = call.store().await?;

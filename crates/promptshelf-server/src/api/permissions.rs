@@ -4,12 +4,18 @@ use promptshelf_store::{Policy, Proposal, ProposalState, Reason, Verdict};
 use promptshelf_wire::{ChannelPermissions, Permission, ProposalPermissions, Scope, op};
 
 use super::{
-    call::{Answer, Call, Context},
+    ApiState,
+    call::{Answer, Call, Context, Operations},
     channels::existing,
     comments,
 };
 
-pub(super) async fn channel_permissions(call: Call<op::ChannelPermissions>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(channel_permissions).on(proposal_permissions)
+}
+
+async fn channel_permissions(call: Call<op::ChannelPermissions>) -> Answer {
     let channel = &call.path.channel;
     let roles = existing(&call, channel).await?.policy.roles;
     let permissions = ChannelPermissions {
@@ -22,7 +28,7 @@ pub(super) async fn channel_permissions(call: Call<op::ChannelPermissions>) -> A
     call.answer(&permissions)
 }
 
-pub(super) async fn proposal_permissions(call: Call<op::ProposalPermissions>) -> Answer {
+async fn proposal_permissions(call: Call<op::ProposalPermissions>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     let proposal = call.proposal(id).await?;

@@ -13,7 +13,8 @@ use promptshelf_wire::{
 };
 
 use super::{
-    call::{Answer, Call, Context},
+    ApiState,
+    call::{Answer, Call, Context, Operations},
     channels::{existing, target_roles},
     content::{Changes, changes},
     etag::{self, represent},
@@ -25,7 +26,20 @@ const PAGE_BYTES: usize = 4 << 20;
 
 const PAGE_CHANGES: usize = 20_000;
 
-pub(super) async fn list_proposals(call: Call<op::ListProposals>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_all_proposals)
+        .on(list_proposals)
+        .on(create_proposal)
+        .on(get_proposal)
+        .on(replace_proposal)
+        .on(withdraw_proposal)
+        .on(get_contents)
+        .on(review_proposal)
+        .on(publish_proposal)
+}
+
+async fn list_proposals(call: Call<op::ListProposals>) -> Answer {
     let channel = &call.path.channel;
     let (limit, before) = (call.paging.limit(), call.paging.after()?);
     existing(&call, channel).await?;
@@ -35,7 +49,7 @@ pub(super) async fn list_proposals(call: Call<op::ListProposals>) -> Answer {
     call.answer(&call.paging.of_rows(summaries, limit, |last| last.id))
 }
 
-pub(super) async fn list_all_proposals(call: Call<op::ListAllProposals>) -> Answer {
+async fn list_all_proposals(call: Call<op::ListAllProposals>) -> Answer {
     let (limit, before) = (call.paging.limit(), call.paging.after()?);
     let AllProposalsQuery { channel, state: wanted } = call.query.clone();
     if let Some(channel) = &channel {
@@ -59,7 +73,7 @@ pub(super) async fn list_all_proposals(call: Call<op::ListAllProposals>) -> Answ
     call.answer(&Page { items, next })
 }
 
-pub(super) async fn create_proposal(call: Call<op::CreateProposal>) -> Answer {
+async fn create_proposal(call: Call<op::CreateProposal>) -> Answer {
     let channel = &call.path.channel;
     let body: ProposalBody = call.body().await?;
     let roles = target_roles(&call, channel).await?;
@@ -68,13 +82,13 @@ pub(super) async fn create_proposal(call: Call<op::CreateProposal>) -> Answer {
     respond(&call, status, published).await
 }
 
-pub(super) async fn get_proposal(call: Call<op::GetProposal>) -> Answer {
+async fn get_proposal(call: Call<op::GetProposal>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     call.answer(&call.proposal(id).await?)
 }
 
-pub(super) async fn get_contents(call: Call<op::GetContents>) -> Answer {
+async fn get_contents(call: Call<op::GetContents>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     let (limit, after) = (call.paging.limit(), call.paging.after::<String>()?);
@@ -96,7 +110,7 @@ pub(super) async fn get_contents(call: Call<op::GetContents>) -> Answer {
     call.answer(&Contents { digest, items, next })
 }
 
-pub(super) async fn replace_proposal(call: Call<op::ReplaceProposal>) -> Answer {
+async fn replace_proposal(call: Call<op::ReplaceProposal>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     let body: ProposalBody = call.body().await?;
@@ -107,7 +121,7 @@ pub(super) async fn replace_proposal(call: Call<op::ReplaceProposal>) -> Answer 
     respond(&call, StatusCode::OK, published).await
 }
 
-pub(super) async fn withdraw_proposal(call: Call<op::WithdrawProposal>) -> Answer {
+async fn withdraw_proposal(call: Call<op::WithdrawProposal>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     own_proposal(&call, id, &call.headers).await?;
@@ -115,7 +129,7 @@ pub(super) async fn withdraw_proposal(call: Call<op::WithdrawProposal>) -> Answe
     call.answer(&withdrawn)
 }
 
-pub(super) async fn review_proposal(call: Call<op::ReviewProposal>) -> Answer {
+async fn review_proposal(call: Call<op::ReviewProposal>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     let body: NewReview = call.body().await?;
@@ -132,7 +146,7 @@ pub(super) async fn review_proposal(call: Call<op::ReviewProposal>) -> Answer {
     respond(&call, StatusCode::OK, reviewed).await
 }
 
-pub(super) async fn publish_proposal(call: Call<op::PublishProposal>) -> Answer {
+async fn publish_proposal(call: Call<op::PublishProposal>) -> Answer {
     let id = call.path.id;
     call.note_number("proposal", id);
     let body: PublishBody = call.body().await?;

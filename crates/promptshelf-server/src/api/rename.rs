@@ -9,8 +9,9 @@ use promptshelf_source::{MemoryFile, MemoryTree, check_tree_path};
 use promptshelf_wire::{ChangedReference, ChangedReferences, ChannelRenameBody, UnsavedFile, op};
 
 use super::{
+    ApiState,
     analysis::in_pool,
-    call::{Answer, Call},
+    call::{Answer, Call, Operations},
     content::decoded,
     problem::Problem,
 };
@@ -40,7 +41,12 @@ impl<'r> Renaming<'r> {
     }
 }
 
-pub(super) async fn rename_in_channel(call: Call<op::RenameInChannel>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(rename_in_channel)
+}
+
+async fn rename_in_channel(call: Call<op::RenameInChannel>) -> Answer {
     let channel = &call.path.channel;
     let ChannelRenameBody { from, to, changes } = call.body().await?;
     call.note("path", &from);

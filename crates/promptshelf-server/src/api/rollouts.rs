@@ -13,7 +13,8 @@ use promptshelf_store::{
 use promptshelf_wire::{Page, RolloutChangeBody, RolloutFinish, RolloutFinishBody, RolloutStartBody, RolloutStop, op};
 
 use super::{
-    call::{Answer, Call, Context, Trust},
+    ApiState,
+    call::{Answer, Call, Context, Operations, Trust},
     channels::existing,
     problem::Problem,
     request::{MAX_LIMIT, Paging},
@@ -24,11 +25,16 @@ const NAMED: usize = 12;
 
 const MAX_STEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-pub(super) async fn list_all_rollouts(call: Call<op::ListAllRollouts>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_all_rollouts).on(list_rollouts).on(start_rollout).on(change_rollout).on(finish_rollout)
+}
+
+async fn list_all_rollouts(call: Call<op::ListAllRollouts>) -> Answer {
     call.answer(&page(&call.paging, visible(&call, |_| true).await?)?)
 }
 
-pub(super) async fn list_rollouts(call: Call<op::ListRollouts>) -> Answer {
+async fn list_rollouts(call: Call<op::ListRollouts>) -> Answer {
     let channel = &call.path.channel;
     existing(&call, channel).await?;
     call.answer(&page(&call.paging, visible(&call, |one| one.channel == *channel).await?)?)
@@ -40,7 +46,7 @@ fn page(paging: &Paging, mut rollouts: Vec<RolloutReport>) -> Result<Page<Rollou
     paging.of_sorted(rollouts, MAX_LIMIT, key)
 }
 
-pub(super) async fn start_rollout(call: Call<op::StartRollout>) -> Answer {
+async fn start_rollout(call: Call<op::StartRollout>) -> Answer {
     let channel = &call.path.channel;
     let RolloutStartBody { to, percent, steps, stop, message } = call.body().await?;
     let (store, actor, roles) = publisher(&call, channel).await?;
@@ -60,7 +66,7 @@ pub(super) async fn start_rollout(call: Call<op::StartRollout>) -> Answer {
     call.created(&report)
 }
 
-pub(super) async fn change_rollout(call: Call<op::ChangeRollout>) -> Answer {
+async fn change_rollout(call: Call<op::ChangeRollout>) -> Answer {
     let channel = &call.path.channel;
     let RolloutChangeBody { to, percent, state, message, seen } = call.body().await?;
     if let Some(percent) = percent {
@@ -84,7 +90,7 @@ pub(super) async fn change_rollout(call: Call<op::ChangeRollout>) -> Answer {
     call.answer(&store.change_rollout(channel, Some(&found.target), &edit, &actor).await?)
 }
 
-pub(super) async fn finish_rollout(call: Call<op::FinishRollout>) -> Answer {
+async fn finish_rollout(call: Call<op::FinishRollout>) -> Answer {
     let channel = &call.path.channel;
     let RolloutFinishBody { to, all, message } = call.body().await?;
     let (store, actor, roles) = publisher(&call, channel).await?;

@@ -1,4 +1,4 @@
-//! Every route of the API, and the OpenAPI document that describes them.
+//! The routes of the API, and the OpenAPI document that describes them.
 
 use axum::{
     Router,
@@ -13,14 +13,12 @@ use promptshelf_service::Method;
 use promptshelf_wire::{Document, PREFIX};
 
 use super::{
-    ApiState,
+    ApiState, SUBJECTS,
     admit::{Checks, admit},
-    analysis, browse, bulk,
     call::{Operations, Site},
-    channels, check, comments, compare, etag, evaluations, files, folder, history, overview, permissions,
+    etag, folder,
     problem::{not_allowed, unknown},
     programs::{self, ProgramState},
-    proposals, rename, rollouts, tokens, transfer, webhooks,
 };
 use crate::{http::Options, library::Library};
 
@@ -31,11 +29,11 @@ pub(crate) fn routes(programs: &ProgramState, library: &Library, site: &Site, op
         .route("/api/v1", any(unknown))
         .route("/api/v1/", any(unknown))
         .route("/api/v1/{*rest}", any(unknown));
-    let routes = programs::described(Document::default()).into_router(programs.clone()).merge(unknown);
+    let routes = programs::operations(Document::default()).into_router(programs.clone()).merge(unknown);
     let routes = match &options.api {
         Some(api) => {
             let state = ApiState { api: api.clone(), site: site.clone(), usage: options.usage.clone() };
-            routes.merge(described(Document::default()).into_router(state))
+            routes.merge(operations(Document::default()).into_router(state))
         }
         None => routes,
     };
@@ -64,14 +62,20 @@ pub(crate) fn document_route(library: &Library, endpoint: &HttpService, options:
 }
 
 fn document(has_store: bool, has_folder: bool) -> Document {
-    let mut document = programs::described(Document::default()).into_document();
+    let mut document = programs::operations(Document::default()).into_document();
     if has_store {
-        document = described(document).into_document();
+        document = operations(document).into_document();
     }
     if has_folder {
-        document = folder::described(document).into_document();
+        document = folder::operations(document).into_document();
     }
     document
+}
+
+/// Returns the OpenAPI document of a server with a store and an edited folder, which has every operation.
+#[must_use]
+pub fn openapi() -> serde_json::Value {
+    document(true, true).to_json()
 }
 
 /// Returns the words for what records of the audit are of, as `method` has them.
@@ -87,60 +91,8 @@ fn checked(routes: Router, library: &Library, endpoint: &HttpService) -> Router 
     routes.layer(middleware::from_fn_with_state(checks, admit))
 }
 
-pub(super) fn described(document: Document) -> Operations<ApiState> {
-    Operations::new(document)
-        .on(channels::list_channels)
-        .on(channels::get_channel)
-        .on(channels::get_policy)
-        .on(channels::put_policy)
-        .on(channels::policy_history)
-        .on(permissions::channel_permissions)
-        .on(overview::list_standings)
-        .on(history::list_revisions)
-        .on(history::get_revision)
-        .on(history::get_served)
-        .on(files::get_tree)
-        .on(files::get_file)
-        .on(files::get_diff)
-        .on(bulk::read_contents)
-        .on(bulk::upload)
-        .on(bulk::upload_part)
-        .on(bulk::get_upload)
-        .on(proposals::list_all_proposals)
-        .on(browse::browse)
-        .on(proposals::list_proposals)
-        .on(proposals::create_proposal)
-        .on(proposals::get_proposal)
-        .on(proposals::replace_proposal)
-        .on(proposals::withdraw_proposal)
-        .on(overview::list_reviews)
-        .on(permissions::proposal_permissions)
-        .on(proposals::get_contents)
-        .on(comments::list_comments)
-        .on(comments::add_comment)
-        .on(evaluations::list_evaluations)
-        .on(evaluations::add_evaluation)
-        .on(evaluations::proposal_evaluations)
-        .on(proposals::review_proposal)
-        .on(proposals::publish_proposal)
-        .on(transfer::rollback)
-        .on(transfer::promote)
-        .on(rollouts::list_all_rollouts)
-        .on(rollouts::list_rollouts)
-        .on(rollouts::start_rollout)
-        .on(rollouts::change_rollout)
-        .on(rollouts::finish_rollout)
-        .on(webhooks::list_webhooks)
-        .on(webhooks::list_dead_letters)
-        .on(webhooks::redeliver)
-        .on(tokens::list_tokens)
-        .on(tokens::create_token)
-        .on(tokens::revoke_token)
-        .on(check::check)
-        .on(compare::compare)
-        .on(compare::compare_renderings)
-        .on(analysis::analyze_channel)
-        .on(rename::rename_in_channel)
+pub(super) fn operations(document: Document) -> Operations<ApiState> {
+    SUBJECTS.iter().fold(Operations::new(document), |all, subject| subject(all))
 }
 
 #[cfg(test)]

@@ -9,18 +9,24 @@ use promptshelf_store::{Digest, NewToken, StoreError, taken};
 use promptshelf_wire::{CreatedToken, Scope, op};
 
 use super::{
-    call::{Answer, Call, Context, Trust},
+    ApiState,
+    call::{Answer, Call, Context, Operations, Trust},
     problem::Problem,
     request::{MAX_LIMIT, Newest},
 };
 use crate::http::auth::random_token;
 
-pub(super) async fn list_tokens(call: Call<op::ListTokens>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_tokens).on(create_token).on(revoke_token)
+}
+
+async fn list_tokens(call: Call<op::ListTokens>) -> Answer {
     let tokens = call.store().await?.tokens().await?;
     call.answer(&call.paging.of_sorted(tokens, MAX_LIMIT, |token| Newest(token.id))?)
 }
 
-pub(super) async fn create_token(call: Call<op::CreateToken>) -> Answer {
+async fn create_token(call: Call<op::CreateToken>) -> Answer {
     let new: NewToken = call.body().await?;
     call.note("token", &new.name);
     grantable(&call, &new)?;
@@ -41,7 +47,7 @@ pub(super) async fn create_token(call: Call<op::CreateToken>) -> Answer {
     Ok((StatusCode::CREATED, Json(CreatedToken { token, info })).into_response())
 }
 
-pub(super) async fn revoke_token(call: Call<op::RevokeToken>) -> Answer {
+async fn revoke_token(call: Call<op::RevokeToken>) -> Answer {
     let id = call.path.id;
     call.note_number("tokenId", id);
     let info = call.store().await?.revoke_token(id, &call.actor()).await?;

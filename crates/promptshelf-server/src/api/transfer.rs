@@ -5,14 +5,20 @@ use promptshelf_store::{ChannelName, Promotion, Rollback, StoreError};
 use promptshelf_wire::{PromoteBody, RollbackBody, op};
 
 use super::{
-    call::{Answer, Call, Context},
+    ApiState,
+    call::{Answer, Call, Context, Operations},
     channels::{existing, target_roles},
     etag,
     problem::Problem,
     proposals::respond,
 };
 
-pub(super) async fn rollback(call: Call<op::Rollback>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(rollback).on(promote)
+}
+
+async fn rollback(call: Call<op::Rollback>) -> Answer {
     let channel = &call.path.channel;
     let body: RollbackBody = call.body().await?;
     call.note_number("to", body.to);
@@ -27,7 +33,7 @@ pub(super) async fn rollback(call: Call<op::Rollback>) -> Answer {
     respond(&call, status(dry_run), published).await
 }
 
-pub(super) async fn promote(call: Call<op::Promote>) -> Answer {
+async fn promote(call: Call<op::Promote>) -> Answer {
     let channel = &call.path.channel;
     let body: PromoteBody = call.body().await?;
     call.note("from", body.from.as_str());

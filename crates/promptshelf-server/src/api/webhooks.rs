@@ -4,22 +4,28 @@ use promptshelf_store::{DeadLetter, StoreError};
 use promptshelf_wire::op;
 
 use super::{
-    call::{Answer, Call, Context},
+    ApiState,
+    call::{Answer, Call, Context, Operations},
     request::{MAX_LIMIT, Newest},
 };
 
-pub(super) async fn list_webhooks(call: Call<op::ListWebhooks>) -> Answer {
+/// Adds the operations of this module.
+pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
+    all.on(list_webhooks).on(list_dead_letters).on(redeliver)
+}
+
+async fn list_webhooks(call: Call<op::ListWebhooks>) -> Answer {
     let webhooks = call.store().await?.webhooks().await?;
     call.answer(&call.paging.of_short(webhooks)?)
 }
 
-pub(super) async fn list_dead_letters(call: Call<op::ListDeadLetters>) -> Answer {
+async fn list_dead_letters(call: Call<op::ListDeadLetters>) -> Answer {
     let mut dead_letters = call.store().await?.dead_letters().await?;
     dead_letters.retain(|letter| sees(&call, letter));
     call.answer(&call.paging.of_sorted(dead_letters, MAX_LIMIT, |letter| Newest(letter.id))?)
 }
 
-pub(super) async fn redeliver(call: Call<op::Redeliver>) -> Answer {
+async fn redeliver(call: Call<op::Redeliver>) -> Answer {
     let id = call.path.id;
     call.note_number("delivery", id);
     let store = call.store().await?;

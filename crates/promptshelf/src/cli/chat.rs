@@ -12,7 +12,9 @@ mod updates;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     io::{self, Write},
     path::PathBuf,
     sync::Arc,
@@ -20,24 +22,106 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use clap::Args;
 use futures_util::future::join_all;
 use parking_lot::RwLock;
-use promptshelf_client::{Arguments, Client, ClientError, ElicitationHandler, PromptInfo, PromptResult};
+use promptshelf_client::{Arguments, Client, ClientError, ElicitationHandler, Endpoint, PromptInfo, PromptResult};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
 use crate::{
-    args::client::UseArguments,
-    commands::{Saved, markdown},
+    args::client::{Timeout, with_token},
+    commands::{markdown, saved::Saved},
     connect::{LegacyServers, Options, connect},
     exit::{Exit, Failure},
     output::visible_line,
-    source::Source,
+    source::{HERE, Source, is_url},
     state::{self, digest},
     terminal::{Progress, TerminalForms},
 };
 
 pub(crate) use self::session::chat;
+
+const USE_EXAMPLES: &str = "\
+Examples:
+  promptshelf use prompts
+  promptshelf use prompts https://example.com/mcp github
+  promptshelf use -- npx -y @modelcontextprotocol/server-everything";
+
+const CHAT_INPUT: &str = "\
+Input:
+  /name                       use a prompt; a form requests missing values
+  /name language=rust code='fn main() {}'
+  /name code=@src/main.rs     read a value from a file; quotes: use it verbatim
+  show N, follow N            show a whole message, or read a link's resource
+  copy, save FILE, | COMMAND  copy, save or pipe the messages
+  prompts, resources, read URI, servers, help, quit
+
+Keys: Tab completes, Ctrl-X Ctrl-E opens $EDITOR, Enter inside quotes begins a
+new line. In a form, Shift-Tab goes back, Ctrl-D declines and Ctrl-C cancels.
+
+History is stored in $XDG_STATE_HOME/promptshelf, by default in
+~/.local/state/promptshelf.";
+
+pub(super) fn use_long_help() -> String {
+    format!("{USE_EXAMPLES}\n\n{CHAT_INPUT}")
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = USE_EXAMPLES, after_long_help = use_long_help())]
+pub(crate) struct UseArguments {
+    /// Libraries, URLs, or names of servers in the configuration of Claude Code (.mcp.json) or VS Code [default: the current folder]
+    #[arg(value_name = "LIBRARY")]
+    pub(crate) targets: Vec<String>,
+
+    /// A command that starts a server; last, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) timeout: Timeout,
+
+    /// Store nothing: no history, and no differences of changed prompts
+    #[arg(long)]
+    pub(crate) forget: bool,
+}
+
+impl UseArguments {
+    /// Returns the sources with short names. A token of the environment is added only if there is a single URL, so that
+    /// no other server receives it.
+    pub(crate) fn sources(&self) -> Result<Vec<(String, Source)>, Failure> {
+        let mut sources = Vec::new();
+        for word in &self.targets {
+            sources.push((name_of(word), Source::parse(OsStr::new(word))?));
+        }
+        if let [program, ..] = self.command.as_slice() {
+            // After a launcher such as npx, the last word names the server.
+            let named = self.command.iter().rev().find(|word| !word.starts_with('-')).unwrap_or(program);
+            sources.push((name_of(named), Source::Server(Endpoint::command(&self.command))));
+        }
+        if sources.is_empty() {
+            sources.push(("here".to_owned(), Source::Folder(PathBuf::from(HERE))));
+        }
+        if let [url] = self.targets.iter().filter(|word| is_url(word)).collect::<Vec<_>>().as_slice() {
+            for (_, source) in &mut sources {
+                if let Source::Server(endpoint) = source
+                    && endpoint.to_string() == **url
+                {
+                    *endpoint = with_token(endpoint.clone())?;
+                }
+            }
+        }
+        Ok(sources)
+    }
+}
+
+fn name_of(word: &str) -> String {
+    let inner = word.split_once("://").map_or(word, |(_, rest)| rest.split('/').next().unwrap_or(rest));
+    let last = inner.trim_end_matches('/').rsplit('/').next().unwrap_or(inner);
+    let name: String =
+        last.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' }).collect();
+    if name.trim_matches(['.', '-']).is_empty() { "here".to_owned() } else { name }
+}
 
 #[derive(Clone)]
 struct Server {
@@ -57,7 +141,7 @@ async fn connect_all(arguments: &UseArguments) -> Result<(Vec<Server>, Vec<Strin
         let progress = Progress::new(visible_line(name).into_owned());
         let forms = Arc::new(TerminalForms::new(progress.clone()));
         let elicitation: Arc<dyn ElicitationHandler> = Arc::clone(&forms) as _;
-        let usual = Options::new(arguments.timeout(), &progress);
+        let usual = Options::new(arguments.timeout.get(), &progress);
         let mut options = Options { elicitation: Some(elicitation), watch: true, ..usual };
         if arguments.forget {
             options.legacy_servers = LegacyServers::disabled();

@@ -57,7 +57,7 @@ pub(crate) fn require_files(folder: &Path, what: &str) -> Result<(), Failure> {
 /// Returns the source of the library in a folder, or in a git repository or a channel as it is now.
 pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promptshelf_source::Source>, Failure> {
     if let Some(word) = folder.to_str().filter(|word| StoreUrl::is_meant(word)) {
-        return Ok(Arc::new(Files::tree(apart(|| crate::commands::channels::tree(word))?)));
+        return Ok(Arc::new(Files::tree(apart(|| crate::commands::channel_tree(word))?)));
     }
     let Some(word) = folder.to_str().filter(|word| GitAddress::is_meant(word)) else {
         let directory = Files::folder(folder);

@@ -24,7 +24,8 @@ use std::{
 use promptshelf_server::{failure as exit, launcher, settings, sources, state};
 
 use crate::{
-    args::{Command, CommandLine, LogFormat, TokenCommand},
+    args::{CommandLine, LogFormat},
+    commands::{Command, serve::ProcessContext},
     exit::{Exit, Failure},
     settings::Settings,
 };
@@ -86,53 +87,8 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
     };
     // Nested values and blocks of templates use the stack; pages of it that nothing touches take no memory.
     let runtime = runtime.thread_stack_size(8 << 20).enable_all().build()?;
-    let outcome = runtime.block_on(async {
-        match command {
-            Command::Serve(arguments) if arguments.check => {
-                commands::serve::check(arguments, &environment::variable).await
-            }
-            Command::Serve(arguments) => {
-                let context = commands::serve::ProcessContext {
-                    stdin_is_terminal: io::stdin().is_terminal(),
-                    log_format,
-                    has_traces,
-                };
-                commands::serve::run(arguments, settings, context, environment::variable).await
-            }
-            Command::Health(arguments) => commands::health::run(arguments).await,
-            Command::Audit(arguments) => commands::audit::run(arguments),
-            Command::Source(command) => commands::source::run(command).await,
-            Command::Token(TokenCommand::New(arguments)) => commands::token::new(arguments),
-            Command::Token(TokenCommand::Create(arguments)) => commands::channels::create(arguments).await,
-            Command::Token(TokenCommand::List(arguments)) => commands::channels::list(arguments).await,
-            Command::Token(TokenCommand::Revoke(arguments)) => commands::channels::revoke(arguments).await,
-            Command::Check(arguments) => commands::check::run(arguments).await,
-            Command::Explain(arguments) => commands::explain::run(arguments),
-            Command::KnownClients(arguments) => commands::known_clients::run(arguments),
-            Command::Render(arguments) => commands::render::run(arguments).await,
-            Command::New(arguments) => commands::new::run(arguments),
-            Command::Fmt(arguments) => commands::fmt::run(arguments),
-            Command::Test(arguments) => commands::test::run(arguments).await,
-            Command::Schema(arguments) => commands::schema::run(arguments),
-            Command::List(arguments) => commands::list::run(arguments).await,
-            Command::Get(arguments) => commands::get::run(arguments).await,
-            Command::Suggest(arguments) => commands::suggest::run(arguments).await,
-            Command::Use(arguments) => chat::chat(arguments).await,
-            Command::SignIn(arguments) => commands::sign_in(arguments).await,
-            Command::SignOut(arguments) => commands::sign_out(arguments),
-            Command::Resources(arguments) => commands::resources::run(arguments).await,
-            Command::Import(arguments) => commands::import::run(arguments),
-            Command::Export(arguments) => commands::export::run(arguments).await,
-            Command::Channels(command) => commands::channels::run(command).await,
-            Command::Lsp(arguments) => commands::run(arguments),
-            Command::Install(arguments) => commands::install::install(arguments).await,
-            Command::Uninstall(arguments) => commands::install::uninstall(arguments),
-            Command::Sync(arguments) => commands::sync::run(arguments).await,
-            Command::Help(arguments) => commands::help::run(arguments),
-            Command::Completions(arguments) => commands::completions(arguments),
-            Command::Man(arguments) => commands::man(arguments),
-        }
-    });
+    let process = ProcessContext { stdin_is_terminal: io::stdin().is_terminal(), log_format, has_traces };
+    let outcome = runtime.block_on(command.run(settings, process));
     // A pending read of stdin cannot be interrupted, and must not delay the end.
     runtime.shutdown_background();
     outcome

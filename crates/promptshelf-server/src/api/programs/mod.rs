@@ -27,7 +27,7 @@ pub(crate) use self::state::ProgramState;
 pub use self::versions::Versions;
 use super::call::Operations;
 
-pub(super) fn described(document: Document) -> Operations<ProgramState> {
+pub(super) fn operations(document: Document) -> Operations<ProgramState> {
     Operations::new(document)
         .on(prompts::list_prompts)
         .on(prompts::get_prompt)

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, time::Duration};
 use jiff::{Span, SpanRelativeTo, Timestamp, Zoned, civil, tz::TimeZone};
 
 /// Parses an age, with days of 24 hours. Smaller units are refused: `12m` is meant as months as often as as minutes.
-pub(super) fn age(text: &str) -> Result<Duration, String> {
+pub(crate) fn age(text: &str) -> Result<Duration, String> {
     let expected = || "expected an age in days, weeks or hours, such as 90d, 12w or 36h".to_owned();
     let span: Span = text.parse().map_err(|_| expected())?;
     if span.hours(0).days(0).weeks(0).fieldwise() != Span::new().fieldwise() {

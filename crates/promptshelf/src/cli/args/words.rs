@@ -14,9 +14,9 @@ use promptshelf_store::StoreUrl;
 
 use super::{
     LibraryOption, ValueArguments,
-    channels::{PlaceArguments, StoreArguments},
     client::SourceArguments,
     pair,
+    place::{PlaceArguments, StoreArguments},
 };
 use crate::source::{is_path, is_url, own_prompt};
 
@@ -327,7 +327,7 @@ names! {
         "The states to compare: revisions such as `12`, channels, `CHANNEL@REVISION`, or paths of folders");
     ToFolder("<FOLDER>", 1..=1, false, "The folder: a new or empty one, or one without local changes since the last pull");
     BackupFile("<FILE>", 1..=1, false, "The file of the backup");
-    Proposal("<NUMBER>", 1..=1, false, "The proposal");
+    OneProposal("<NUMBER>", 1..=1, false, "The proposal");
     OnlyProposal("[NUMBER]", 0..=1, false, "Show this proposal with its changes");
     DividedChannel("<CHANNEL>", 1..=1, false, "The channel whose callers are divided");
     ChannelAndShare("<CHANNEL> <PERCENT>", 2..=2, false, "The channel whose callers are divided, and their share in per cent, from 0 to 100");

@@ -13,7 +13,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use promptshelf_client::{Message, PromptResult};
 
 use crate::{
-    commands::{Saved, markdown, show},
+    commands::{markdown, saved::Saved, show},
     output::Output,
     terminal::shell,
     whole_file,

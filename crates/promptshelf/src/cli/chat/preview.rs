@@ -7,7 +7,7 @@ use promptshelf_client::{ContentBlock, Message, ResourceBody, ResourceContents, 
 
 use super::Protocol;
 use crate::{
-    commands::binary,
+    commands::saved::binary,
     output::{Output, visible, visible_line},
 };
 

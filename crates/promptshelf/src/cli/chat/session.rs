@@ -16,7 +16,7 @@ use super::{
     call, connect_all, preview, updates,
 };
 use crate::{
-    args::client::UseArguments,
+    chat::UseArguments,
     commands::{
         list::{Row, placeholder, table},
         resources,

@@ -7,15 +7,79 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::Args;
 use promptshelf_core::nearest;
 use promptshelf_server::api::audit_methods;
 use serde_json::Value;
 
 use crate::{
-    args::AuditArguments,
+    args::time::Moment,
     exit::{Exit, Failure},
     output::{Output, count, note, visible_json},
 };
+
+const AUDIT_EXAMPLES: &str = "\
+Each record is one line: time, caller, method, subject, outcome, duration,
+channel and request id, separated by tabs.
+
+Examples:
+  promptshelf audit audit.jsonl --refused --since 2027-01-31
+  promptshelf audit one/audit.jsonl two/audit.jsonl --channel production
+  promptshelf audit audit.jsonl --method prompts/get --json | jq -r .caller";
+
+#[derive(Debug, Args)]
+#[command(after_help = AUDIT_EXAMPLES)]
+pub(crate) struct AuditArguments {
+    /// The file of `serve --audit`, or those of several servers, whose records are joined in the order of time; rotated
+    /// files (FILE.1, FILE.2, …) next to each are read too
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Only requests of this caller
+    #[arg(long, value_name = "NAME")]
+    pub(crate) caller: Option<String>,
+
+    /// Only records of this kind: a method of MCP such as `prompts/get`, or the word in the records, such as get, sign-in,
+    /// api/publish, rollout/stop or store/restore
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+
+    /// Only requests for this prompt
+    #[arg(long, value_name = "NAME")]
+    pub(crate) prompt: Option<String>,
+
+    /// Only requests with this outcome, such as ok or unknown-prompt
+    #[arg(long, value_name = "OUTCOME")]
+    pub(crate) outcome: Option<String>,
+
+    /// Only requests that failed or were rejected
+    #[arg(long, conflicts_with = "outcome")]
+    pub(crate) refused: bool,
+
+    /// Only requests since a day or a time, such as 2027-01-31 or 2027-01-31T14:05:00Z; in UTC without a zone
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Moment>,
+
+    /// Only requests before a day or a time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<Moment>,
+
+    /// Only requests for this channel
+    #[arg(long, value_name = "NAME")]
+    pub(crate) channel: Option<String>,
+
+    /// Only the request with this id, which its answer has as `x-request-id`
+    #[arg(long, value_name = "ID")]
+    pub(crate) request: Option<String>,
+
+    /// Only requests from this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
+
+    /// Print the records unchanged, one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// The maximum length of a line, in bytes. The server writes shorter ones.
 const MAX_LINE_BYTES: u64 = 1 << 20;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use clap::{Args, ValueEnum};
 use promptshelf_author::{Change, Fix, FixedFile, clients, findings, fix_all, fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_server::{
@@ -22,12 +23,12 @@ use promptshelf_source::{
 };
 
 use super::{
-    channels::{print_unified, unified},
-    diagnostics::{DiagnosticFormat, path_from_here, to_json},
-    known_clients, to_github,
+    channels::diff::{print_unified, unified},
+    diagnostics::{DiagnosticFormat, path_from_here, to_github, to_json},
+    known_clients,
 };
 use crate::{
-    args::{CheckArguments, CheckFormat, Deny},
+    args::PathArguments,
     command_line,
     exit::{Exit, Failure},
     library::{self, Selection, granted_roots},
@@ -37,9 +38,81 @@ use crate::{
     terminal::Interrupted,
 };
 
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  promptshelf check prompts
+  promptshelf check prompts --deny warnings    exit code 1 for any finding
+  promptshelf check prompts/code_review.md     one file
+  promptshelf check prompts --client all       a table of prompts and clients
+  promptshelf check prompts --client zed       what Zed would hide, and why
+  promptshelf check prompts --config server.toml
+  promptshelf check prompts --format sarif > check.sarif
+  promptshelf check prompts --json | jq '.items[].message'";
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub(crate) struct CheckArguments {
+    #[command(flatten)]
+    pub(crate) library: PathArguments,
+
+    /// Also check the operator's settings in this server.toml, and its access rules with the library unless it has
+    /// `[[source]]`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Treat warnings as errors
+    #[arg(long, value_name = "SEVERITY")]
+    pub(crate) deny: Option<Deny>,
+
+    /// Also report prompts that this client hides, changes or breaks; `all` for every client; can be repeated. Of several
+    /// clients, a table is printed
+    #[arg(long = "client", value_name = "NAME")]
+    pub(crate) clients: Vec<String>,
+
+    /// Correct what has one answer, and show the changes; what needs a decision stays
+    #[arg(long, conflicts_with_all = ["format", "json", "config"])]
+    pub(crate) fix: bool,
+
+    /// With --fix: show the changes without writing them
+    #[arg(long, requires = "fix")]
+    pub(crate) dry_run: bool,
+
+    /// With several clients, print each finding too
+    #[arg(long, requires = "clients")]
+    pub(crate) details: bool,
+
+    /// Format of the findings
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: CheckFormat,
+
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Deny {
+    /// Warnings, in addition to errors
+    Warnings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// Text, with the source lines
+    Human,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0, for code hosting platforms
+    Sarif,
+    /// Workflow commands of GitHub Actions, displayed next to the source lines
+    Github,
+}
+
 /// The findings of one kind that are printed with their lines; the others are listed.
 const MOST_OF_A_KIND: usize = 5;
+
 const MOST_LISTED: usize = 20;
+
 /// The most rows of the table of clients.
 const MOST_ROWS: usize = 100;
 

@@ -8,6 +8,39 @@ use serde_json::{Value, json};
 
 use crate::output::{broken, visible_at, visible_line};
 
+pub(crate) fn to_github(diagnostics: &[Diagnostic], folder: &Path) -> String {
+    diagnostics.iter().map(|diagnostic| line(diagnostic, folder)).collect()
+}
+
+fn line(diagnostic: &Diagnostic, folder: &Path) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Hint => "notice",
+    };
+    let Location { source, .. } = &diagnostic.location;
+    let end = diagnostic.location.span().end;
+    let (line, column) = diagnostic.location.line_column();
+    let (end_line, end_column) = Location::new(source, end..end).line_column();
+    let path = escape_property(&path_from_here(folder, &source.path));
+    // GitHub rejects columns in an annotation of several lines.
+    let columns = if line == end_line { format!(",col={column},endColumn={end_column}") } else { String::new() };
+    let message = match &diagnostic.help {
+        Some(help) => format!("{}\nhelp: {help}", diagnostic.message),
+        None => diagnostic.message.clone(),
+    };
+    let code = diagnostic.code;
+    format!("::{level} file={path},line={line},endLine={end_line}{columns},title={code}::{}\n", escape(&message))
+}
+
+fn escape(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn escape_property(value: &str) -> String {
+    escape(value).replace(':', "%3A").replace(',', "%2C")
+}
+
 /// The columns before the text of a help, with the number of a line.
 const HELP: usize = "100 = help: ".len();
 
@@ -225,5 +258,16 @@ mod tests {
         let found =
             Diagnostic::error(Code::TemplateSyntax, Location::new(&source, end..end), "unexpected end of input");
         insta::assert_snapshot!(formatted(&found));
+    }
+
+    #[test]
+    fn message_cannot_start_another_command() {
+        let source = SourceText::new("a,b.md", "one\ntwo\n");
+        let found =
+            Diagnostic::error(Code::Syntax, Location::new(&source, 4..7), "50%\n::error::x").help("do something else");
+        assert_eq!(
+            to_github(&[found], Path::new(".")),
+            "::error file=a%2Cb.md,line=2,endLine=2,col=1,endColumn=4,title=syntax::50%25%0A::error::x%0Ahelp: do something else\n"
+        );
     }
 }

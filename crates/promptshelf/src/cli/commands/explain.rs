@@ -3,15 +3,32 @@
 use std::io::Write;
 
 use anstyle::Style;
+use clap::Args;
 use promptshelf_author::explain::{page, summary};
 use promptshelf_core::{Code, nearest};
 use serde_json::json;
 
 use crate::{
-    args::ExplainArguments,
     exit::{Exit, Failure},
     output::{Output, list_json, pretty_json},
 };
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  promptshelf explain
+  promptshelf explain undeclared-argument";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct ExplainArguments {
+    /// A code such as `unknown-key` [default: list all codes]
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
     const NAME: Style = Style::new().bold();

@@ -12,6 +12,7 @@ use std::{
     sync::Arc,
 };
 
+use clap::{Args, ValueEnum};
 use plugin::{description, name};
 use promptshelf_author::{
     ActiveKind, ActivePart, ExportFormat, Exported, Loss, active_parts_of_skill,
@@ -24,6 +25,7 @@ use promptshelf_service::Caller;
 use promptshelf_source::Mark;
 use serde_json::{Value, json};
 
+use self::{bundle::BundleArguments, plugin::PluginTarget};
 use super::{
     consent::{self, Consent, Decision},
     import, own_library, private_files,
@@ -34,13 +36,109 @@ use super::{
     },
 };
 use crate::{
-    args::{ExportArguments, ExportTarget, PluginTarget, RegistryArguments},
+    args::{LibraryOption, Words, words::PromptsAndValues},
     connect::{Options, connect_library},
     exit::{Exit, Failure},
     output::{Output, count, file_json, list_json, note, pretty_json},
     source::{Source, is_url},
     state::{self, digest_bytes},
 };
+
+const EXPORT_EXAMPLES: &str = "\
+Other programs have no templates: losses are reported on stderr, with their
+lines. With values for its arguments, a prompt is rendered first and its
+messages are exported. Existing files are not overwritten.
+
+Examples:
+  promptshelf export code_review --format claude
+  promptshelf export prompts --format skill --to skills
+  promptshelf export code_review --format messages code=@src/main.rs
+  promptshelf export prompts --plugin claude-code --to marketplace
+  promptshelf export prompts --mcpb team-prompts.mcpb
+  promptshelf export prompts --server-json server.json \\
+    --server-name io.github.ada/team-prompts --remote https://example.com/mcp";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<LibraryOption, PromptsAndValues>,
+
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", required_unless_present_any = ["plugin", "mcpb", "server_json"])]
+    pub(crate) format: Option<ExportTarget>,
+
+    /// Write a repository from which this program installs all prompts as a plugin
+    #[arg(long, value_name = "PROGRAM", requires = "to", conflicts_with_all = ["format", "names", "values", "literal"])]
+    pub(crate) plugin: Option<PluginTarget>,
+
+    #[command(flatten)]
+    pub(crate) bundle: BundleArguments,
+
+    #[command(flatten)]
+    pub(crate) registry: RegistryArguments,
+
+    /// The folder to write to [default: stdout, for a single prompt]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+
+    /// Write this prompt or skill although the client would run, read or permit something in its text; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_commands: Vec<String>,
+
+    /// Write prompts without the parts that the format cannot have, such as images and questions
+    #[arg(long)]
+    pub(crate) allow_incomplete: bool,
+
+    /// Print JSON
+    #[arg(long, requires = "to")]
+    pub(crate) json: bool,
+}
+
+/// An entry of an MCP registry.
+#[derive(Debug, Args)]
+pub(crate) struct RegistryArguments {
+    /// Write the library's entry for an MCP registry to this file (server.json)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "server_name",
+        conflicts_with_all = ["names", "format", "plugin", "to", "values", "literal"]
+    )]
+    pub(crate) server_json: Option<PathBuf>,
+
+    /// The name in the registry, such as io.github.ada/team-prompts
+    #[arg(long, value_name = "NAME", requires = "server_json")]
+    pub(crate) server_name: Option<String>,
+
+    /// The URL of a server with the library, in place of the packages of promptshelf (npm, PyPI, image); repeatable
+    #[arg(long, value_name = "URL", requires = "server_json")]
+    pub(crate) remote: Vec<String>,
+
+    /// A bundle of --mcpb, and the URL from which it is downloaded; repeatable
+    #[arg(long, num_args = 2, value_names = ["FILE", "URL"], requires = "server_json")]
+    pub(crate) bundle: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportTarget {
+    /// Commands of Claude Code (.claude/commands/NAME.md)
+    Claude,
+    /// Commands of Gemini CLI (.gemini/commands/NAME.toml)
+    Gemini,
+    /// Agent Skills (NAME/SKILL.md)
+    Skill,
+    /// Prompt files of VS Code (.github/prompts/NAME.prompt.md)
+    Vscode,
+    /// Commands of Cursor (.cursor/commands/NAME.md)
+    Cursor,
+    /// Commands of OpenCode (.opencode/commands/NAME.md)
+    Opencode,
+    /// Workflows of Windsurf (.windsurf/workflows/NAME.md)
+    Windsurf,
+    /// The rendered messages as JSON (NAME.json)
+    Messages,
+}
 
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let folder = arguments.words.library.folder();

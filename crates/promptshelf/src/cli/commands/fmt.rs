@@ -7,20 +7,49 @@ use std::{
     sync::Arc,
 };
 
+use clap::Args;
 use promptshelf_author::format;
 use promptshelf_core::SourceText;
 use promptshelf_source::{is_foreign_file, prompt_files};
 use serde_json::json;
 
-use super::channels::{print_unified, unified};
+use super::channels::diff::{print_unified, unified};
 use crate::{
-    args::FmtArguments,
     exit::{Exit, Failure},
     library::{refuse_device, require_files},
     output::{Output, count, list_json, pretty_json},
     terminal::Interrupted,
     whole_file,
 };
+
+const FMT_EXAMPLES: &str = "\
+Sorts the keys of prompt files and writes them in one style. Comments and the
+body stay unchanged. Parts that cannot be changed safely stay unchanged too.
+
+Examples:
+  promptshelf fmt prompts
+  promptshelf fmt prompts --check          for CI
+  promptshelf fmt - < code_review.md";
+
+#[derive(Debug, Args)]
+#[command(after_help = FMT_EXAMPLES)]
+pub(crate) struct FmtArguments {
+    /// Folders of prompt files, or single files; `-` formats stdin to stdout [default: the current folder]
+    #[arg(value_name = "LIBRARY|FILE")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Change nothing; exit with code 1 if a file would change
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Change nothing; print the changes, and exit with code 1 if there are any
+    #[arg(long)]
+    pub(crate) diff: bool,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "diff")]
+    pub(crate) json: bool,
+}
 
 const STDIN: &str = "-";
 

@@ -2,19 +2,20 @@
 
 use std::{
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
+use clap::{Args, ValueEnum};
 use promptshelf_client::{
     Client, ClientError, ContentBlock, ElicitationHandler, EmbeddedResource, Message, PromptInfo,
 };
 use promptshelf_core::nearest;
 use serde_json::Value;
 
-use super::{Saved, markdown, model_api, show};
+use super::{markdown, model_api, saved::Saved, show};
 use crate::{
-    args::{GetArguments, GetFormat, ValueArguments, value_words},
+    args::{ValueArguments, Words, client::SourceArguments, value_words, words::PromptAndValues},
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},
     library::template,
@@ -22,6 +23,47 @@ use crate::{
     source::{HERE, Source},
     terminal::{self, Progress, TerminalForms},
 };
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  promptshelf get code_review code=@src/main.rs language=rust
+  git diff --staged | promptshelf get code_review code=-
+  promptshelf get prompts explain topic=latency --format anthropic
+  promptshelf get https://example.com/mcp code_review code=@src/main.rs
+  promptshelf get simple-prompt -- npx -y some-mcp-server";
+
+#[derive(Debug, Args)]
+#[command(after_help = GET_EXAMPLES)]
+pub(crate) struct GetArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<SourceArguments, PromptAndValues>,
+
+    /// Format of the messages
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: GetFormat,
+
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+
+    /// Write images, audio and other binary contents to files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GetFormat {
+    /// Readable text
+    Text,
+    /// The result of `prompts/get` in the newest revision of MCP
+    Json,
+    /// `messages` for OpenAI's Chat Completions API
+    Openai,
+    /// `messages` for Anthropic's Messages API
+    Anthropic,
+    /// One Markdown document
+    Markdown,
+}
 
 pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
     let source = arguments.words.library.source()?;

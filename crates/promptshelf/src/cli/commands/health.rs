@@ -2,15 +2,34 @@
 
 use std::{io::Write as _, time::Duration};
 
+use clap::Args;
 use serde_json::json;
 
 use crate::{
-    args::HealthArguments,
     environment::without_passwords,
     exit::{Exit, Failure},
     output::Output,
     source::is_url,
 };
+
+const HEALTH_EXAMPLES: &str = "\
+It asks for /healthz, which every caller may read, and waits for five seconds.
+The exit code is 0 if the server answers, and 9 or 10 if it does not.
+
+Examples:
+  promptshelf health http://127.0.0.1:8080";
+
+#[derive(Debug, Args)]
+#[command(after_help = HEALTH_EXAMPLES)]
+pub(crate) struct HealthArguments {
+    /// The base address of the server, such as http://127.0.0.1:8080
+    #[arg(value_name = "LIBRARY")]
+    pub(crate) url: String,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -7,14 +7,28 @@ use std::{
 };
 
 use anstyle::Style;
+use clap::Args;
 use promptshelf_core::nearest;
 use textwrap::{Options, WordSplitter, core::display_width};
 
 use crate::{
-    args::{CommandLine, HelpArguments},
+    args::CommandLine,
     exit::{Exit, Failure},
     output::Output,
 };
+
+const HELP_EXAMPLES: &str = "\
+Examples:
+  promptshelf help get
+  promptshelf help templates";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP_EXAMPLES)]
+pub(crate) struct HelpArguments {
+    /// A command, or a page of the guide such as `templates` [default: list both]
+    #[arg(value_name = "TOPIC")]
+    pub(crate) topic: Vec<String>,
+}
 
 macro_rules! pages {
     ($($topic:literal: $path:literal,)+) => {

@@ -8,26 +8,69 @@ use std::{
     sync::Arc,
 };
 
+use clap::{
+    Args,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use promptshelf_author::{ImportFormat, ImportedFile, import_all};
 use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
 use promptshelf_source::{Files, MemoryFile, read_served_tree};
-
 use serde_json::json;
 
 use super::diagnostics::{DiagnosticFormat, to_json};
 use crate::{
-    args::ImportArguments,
     command_line,
     exit::{Exit, Failure},
     output::{Output, count, list_json, pretty_json},
     whole_file,
 };
 
+const IMPORT_EXAMPLES: &str = "\
+Losses and changes are reported with their lines. Existing files are not
+overwritten.
+
+Examples:
+  promptshelf import project/prompts --to library    files of known formats
+  promptshelf import greet.prompt --dry-run            shows losses
+  promptshelf import export.json --from langfuse --to library";
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(crate) struct ImportArguments {
+    /// A file, or a folder that contains such files
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+
+    /// The format of the files [default: detected from names and keys]
+    #[arg(long, value_name = "FORMAT", value_parser = import_format())]
+    pub(crate) from: Option<ImportFormat>,
+
+    /// The library to write to
+    #[arg(long, value_name = "LIBRARY", default_value = ".")]
+    pub(crate) to: PathBuf,
+
+    /// List the files and losses without writing anything
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn import_format() -> impl TypedValueParser<Value = ImportFormat> {
+    let words = ImportFormat::ALL.iter().map(|format| PossibleValue::new(format.as_str()).help(format.about()));
+    PossibleValuesParser::new(words).try_map(|word| {
+        ImportFormat::ALL.iter().copied().find(|format| format.as_str() == word).ok_or("unknown format")
+    })
+}
+
 const SKILL_FILE: &str = "SKILL.md";
 
 /// The maximum depth of folders, and the maximum number of files in all of them.
 const MAX_DEPTH: usize = 16;
+
 const MAX_FILES: usize = 100_000;
 
 /// The maximum size of a file, in bytes.

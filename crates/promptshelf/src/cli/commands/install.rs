@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::Args;
 use promptshelf_author::clients::{CONFIGURATIONS, Client, Configuration, Quirk};
 use promptshelf_git::GitAddress;
 use promptshelf_store::StoreUrl;
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 
 use super::known_clients;
 use crate::{
-    args::{EntryArguments, InstallArguments, UninstallArguments},
     client_config::{
         ConfigFile, EditError, Places, Records, Replaced, Scope, configuration_file, find_entry, is_present, parse,
         with_entry,
@@ -23,8 +23,118 @@ use crate::{
     exit::{Exit, Failure},
     launcher,
     output::{Output, list_json, note, pretty_json, report_failure},
-    source::unknown_scheme,
+    source::{is_url, unknown_scheme},
 };
+
+const INSTALL_EXAMPLES: &str = "\
+Comments and other entries of the file stay, and a backup is kept. An entry of
+the same name that was written by hand is not replaced. `uninstall` restores
+the file.
+
+Examples:
+  promptshelf install prompts
+  promptshelf install prompts --client claude-code
+  promptshelf install https://example.com/mcp --client all
+  promptshelf install prompts --client vscode --scope project --dry-run
+  promptshelf install prompts --client codex --tools
+  promptshelf install sqlite:team.db#production --client zed
+  promptshelf uninstall --client claude-code";
+
+const DEFAULT_ENTRY: &str = "promptshelf";
+
+/// The longest name of an entry: clients make names of tools from it, which have at most 64 characters.
+const MAX_ENTRY_CHARS: usize = 32;
+
+#[derive(Debug, Args)]
+#[command(after_help = INSTALL_EXAMPLES)]
+pub(crate) struct InstallArguments {
+    /// The library that the client serves to itself on stdio: a folder, a git repository, or a store and its channel, as
+    /// for `serve`; or the URL of a server [default: the current folder]
+    #[arg(value_name = "LIBRARY", conflicts_with = "url")]
+    library: Option<PathBuf>,
+
+    /// The operator's settings of that server; its [[source]] replace the default library
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Let models find and use the prompts with `tool: true`, for clients that show no prompts
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) tools: bool,
+
+    /// The same as LIBRARY
+    #[arg(long, value_name = "URL", hide = true)]
+    url: Option<String>,
+
+    /// The environment variable from which the client reads a token for the URL [default: the client signs in]
+    #[arg(long, value_name = "VARIABLE", value_parser = variable)]
+    pub(crate) token_env: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) entry: EntryArguments,
+}
+
+impl InstallArguments {
+    /// Returns the URL of a server that is installed in place of a library.
+    pub(crate) fn url(&self) -> Option<&str> {
+        let word = self.library.as_deref().and_then(Path::to_str).filter(|word| is_url(word));
+        word.or(self.url.as_deref())
+    }
+
+    pub(crate) fn library(&self) -> Option<&Path> {
+        self.library.as_deref().filter(|_| self.url().is_none())
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UninstallArguments {
+    #[command(flatten)]
+    pub(crate) entry: EntryArguments,
+}
+
+/// The entry that is installed or removed.
+#[derive(Debug, Args)]
+pub(crate) struct EntryArguments {
+    /// A client as `promptshelf known-clients` names it, or `all` for those that are found on this machine; repeatable
+    /// [default: list those that are found]
+    #[arg(long = "client", value_name = "NAME")]
+    pub(crate) clients: Vec<String>,
+
+    /// The file to change
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: Scope,
+
+    /// The name of the entry: letters, digits, `-` and `_`
+    #[arg(long, value_name = "ENTRY", default_value = DEFAULT_ENTRY, value_parser = entry_name)]
+    pub(crate) name: String,
+
+    /// Print the change without writing anything
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn entry_name(text: &str) -> Result<String, String> {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_safe);
+    if is_name && text.len() <= MAX_ENTRY_CHARS {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("expected at most {MAX_ENTRY_CHARS} letters, digits, `-` and `_`, such as team-prompts"))
+    }
+}
+
+fn variable(text: &str) -> Result<String, String> {
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_name {
+        Ok(text.to_owned())
+    } else {
+        Err("expected the name of a variable, such as PROMPTSHELF_TOKEN, not a token".to_owned())
+    }
+}
 
 const ALL: &str = "all";
 

@@ -3,15 +3,35 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use clap::Args;
 use promptshelf_author::clients;
 use promptshelf_core::nearest;
 use serde_json::{Value, json};
 
 use crate::{
-    args::KnownClientsArguments,
     exit::{Exit, Failure},
     output::{Output, list_json, pretty_json},
 };
+
+const KNOWN_CLIENTS_EXAMPLES: &str = "\
+Clients change, so each entry has a source and a date.
+
+Examples:
+  promptshelf known-clients
+  promptshelf known-clients zed
+  promptshelf check prompts --client zed               affected prompts";
+
+#[derive(Debug, Args)]
+#[command(after_help = KNOWN_CLIENTS_EXAMPLES)]
+pub(crate) struct KnownClientsArguments {
+    /// A client [default: show all]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(arguments: &KnownClientsArguments) -> Result<(), Failure> {
     let selected: Vec<&clients::Client> = match &arguments.name {

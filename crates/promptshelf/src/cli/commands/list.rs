@@ -3,15 +3,44 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use clap::Args;
 use promptshelf_client::PromptInfo;
 
 use crate::{
-    args::ListArguments,
+    args::{Words, client::SourceArguments, words::Nothing},
     connect::{Options, connect},
     exit::Failure,
     output::{Output, list_json, note, pretty_json, shortened, visible_line},
     terminal::Progress,
 };
+
+const LIST_EXAMPLES: &str = "\
+In a pipe each prompt is one line: name, title, arguments and description,
+separated by tabs.
+
+Examples:
+  promptshelf list prompts
+  promptshelf list prompts --search review
+  promptshelf list prompts | cut -f 1
+  promptshelf list prompts --json | jq -r '.items[].name'
+  promptshelf list https://example.com/mcp
+  promptshelf list github
+  promptshelf list -- npx -y @modelcontextprotocol/server-everything";
+
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<SourceArguments, Nothing>,
+
+    /// Only prompts with this text in their name, title or description
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+
+    /// Print JSON: `items` as in the result of `prompts/list`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
     let source = arguments.words.library.source()?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use promptshelf_client::{ContentBlock, Message, ResourceBody, Role};
 
-use super::{Saved, model_api::longest_run};
+use super::{model_api::longest_run, saved::Saved};
 
 /// Formats messages: a single text of the user verbatim, everything else with a heading per role.
 pub(crate) fn document(messages: &[Message], saved: &Saved) -> String {

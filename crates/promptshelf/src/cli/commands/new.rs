@@ -6,16 +6,48 @@ use std::{
     path::Path,
 };
 
+use clap::{Args, ValueEnum};
 use promptshelf_author::{portable, schema, starter};
 use promptshelf_core::PromptName;
 use serde_json::json;
 
 use crate::{
-    args::{NewArguments, Template},
+    args::{LibraryOption, Words, words::NewPrompt},
     exit::{Exit, Failure},
     output::{Output, file_json},
     whole_file,
 };
+
+const NEW_EXAMPLES: &str = "\
+Examples:
+  promptshelf new prompts code_review --from code
+  promptshelf new prompts git/commit";
+
+#[derive(Debug, Args)]
+#[command(after_help = NEW_EXAMPLES)]
+pub(crate) struct NewArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<LibraryOption, NewPrompt>,
+
+    /// The template
+    #[arg(long = "from", value_name = "TEMPLATE", default_value = "text")]
+    pub(crate) template: Template,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The template of a new prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// One message and one argument
+    Text,
+    /// A code review: choices, a default, and a value between fences
+    Code,
+    /// A conversation between user and assistant
+    Conversation,
+}
 
 /// The path of the schema in a library. Files in folders that begin with a dot are never served.
 const SCHEMA_PATH: &str = ".promptshelf/prompt.schema.json";

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
 use promptshelf_author::add_samples;
 use promptshelf_core::{
     Catalog, ContentBlock, Diagnostic, Location, Media, Message, Prompt, RawArguments, ResourceBody, Role, Variables,
@@ -18,13 +19,33 @@ use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticFormat;
 use crate::{
-    args::RenderArguments,
+    args::{LibraryOption, Words, words::FileAndValues},
     command_line,
     exit::{Exit, Failure},
     library::library_of,
     output::{Output, count, list_json, pretty_json},
     source::HERE,
 };
+
+const RENDER_EXAMPLES: &str = "\
+Examples:
+  promptshelf render prompts/code_review.md code=@src/main.rs
+  promptshelf render prompts code_review code=x --watch";
+
+#[derive(Debug, Args)]
+#[command(after_help = RENDER_EXAMPLES)]
+pub(crate) struct RenderArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<LibraryOption, FileAndValues>,
+
+    /// Render again whenever the library changes, until interrupted
+    #[arg(long)]
+    pub(crate) watch: bool,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     let target = Target::of(arguments.words.name(), arguments.words.library.explicit_folder())?;

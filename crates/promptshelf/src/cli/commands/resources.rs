@@ -1,19 +1,49 @@
 //! `promptshelf resources`: lists the resources of a library or a server, or reads one.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use anstyle::Style;
+use clap::Args;
 use futures_util::{Stream, TryStreamExt};
 use promptshelf_client::{Annotations, ClientError, ContentBlock, EmbeddedResource, Message, ResourceInfo, Role};
 
-use super::{Saved, get::print_json, show};
+use super::{get::print_json, saved::Saved, show};
 use crate::{
-    args::client::ResourcesArguments,
+    args::{Words, client::SourceArguments, words::Uri},
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},
     output::{Output, list_json, note, shortened, visible_line},
     terminal::Progress,
 };
+
+const RESOURCES_EXAMPLES: &str = "\
+Examples:
+  promptshelf resources prompts
+  promptshelf resources prompts library:///style.md
+  promptshelf resources github --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = RESOURCES_EXAMPLES)]
+pub(crate) struct ResourcesArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<SourceArguments, Uri>,
+
+    /// The same as URI
+    #[arg(long, value_name = "URI", hide = true)]
+    pub(crate) read: Option<String>,
+
+    /// Print JSON: `items` as in the results of `resources/list` and `resources/templates/list`, or the result of
+    /// `resources/read`
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write images, audio and other binary contents to files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+}
 
 pub(crate) async fn run(arguments: &ResourcesArguments) -> Result<(), Failure> {
     let source = arguments.words.library.source()?;

@@ -1,6 +1,7 @@
 //! `promptshelf serve`: serves a library to MCP clients, on stdio or over HTTP.
 
 use std::{
+    collections::BTreeMap,
     fmt::Write as _,
     io::{self, Write as _},
     net::SocketAddr,
@@ -8,16 +9,187 @@ use std::{
 };
 
 use anstyle::Style;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use promptshelf_server::{CheckedSetting, Hangups, Library, Server, Start, check_settings};
 
 use crate::{
-    args::{LogFormat, ServeArguments},
+    args::LogFormat,
     command_line, environment,
     exit::{Exit, Failure},
     launcher, observe,
     output::{Output, count, count_all},
-    settings::{self, Live, ServedLibrary, ServerFileLocation, Settings},
+    settings::{self, Arguments, FLAGS, Flag, Live, ServedLibrary, ServerFileLocation, Settings, descriptions},
+    source::HERE,
 };
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  promptshelf serve prompts                       HTTP on a terminal or by settings, else stdio
+  promptshelf serve prompts --stdio               the mode that clients start
+  promptshelf serve prompts --http 127.0.0.1:0    on a free port
+  promptshelf serve prompts --http 0.0.0.0:80 --allow-remote \\
+    --allow-host prompts.example.com
+  promptshelf serve sqlite:team.db#staging        a channel of a store
+  promptshelf serve prompts --edit                the page edits the folder
+  promptshelf serve prompts --open                opens the page in a browser
+  promptshelf serve 'git+https://git.example.com/prompts.git#main:team'";
+
+const SERVE_SETTINGS: &str = "\
+Settings are keys of server.toml, and some also flags and variables. A flag
+overrides the variable, and the variable overrides the file. Paths in the file
+are relative to its folder. `promptshelf schema server` prints the JSON Schema
+of the file, with a description of each key.
+
+Clients can occupy at most 128 KiB of memory for each connection, twice
+request-bytes, and response-bytes (768 MiB by default), in addition to the
+library and the prompts that are rendered at the time. There are fewer
+connections if the system permits fewer open files.
+
+Environment only:
+  PROMPTSHELF_STORE             the store, if LIBRARY is left out; keeps its
+                                password out of the list of processes
+  PROMPTSHELF_CHANNELS          the channels next to the default one
+  PROMPTSHELF_CONFIG            the path of server.toml
+  PROMPTSHELF_STATE_KEY         a secret of at least 16 bytes that several
+                                servers share, so that a guided prompt can start
+                                on one and end on another
+  PROMPTSHELF_STATE_KEY_PREVIOUS
+                                a key that is accepted too, during a rotation
+A secret can be in a file: PROMPTSHELF_STORE_FILE, PROMPTSHELF_STATE_KEY_FILE,
+PROMPTSHELF_STATE_KEY_PREVIOUS_FILE; for other commands PROMPTSHELF_TOKEN_FILE
+and PROMPTSHELF_CLIENT_SECRET_FILE";
+
+/// Returns the keys of `server.toml` that a variable replaces, one a line.
+fn keys() -> String {
+    let line = |flag: &settings::Flag| format!("  {:<30}{}\n", flag.key.join("."), flag.variable());
+    format!("Variables in place of keys:\n{}", settings::FLAGS.iter().map(line).collect::<String>())
+}
+
+pub(super) fn serve_long_help() -> String {
+    format!("{SERVE_EXAMPLES}\n\n{SERVE_SETTINGS}\n\n{}", keys())
+}
+
+#[derive(Clone, Debug, Default, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct ServeArguments {
+    #[command(flatten)]
+    pub(crate) library: ServedObject,
+
+    /// The operator's settings [env: PROMPTSHELF_CONFIG] [default: ~/.config/promptshelf/server.toml, else
+    /// /etc/promptshelf/server.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Serve a single client on stdin and stdout; the default unless stdin is a terminal or the settings name an address
+    #[arg(long, conflicts_with = "http")]
+    pub(crate) stdio: bool,
+
+    /// Let people change the files of the folder on the page: on this machine only, or after sign-in with the scope
+    /// `library:publish`
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) edit: bool,
+
+    /// Open the page in the browser of this machine
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) open: bool,
+
+    /// Open everything that the settings name (library, sources, store, certificates, keys of the issuer, names of hosts),
+    /// print what was found, and exit: with 0 if a server can start, else with 4
+    #[arg(long, conflicts_with_all = ["stdio", "edit", "open"])]
+    pub(crate) check: bool,
+
+    /// Exit if the library has errors, instead of serving the valid prompts
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Let models find and use the prompts with `tool: true` through the tools find_prompt and use_prompt
+    #[arg(long)]
+    pub(crate) tools: bool,
+
+    /// Also serve this channel of the store, at /channels/NAME/mcp; can be repeated
+    #[arg(long = "channel", value_name = "NAME", help_heading = "Channels of a store")]
+    pub(crate) channels: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) flags: SettingFlags,
+}
+
+impl ServeArguments {
+    pub(crate) fn settings(&self) -> Arguments {
+        let library = (!self.library.is_omitted()).then(|| self.library.word().to_owned());
+        Arguments { library, channels: self.channels.clone(), tools: self.tools, flags: self.flags.0.clone() }
+    }
+}
+
+/// The flags of settings in `server.toml`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SettingFlags(BTreeMap<&'static str, Vec<String>>);
+
+impl Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        command.args(FLAGS.iter().map(|flag| {
+            let argument = Arg::new(flag.name).long(flag.name).help_heading(flag.heading);
+            match (flag.value, flag.is_list) {
+                ("", _) => argument.action(ArgAction::SetTrue),
+                (value, false) => argument.value_name(value).action(ArgAction::Set),
+                (value, true) => argument.value_name(value).action(ArgAction::Append),
+            }
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        SettingFlags::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<SettingFlags, clap::Error> {
+        let words = |flag: &Flag| match flag.value {
+            "" => matches.get_flag(flag.name).then(|| vec!["true".to_owned()]),
+            _ => Some(matches.get_many::<String>(flag.name)?.cloned().collect()),
+        };
+        Ok(SettingFlags(FLAGS.iter().filter_map(|flag| Some((flag.name, words(flag)?))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = SettingFlags::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Adds the descriptions of settings to the help of `serve`. They are derived from the schema of `server.toml`, which takes
+/// a part of the time to the first response of a server that a client starts.
+pub(crate) fn describe(command: Command) -> Command {
+    command.mut_subcommand("serve", |serve| {
+        let described = descriptions().into_iter();
+        let serve = described.fold(serve, |serve, (name, text)| serve.mut_arg(name, |argument| argument.help(text)));
+        serve.after_long_help(serve_long_help())
+    })
+}
+
+/// The library of `serve`.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ServedObject {
+    /// The folder of prompt files, a git repository: git+https://…[#REF[:PATH]] (or git+ssh, git+file), or a store and its
+    /// channel: sqlite:FILE[#CHANNEL] or postgres://…[#CHANNEL]
+    /// [env: PROMPTSHELF_STORE] [default: the current folder]
+    #[arg(value_name = "LIBRARY", conflicts_with = "named")]
+    folder: Option<PathBuf>,
+
+    /// The same as LIBRARY
+    #[arg(id = "named", short = 'l', long = "library", value_name = "LIBRARY", hide = true)]
+    named: Option<PathBuf>,
+}
+
+impl ServedObject {
+    fn word(&self) -> &Path {
+        self.folder.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(HERE))
+    }
+
+    pub(crate) fn is_omitted(&self) -> bool {
+        self.folder.is_none() && self.named.is_none()
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessContext {
@@ -27,10 +199,7 @@ pub(crate) struct ProcessContext {
 }
 
 /// Checks everything that a server with these arguments opens. Without a terminal it is meant to listen, too.
-pub(crate) async fn check(
-    arguments: &ServeArguments,
-    environment: &impl Fn(&str) -> Option<String>,
-) -> Result<(), Failure> {
+async fn check(arguments: &ServeArguments, environment: &impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
     let location = ServerFileLocation::find(arguments.config.as_deref(), environment);
     let (settings, unusable) = Settings::read_for_check(&location, &arguments.settings(), environment)?;
     warn(arguments, &settings, environment);
@@ -59,6 +228,9 @@ pub(crate) async fn run(
     context: ProcessContext,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
+    if arguments.check {
+        return check(arguments, &environment).await;
+    }
     let ProcessContext { stdin_is_terminal, log_format, has_traces } = context;
     let over_http =
         !arguments.stdio && (settings.asks_for_http || stdin_is_terminal || arguments.edit || arguments.open);

@@ -2,17 +2,35 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
 use promptshelf_client::{ClientError, Completion, CompletionTarget};
 use serde_json::json;
 
 use super::get::unknown_prompt;
 use crate::{
-    args::SuggestArguments,
+    args::{Words, client::SourceArguments, words::PartOfValue},
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},
     output::{Output, list_json, pretty_json, visible_line},
     terminal::Progress,
 };
+
+const SUGGEST_EXAMPLES: &str = "\
+Examples:
+  promptshelf suggest code_review language
+  promptshelf suggest prompts code_review language ru
+  promptshelf suggest 'logs://recent{?timeframe}' timeframe 2";
+
+#[derive(Debug, Args)]
+#[command(after_help = SUGGEST_EXAMPLES)]
+pub(crate) struct SuggestArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<SourceArguments, PartOfValue>,
+
+    /// Print JSON: the values as `items`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: &SuggestArguments) -> Result<(), Failure> {
     let words = &arguments.words;

@@ -3,6 +3,57 @@
 //! `convert` makes the text of a file, `marker` marks it, `folder` reads and writes the files. `skills` writes folders of
 //! skills as they are. All files are inside of one folder, whose handle refuses every path that leads out of it.
 
+const SYNC_EXAMPLES: &str = "\
+Each file has a comment with its origin, path and digest, and is never a prompt
+of a library itself. Files without it, and files that were edited since, are
+neither replaced nor removed. Files of prompts that are no longer listed are
+removed.
+
+Text of a server, a store or a repository that the client would run, read or
+take for a permission is not written, and the exit code is 1, unless you agree
+to it at the terminal or with --allow-commands.
+
+Examples:
+  promptshelf sync prompts --client claude-code
+  promptshelf sync https://example.com/mcp --client codex --to ~ --watch
+  promptshelf sync prompts --client cursor --client zed --to project --dry-run";
+
+#[derive(Debug, Args)]
+#[command(after_help = SYNC_EXAMPLES)]
+pub(crate) struct SyncArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<SourceArguments, Nothing>,
+
+    /// The client that reads the files, as `promptshelf known-clients` names it, or `all` for those that are found on this
+    /// machine; repeatable
+    #[arg(long = "client", value_name = "NAME", required = true)]
+    pub(crate) clients: Vec<String>,
+
+    /// The project, or the home folder, that gets the files
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) to: PathBuf,
+
+    /// Stay, and update the files when the prompts change
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) watch: bool,
+
+    /// Print the changes without writing anything
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Write this prompt or skill although the client would run, read or permit something in its text; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_commands: Vec<String>,
+
+    /// Write prompts without the parts that the format cannot have, such as images and questions
+    #[arg(long)]
+    pub(crate) allow_incomplete: bool,
+
+    /// Print JSON: `written`, `removed`, `kept`, `leftOut`, `refused` and `lost`; with --watch one line for each change
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 pub(super) mod marker;
 pub(super) mod names;
 mod skill_folder;
@@ -22,6 +73,7 @@ use cap_std::{
     ambient_authority,
     fs::{Dir, OpenOptions},
 };
+use clap::Args;
 use futures_util::{StreamExt, future::try_join_all, stream};
 use promptshelf_author::{
     ActiveKind, ActivePart, ExportFormat, Loss,
@@ -40,7 +92,7 @@ use super::{
     known_clients, own_library,
 };
 use crate::{
-    args::SyncArguments,
+    args::{Words, client::SourceArguments, words::Nothing},
     client_config::{Places, is_present},
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
 use promptshelf_author::testing::{TestOutcome, TestSuite, junit};
 use promptshelf_core::nearest;
 use promptshelf_server::ServiceTarget;
@@ -14,14 +15,48 @@ use serde_json::json;
 
 use super::diagnostics::path_from_here;
 use crate::{
-    args::TestArguments,
+    args::PathArguments,
     exit::{Exit, Failure},
     library::{Selection, note_errors},
     output::{Output, count, list_json, pretty_json},
     whole_file,
 };
 
+const TEST_EXAMPLES: &str = "\
+Tests are in the front matter of prompt files, under `tests`.
+
+Examples:
+  promptshelf test prompts
+  promptshelf test prompts/code_review.md
+  promptshelf test prompts --filter fence
+  promptshelf test prompts --update            accept the current messages
+  promptshelf test prompts --junit report.xml";
+
+#[derive(Debug, Args)]
+#[command(after_help = TEST_EXAMPLES)]
+pub(crate) struct TestArguments {
+    #[command(flatten)]
+    pub(crate) library: PathArguments,
+
+    /// Run only tests whose full name (such as `code_review / python`) contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+
+    /// Write the current messages to the golden files
+    #[arg(long)]
+    pub(crate) update: bool,
+
+    /// Also write a report in the JUnit XML format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 const GOOD: Style = AnsiColor::Green.on_default().bold();
+
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// The outcomes of one library.

@@ -2,19 +2,94 @@
 
 use std::{fmt::Write as _, io::Write as _, time::SystemTime};
 
+use clap::{Args, Subcommand};
 use promptshelf_core::nearest;
 use promptshelf_server::http::auth::{digest_of, random_token};
 use promptshelf_wire::Scope;
 use serde_json::json;
 
+use super::channels::tokens;
 use crate::{
-    args::{TokenArguments, TokenOptions},
     exit::{Exit, Failure},
     output::{Output, note},
     settings::{Day, is_scope},
 };
 
-pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
+const TOKEN_NEW_EXAMPLES: &str = "\
+Examples:
+  promptshelf token new ada --role editor --expires 2027-01-31
+  promptshelf token new ci --json | tee ci.json | jq -r .store \\
+    >> /etc/promptshelf/tokens
+  promptshelf serve prompts --http 0.0.0.0:80 \\
+    --tokens /etc/promptshelf/tokens --allow-host prompts.example.com
+
+The tokens file must not be inside the library.";
+
+const TOKEN_EXAMPLES: &str = "\
+Through a server the commands need the scope library:admin.
+
+Examples:
+  promptshelf token create sqlite:team.db ci --scope prompts:read
+  promptshelf token list sqlite:team.db
+  promptshelf token revoke sqlite:team.db ci
+  promptshelf token list https://prompts.example.com";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Print a new token, once, and the line to store for it in a file of the server
+    #[command(after_help = TOKEN_NEW_EXAMPLES)]
+    New(TokenArguments),
+    /// Create a token in a store, which every server of the store accepts within a second
+    #[command(after_help = TOKEN_EXAMPLES)]
+    Create(tokens::TokenCreateArguments),
+    /// List the tokens of a store, with their last use
+    #[command(after_help = TOKEN_EXAMPLES)]
+    List(tokens::TokenListArguments),
+    /// Revoke a token of a store: every server refuses it within a second, and ends its streams
+    #[command(after_help = TOKEN_EXAMPLES)]
+    Revoke(tokens::TokenRevokeArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenArguments {
+    /// Name of the token's owner in access rules and records
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) options: TokenOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenOptions {
+    /// A scope of the token: library:read, library:propose, library:review, library:publish, library:evaluate and
+    /// library:admin permit operations of the API, others what rules of the operator say; can be repeated
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+
+    /// A role of the owner; can be repeated
+    #[arg(long = "role", value_name = "ROLE")]
+    pub(crate) roles: Vec<String>,
+
+    /// The day at whose beginning (UTC) the token expires, such as 2027-01-31 [default: never]
+    #[arg(long, value_name = "DAY")]
+    pub(crate) expires: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) async fn run(command: &TokenCommand) -> Result<(), Failure> {
+    match command {
+        TokenCommand::New(arguments) => new(arguments),
+        TokenCommand::Create(arguments) => tokens::create(arguments).await,
+        TokenCommand::List(arguments) => tokens::list(arguments).await,
+        TokenCommand::Revoke(arguments) => tokens::revoke(arguments).await,
+    }
+}
+
+fn new(arguments: &TokenArguments) -> Result<(), Failure> {
     check(arguments)?;
     arguments.options.note_scopes();
     let token = random_token()?;

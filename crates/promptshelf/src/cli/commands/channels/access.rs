@@ -11,7 +11,7 @@ use promptshelf_wire::op;
 use super::connection::{CallError, Connection, LocalCaller};
 use crate::{
     args::{
-        channels::{ActorArguments, PlaceArguments, StoreArguments, StoreText},
+        place::{ActorArguments, PlaceArguments, StoreArguments, StoreText},
         store_fault,
     },
     command_line::shell_word,

@@ -5,9 +5,14 @@
 
 mod program;
 
-use std::{collections::BTreeMap, io::Write, path::Path};
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
 use promptshelf_author::{add_samples, testing::TestSuite};
 use promptshelf_core::{RawArguments, Variables, nearest};
 use promptshelf_mcp::messages_json;
@@ -23,12 +28,67 @@ use serde_json::{Value, json};
 
 use super::{access::Place, checker_with, connection::Connection, report};
 use crate::{
-    args::channels::EvaluateArguments,
+    args::{
+        Words,
+        place::{ActorArguments, PlaceArguments, number},
+        words::OnlyPrompt,
+    },
     exit::{Exit, Failure},
     library::granted_roots,
     output::{Output, count, visible_line},
     settings::{ConfiguredEvaluation, ServerFileLocation},
 };
+
+const EVALUATE_EXAMPLES: &str = "\
+An evaluation is a program of [[evaluation]] in server.toml. It reads JSON from
+stdin: {\"prompt\",\"version\",\"digest\",\"cases\":[{\"name\",\"arguments\",
+\"messages\"}]}; a version that is not published can be null. The cases are the
+tests of the prompt that expect messages, otherwise one with sample arguments.
+It prints JSON: {\"scores\":{\"score\":0.93},\"cases\":[{\"score\",\"passed\",
+\"reason\"}],\"model\",\"cost\"}. Only the scores are required; higher is better.
+
+Every result is stored with the digest of the version, also one below a
+threshold; the exit code is 1 then. A program that fails stores nothing.
+
+Examples:
+  promptshelf evaluate sqlite:team.db --proposal 7 --config server.toml
+  promptshelf evaluate sqlite:team.db code_review --config server.toml
+  promptshelf evaluate https://prompts.example.com --missing";
+
+#[derive(Debug, Args)]
+#[command(after_help = EVALUATE_EXAMPLES)]
+pub(crate) struct EvaluateArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, OnlyPrompt>,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
+    /// The versions that this open proposal would publish, instead of the served ones
+    #[arg(long, value_name = "NUMBER", conflicts_with = "channel", value_parser = number::<u64>)]
+    pub(crate) proposal: Option<u64>,
+
+    /// Only this evaluation; can be repeated [default: all of server.toml]
+    #[arg(long = "evaluation", value_name = "NAME")]
+    pub(crate) evaluations: Vec<String>,
+
+    /// Only versions that have no result of the evaluation
+    #[arg(long)]
+    pub(crate) missing: bool,
+
+    /// The operator's settings with the evaluations [env: PROMPTSHELF_CONFIG] [default:
+    /// ~/.config/promptshelf/server.toml, else /etc/promptshelf/server.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 

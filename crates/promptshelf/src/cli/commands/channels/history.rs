@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use clap::Args;
 use jiff::Timestamp;
 use promptshelf_store::{
     ChannelName, PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served, StoreError,
@@ -15,10 +16,41 @@ use super::{
     report,
 };
 use crate::{
-    args::channels::HistoryArguments,
+    args::{Words, place::PlaceArguments, time::Moment, words::OnlyPrompt},
     exit::{Exit, Failure},
     output::{Output, count, list_json, shortened},
 };
+
+const HISTORY_EXAMPLES: &str = "\
+Examples:
+  promptshelf history sqlite:team.db
+  promptshelf history sqlite:team.db code_review
+  promptshelf history sqlite:team.db --at 2027-01-31T14:05:00Z
+  promptshelf history sqlite:team.db --json | jq '.items[0].number'";
+
+#[derive(Debug, Args)]
+#[command(after_help = HISTORY_EXAMPLES)]
+pub(crate) struct HistoryArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, OnlyPrompt>,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
+    /// Only the revision that was served at the end of this day, minute or second, such as 2027-01-31 or
+    /// 2027-01-31T14:05:00Z; in UTC without a zone
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: Option<Moment>,
+
+    /// The largest number of revisions
+    #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.words.library, arguments.channel.as_ref())?.about(&arguments.words.names);

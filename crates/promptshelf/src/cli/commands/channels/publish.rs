@@ -1,28 +1,103 @@
 //! `promptshelf publish`: brings the changes of a folder into a channel.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{
+    Args,
+    builder::{PathBufValueParser, TypedValueParser},
+};
 use promptshelf_source::{MemoryTree, is_prompt_path, read_served_tree};
-use promptshelf_store::{Change, ChannelName, Digest, Head, Proposal, ProposalState, Published, StoreError};
+use promptshelf_store::{Change, ChannelName, Digest, Head, Proposal, ProposalState, Published, StoreError, StoreUrl};
 use promptshelf_wire::op;
 
 use super::{
     access::{self, Place},
-    connection::CallError,
-    connection::Connection,
+    connection::{CallError, Connection},
     impact::{self, CountedDifference, CountedEffects},
     pull,
     report::{self, LeftOut},
     transfer::Publication,
 };
 use crate::{
-    args::channels::PublishArguments,
+    args::{
+        LibraryObject,
+        place::{ChangeArguments, PlaceArguments, number},
+    },
     command_line,
     commands::private_files,
     exit::{Exit, Failure},
     output::{count, note},
+    source::is_url,
     working_copy::{Base, Listing, WorkingCopy, changes, listing, named},
 };
+
+const PUBLISH_EXAMPLES: &str = "\
+Files that differ from the base are changed in the channel. The base is the
+revision that the folder was pulled from, or the present one for other folders.
+If someone else has changed one of these files since, the exit code is 14 and
+nothing changes. Hidden files are never published.
+
+If the policy of the channel requires more, such as approvals, the result is an
+open proposal. JSON: {\"channel\",\"proposal\",\"state\",\"revision\"}, where the
+state is published or open, and the revision of an open one is null.
+
+Examples:
+  promptshelf publish prompts --to sqlite:team.db -m \"Shorter review\"
+  promptshelf publish prompts --to sqlite:team.db --dry-run
+  promptshelf publish prompts --to sqlite:team.db -m \"As asked\" --proposal 7
+  promptshelf publish prompts --to https://prompts.example.com -m \"As asked\"
+  promptshelf publish prompts --to sqlite:team.db -m \"Undo the leak\" \\
+    --emergency \"prompt shows customer data\"";
+
+const DESTINATION: &str = "The store: sqlite:FILE or postgres://…, or the URL of a server with it; `#CHANNEL` names another \
+                           channel than production";
+
+#[derive(Debug, Args)]
+#[command(after_help = PUBLISH_EXAMPLES)]
+#[command(override_usage = "promptshelf publish [OPTIONS] [LIBRARY] --to <STORE>")]
+#[command(mut_arg("store", |to| to.long("to").alias("store").hide(false).value_name("STORE").help(DESTINATION)))]
+#[command(mut_arg("folder", |folder| folder.value_parser(published_folder())))]
+pub(crate) struct PublishArguments {
+    #[command(flatten)]
+    pub(crate) library: LibraryObject,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
+    /// Make the channel equal to the folder, whatever others have published since the folder was pulled; for checkouts of git
+    #[arg(long)]
+    pub(crate) replace: bool,
+
+    /// Change this open proposal; its approvals no longer count
+    #[arg(long, value_name = "NUMBER", value_parser = number::<u64>)]
+    pub(crate) proposal: Option<u64>,
+
+    /// Accept this file although it looks like a key, a token, a database or settings of an operator; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) include: Vec<String>,
+
+    /// Publish at once, even if the policy requires more; the reason stands out in history
+    #[arg(long, value_name = "REASON")]
+    pub(crate) emergency: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) change: ChangeArguments,
+}
+
+fn published_folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let is_store = path.to_str().is_some_and(|word| is_url(word) || StoreUrl::is_meant(word));
+        if is_store && !path.is_dir() {
+            Err("it is the store: write it after `--to`, and the folder before")
+        } else {
+            Ok(path)
+        }
+    })
+}
 
 pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
     let place = Place::new(&arguments.place, arguments.channel.as_ref())?.acting(&arguments.change.actor)?;

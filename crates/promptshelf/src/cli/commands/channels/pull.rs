@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use clap::Args;
 use diffy::{ConflictStyle, IncompleteHunkStyle, MergeOptions};
 use promptshelf_source::{check_tree_path, is_obeyed_by_programs};
 use promptshelf_store::{ChannelName, Digest, FileEntry};
@@ -21,12 +22,51 @@ use super::{
     report,
 };
 use crate::{
-    args::channels::PullArguments,
+    args::{Words, place::PlaceArguments, words::ToFolder},
     command_line,
     exit::{Exit, Failure},
     output::{Output, count, note},
     working_copy::{Base, BothChanged, Replacement, WorkingCopy, named},
 };
+
+const PULL_EXAMPLES: &str = "\
+The folder remembers the revision in the hidden file .promptshelf-base, which is
+never served or published. A folder with local changes is not changed, unless
+--merge is given.
+
+Examples:
+  promptshelf pull sqlite:team.db prompts
+  promptshelf pull sqlite:team.db#staging@12 prompts-12
+  promptshelf pull postgres://prompts@db.example.com/prompts prompts
+  promptshelf pull https://prompts.example.com#staging prompts
+  promptshelf pull https://prompts.example.com prompts --merge";
+
+#[derive(Debug, Args)]
+#[command(after_help = PULL_EXAMPLES)]
+pub(crate) struct PullArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, ToFolder>,
+
+    /// The channel [default: that of #CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
+    /// Write files that other programs obey, too: CLAUDE.md, AGENTS.md, .claude, .github, .cursor and others
+    #[arg(long)]
+    pub(crate) client_files: bool,
+
+    /// Keep local changes, and merge them with those of the channel. Changes of the same lines are marked, for you to decide
+    #[arg(long)]
+    pub(crate) merge: bool,
+
+    /// Print the changes without writing them
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// The largest batch of contents that are read at once, unless one file is larger.
 const BATCH_BYTES: u64 = 16 << 20;
@@ -35,6 +75,7 @@ const BATCH_FILES: usize = 1_000;
 
 /// The beginnings of the lines that mark a conflict.
 const OURS: &str = "<<<<<<< this folder";
+
 const THEIRS: &str = ">>>>>>> ";
 
 pub(crate) async fn run(arguments: &PullArguments) -> Result<(), Failure> {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::{
     checker_with,
     connection::Connection,
+    diff::{print_unified, unified},
     impact::{CountedDifference, counted},
-    print_unified, unified,
 };
 use crate::{exit::Failure, library::granted_roots, output::Output};
 

@@ -2,24 +2,123 @@
 
 use std::io::Write;
 
-use promptshelf_store::{Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, StoreError, Verdict};
+use clap::Args;
+use promptshelf_store::{
+    ChannelName, Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, StoreError, Verdict,
+};
 use promptshelf_wire::{AllProposalsQuery, PublishBody, op};
 use serde_json::json;
 
 use super::{
-    FileDifference,
     access::Place,
     connection::{CallError, Connection},
+    diff::FileDifference,
     impact::{self, CountedDifference, CountedEffects},
     report,
 };
 use crate::{
-    args::channels::{ApproveArguments, ProposalsArguments, RejectArguments},
+    args::{
+        Words,
+        place::{ActorArguments, PlaceArguments},
+        words::{OneProposal, OnlyProposal},
+    },
     command_line::shell_word,
     exit::{Exit, Failure},
     output::{Output, count, list_json, shortened},
     terminal::{agree, is_interactive},
 };
+
+const PROPOSALS_EXAMPLES: &str = "\
+Examples:
+  promptshelf proposals sqlite:team.db
+  promptshelf proposals sqlite:team.db 7";
+
+const APPROVE_EXAMPLES: &str = "\
+An approval is of exactly the changes that were read: --digest names them, as
+`proposals NUMBER` shows it. It does not count any more once the author changes
+the proposal. What opens something, and with `policy --breaking off` what breaks
+calls, needs a --confirm each.
+
+Examples:
+  promptshelf proposals sqlite:team.db 7
+  promptshelf approve sqlite:team.db 7 --digest 3f9a41c2
+  promptshelf approve https://prompts.example.com 7 --digest 3f9a41c2 \\
+    --confirm access-opened:payroll";
+
+#[derive(Debug, Args)]
+#[command(after_help = PROPOSALS_EXAMPLES)]
+pub(crate) struct ProposalsArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, OnlyProposal>,
+
+    /// Only proposals for this channel
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
+    /// Also those that were published, rejected or withdrawn
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) all: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = APPROVE_EXAMPLES)]
+pub(crate) struct ApproveArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, OneProposal>,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// A note for the author
+    #[arg(short = 'm', long, value_name = "NOTE", default_value = "", hide_default_value = true)]
+    pub(crate) message: String,
+
+    /// The digest of the changes that were read, or its first 8 digits or more; the approval is refused if they have
+    /// changed since. At a terminal without it, the changes are shown before a question
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
+
+    /// Confirm this effect of the changes, by the name that `proposals NUMBER` shows; can be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "emergency")]
+    pub(crate) confirm: Vec<String>,
+
+    /// Publish without the approvals that the policy requires; the reason stands out in history
+    #[arg(long, value_name = "REASON", conflicts_with = "message")]
+    pub(crate) emergency: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RejectArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, OneProposal>,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// The reason, for the author
+    #[arg(short = 'm', long, value_name = "NOTE", default_value = "", hide_default_value = true)]
+    pub(crate) message: String,
+
+    /// The digest of the changes that were reviewed, or its first 8 digits or more
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
+
+    /// Withdraw an own proposal
+    #[arg(long, conflicts_with_all = ["message", "digest"])]
+    pub(crate) withdraw: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// The number of digits that stand for a digest in messages, and the least that identify one.
 const SHORT: usize = 8;

@@ -2,11 +2,58 @@
 
 use std::{borrow::Cow, collections::BTreeMap, io::Write, time::Duration};
 
+use clap::Args;
 use promptshelf_server::TreePreview;
 use promptshelf_wire::{NameUse, PromptUsage, UsageParameters, UsageReport, op};
 
 use super::{access::Place, connection::Connection, report};
-use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
+use crate::{
+    args::{Words, place::PlaceArguments, time::age, words::OnlyPrompt},
+    exit::Failure,
+    output::Output,
+};
+
+const USAGE_EXAMPLES: &str = "\
+A server counts calls by prompt, version, client, method and outcome, and keeps
+no contents and no values. Fewer than 5 callers are not shown. Deprecated
+prompts are marked; those without calls in this time are listed.
+
+JSON: {\"items\":[{\"name\",\"version\",\"client\",\"method\",\"outcome\",
+\"count\",\"callers\",\"p50Ms\",\"p95Ms\",\"leftOut\",\"taken\",\"bytesOut\",
+\"forms\",\"deprecated\"}],\"unused\":[NAME],\"unusedTotal\"}; few callers are
+null.
+
+Examples:
+  promptshelf usage sqlite:team.db
+  promptshelf usage sqlite:team.db code_review --since 7d --detail
+  promptshelf usage https://prompts.example.com --csv > usage.csv";
+
+#[derive(Debug, Args)]
+#[command(after_help = USAGE_EXAMPLES)]
+pub(crate) struct UsageArguments {
+    #[command(flatten)]
+    pub(crate) words: Words<PlaceArguments, OnlyPrompt>,
+
+    /// The age of the oldest calls in weeks, days or hours
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age)]
+    pub(crate) since: Duration,
+
+    /// Separate versions of clients and revisions of the protocol
+    #[arg(long)]
+    pub(crate) detail: bool,
+
+    /// The least number of callers that is shown; a server has a setting for it
+    #[arg(long, value_name = "NUMBER", default_value = "5", conflicts_with = "url", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) min_callers: u64,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+}
 
 const COLUMNS: [&str; 22] = [
     "name",

@@ -7,9 +7,10 @@ use std::{
     collections::HashSet,
     fs::File,
     io::{self, Read, Seek, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
+use clap::Args;
 use promptshelf_core::{About, Catalog, CompletionSource, Icon};
 use promptshelf_source::{MemoryTree, read_served_tree, syntax::LIBRARY_FILE};
 use serde_json::{Value, json};
@@ -18,11 +19,30 @@ use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use super::plugin::{DEFAULT_VERSION, description, name};
 use crate::{
-    args::BundleArguments,
     commands::private_files,
     exit::{Exit, Failure},
     output::file_json,
 };
+
+/// A bundle for desktop clients.
+#[derive(Debug, Args)]
+pub(crate) struct BundleArguments {
+    /// Write the library and this program to one file (.mcpb), which desktop clients install
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["names", "format", "plugin", "to", "values", "literal", "server_json"]
+    )]
+    pub(crate) mcpb: Option<PathBuf>,
+
+    /// Accept this file although it looks like a key, a token, a database or settings of an operator; repeatable
+    #[arg(long, value_name = "FILE", requires = "mcpb")]
+    pub(crate) include: Vec<String>,
+
+    /// The promptshelf program in the bundle, for another platform [default: this one]
+    #[arg(long, value_name = "FILE", requires = "mcpb")]
+    pub(crate) program: Option<PathBuf>,
+}
 
 const LIBRARY: &str = "library";
 
@@ -33,7 +53,9 @@ struct Platform {
 }
 
 const LINUX: Platform = Platform { name: "linux", program: "server/promptshelf" };
+
 const MACOS: Platform = Platform { name: "darwin", program: "server/promptshelf" };
+
 const WINDOWS: Platform = Platform { name: "win32", program: "server/promptshelf.exe" };
 
 /// The first bytes of programs: ELF, PE, and Mach-O for one or several processors.

@@ -2,22 +2,37 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
 use promptshelf_author::{ExportFormat, Exported, export};
 use promptshelf_core::{About, Catalog, ResourceBody, Skill};
 use serde_json::{Value, json};
 
 use super::OutputFile;
 use crate::{
-    args::PluginTarget,
     commands::sync::names,
     exit::{Exit, Failure},
     output::file_json,
 };
 
+/// A program whose plugin `export --plugin` makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PluginTarget {
+    /// A marketplace with one plugin for Claude Code
+    ClaudeCode,
+    /// An extension of Gemini CLI
+    GeminiCli,
+    /// A marketplace with one plugin for Codex
+    Codex,
+    /// A marketplace with one plugin for Cursor
+    Cursor,
+}
+
 /// The name of the plugin if the library has none.
 const DEFAULT_NAME: &str = "prompts";
+
 /// The version if the library has none.
 pub(super) const DEFAULT_VERSION: &str = "1.0.0";
+
 const SKILL: &str = "SKILL.md";
 
 pub(super) struct Plugin {

@@ -6,8 +6,9 @@ use promptshelf_author::clients::{Configuration, ConfiguredEndpoint};
 use promptshelf_git::GitAddress;
 use promptshelf_store::StoreUrl;
 
+use super::InstallArguments;
 use crate::{
-    args::{InstallArguments, channels::StoreText},
+    args::place::StoreText,
     client_config::{Places, Scope},
     commands::{
         channels::check_channel,
