@@ -38,6 +38,8 @@ struct Cli {
 enum Verb {
     /// Run everything that CI runs for a change
     Test(Choice),
+    /// Install the packages of npm and PyPI that the tests use. A whole run of `test` does it by itself
+    Install,
     /// Run what takes long for what it proves of one change, and write target/nightly/report.md
     Nightly {
         #[command(flatten)]
@@ -123,6 +125,7 @@ fn run(verb: Verb) -> Result<()> {
     let repository = Repository::find()?;
     match verb {
         Verb::Test(choice) => choice.run(&repository, steps::TEST),
+        Verb::Install => prepare::install_everything(&repository),
         Verb::Nightly { choice, minutes } => {
             let repository = Repository { minutes, ..repository };
             if choice.list {

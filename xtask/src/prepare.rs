@@ -1,9 +1,9 @@
 //! Preparation that several steps share: building the binary, and installing the packages of tests.
 
 use std::{
-    fs,
+    fs::{self, File},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use anyhow::{Context, Result, bail};
@@ -45,6 +45,34 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
     fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
 }
 
+/// Installs all packages of npm and PyPI that the steps of `cargo xtask test` use.
+pub(crate) fn install_everything(repository: &Repository) -> Result<()> {
+    let peers = repository.peers();
+    for folder in [&repository.web(), &peers, &peers.join("agents")] {
+        install(folder)?;
+    }
+    for folder in [&peers.join("frameworks"), &peers.join("python"), &repository.root.join(".github")] {
+        install_python(folder)?;
+    }
+    Ok(())
+}
+
+/// Starts [`install_everything`] in a process of its own, which takes only the time that nothing else uses. The steps that
+/// need the packages install them themselves if this fails.
+pub(crate) fn begin_to_install(repository: &Repository) -> Option<Child> {
+    let log = File::create(repository.target().join("install.log")).ok()?;
+    Command::new("nice")
+        .args(["-n", "19"])
+        .arg(std::env::current_exe().ok()?)
+        .arg("install")
+        .current_dir(&repository.root)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().ok()?)
+        .stderr(log)
+        .spawn()
+        .ok()
+}
+
 /// Builds the server of the official Rust SDK, and returns its path.
 pub(crate) fn build_official_server(repository: &Repository) -> Result<PathBuf> {
     const NAME: &str = "official-server";
@@ -69,7 +97,16 @@ pub(crate) fn install_python(folder: &Path) -> Result<PathBuf> {
         .args(&["-m", "venv", "--clear", ".venv"])
         .run()?;
     Program::new(&python, folder)
-        .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"])
+        .args(&[
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-compile",
+            "-r",
+            "requirements.txt",
+        ])
         .run()?;
     fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))?;
     Ok(python)

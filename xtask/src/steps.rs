@@ -14,8 +14,8 @@ use anyhow::{Context as _, Result, bail};
 use crate::{
     conformance, guard, guide,
     prepare::{
-        build, build_official_server, cargo_tool, install, install_debian, install_peers, install_postgres,
-        install_python, install_target, node,
+        begin_to_install, build, build_official_server, cargo_tool, install, install_debian, install_peers,
+        install_postgres, install_python, install_target, node,
     },
     proof, release,
     repository::Repository,
@@ -125,8 +125,13 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
     };
     let chosen: Vec<&Step> = steps.iter().filter(is_chosen).collect();
     let (mut times, mut failed, mut beside) = (Vec::new(), Vec::new(), None);
+    let is_whole = only.is_empty() && chosen.iter().any(|step| step.name == AFTER_TESTS);
+    let mut installing = is_whole.then(|| begin_to_install(repository)).flatten();
     for (at, step) in chosen.iter().enumerate() {
-        if step.name == AFTER_TESTS && only.is_empty() {
+        if step.name == AFTER_TESTS && is_whole {
+            if let Some(mut installing) = installing.take() {
+                installing.wait()?;
+            }
             beside = Some(Beside::start(repository)?);
         }
         println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);

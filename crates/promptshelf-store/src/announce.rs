@@ -16,7 +16,7 @@ use crate::{
         webhook::{self, NewDelivery},
     },
     webhook::WebhookEvent,
-    webhook_body::{Body, Change, RolloutBody},
+    webhook::{Announced, Body, RolloutBody},
 };
 
 pub(crate) async fn published(
@@ -30,11 +30,11 @@ pub(crate) async fn published(
         RevisionKind::Rollback => WebhookEvent::RolledBack,
         RevisionKind::Publish | RevisionKind::Promote | RevisionKind::Policy => WebhookEvent::Published,
     };
-    let of_revision = Change { approved_by, emergency: *emergency, ..Change::of(proposal) };
-    announce(transaction, event, &proposal.channel, proposal.at, Change { prompts, ..of_revision }).await?;
+    let of_revision = Announced { approved_by, emergency: *emergency, ..Announced::of(proposal) };
+    announce(transaction, event, &proposal.channel, proposal.at, Announced { prompts, ..of_revision }).await?;
     let Some(revision) = proposal.revision.filter(|_| report.summary.errors > 0) else { return Ok(()) };
     webhook::is_newly_broken(transaction, &proposal.channel, revision).await?;
-    let broken = Change { findings: &report.findings, ..of_revision };
+    let broken = Announced { findings: &report.findings, ..of_revision };
     announce(transaction, WebhookEvent::Broken, &proposal.channel, proposal.at, broken).await
 }
 
@@ -43,18 +43,18 @@ pub(crate) async fn proposed(
     proposal: &Proposal,
     prompts: &[PromptChange],
 ) -> Result<(), StoreError> {
-    let change = Change { prompts, lacks: &proposal.lacks, ..Change::of(proposal) };
+    let change = Announced { prompts, lacks: &proposal.lacks, ..Announced::of(proposal) };
     announce(transaction, WebhookEvent::Proposed, &proposal.channel, proposal.at, change).await
 }
 
 pub(crate) async fn reviewed(transaction: &mut Transaction, proposal: &Proposal) -> Result<(), StoreError> {
     let Some(review) = proposal.reviews.last() else { return Ok(()) };
-    let change = Change { review: Some(review), lacks: &proposal.lacks, ..Change::of(proposal) };
+    let change = Announced { review: Some(review), lacks: &proposal.lacks, ..Announced::of(proposal) };
     announce(transaction, WebhookEvent::Reviewed, &proposal.channel, review.at, change).await
 }
 
 pub(crate) async fn policy_changed(transaction: &mut Transaction, change: &PolicyChange) -> Result<(), StoreError> {
-    let of_policy = Change { approved_by: &change.approved_by, ..Change::of_policy(change) };
+    let of_policy = Announced { approved_by: &change.approved_by, ..Announced::of_policy(change) };
     announce(transaction, WebhookEvent::PolicyChanged, &change.channel, change.at, of_policy).await
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn rollout(
         RolloutChangeKind::Finish => WebhookEvent::RolloutFinished,
         _ => WebhookEvent::RolloutStep,
     };
-    let change = Change { rollout: Some(RolloutBody { state, kind, is_automatic, counts }), ..Change::default() };
+    let change = Announced { rollout: Some(RolloutBody { state, kind, is_automatic, counts }), ..Announced::default() };
     announce(transaction, event, &state.channel, state.changed_at, change).await
 }
 
@@ -80,7 +80,7 @@ async fn announce(
     event: WebhookEvent,
     channel: &ChannelName,
     at: Timestamp,
-    change: Change<'_>,
+    change: Announced<'_>,
 ) -> Result<(), StoreError> {
     let webhooks = webhook::wanting(transaction, event).await?;
     if webhooks.is_empty() {
@@ -110,6 +110,6 @@ pub(crate) async fn broken(
         return Ok(());
     }
     let findings = [problem.to_owned()];
-    let change = Change { revision: Some(revision), findings: &findings, ..Change::default() };
+    let change = Announced { revision: Some(revision), findings: &findings, ..Announced::default() };
     announce(transaction, WebhookEvent::Broken, name, Timestamp::now(), change).await
 }
