@@ -233,11 +233,12 @@ fn seconds(time: Duration) -> String {
 }
 
 fn embed(repository: &Repository) -> Result<()> {
-    // No feature, the one with the most code, and the combination that has code of its own. The step `macos` checks `web`
-    // alone.
-    for features in ["", "channels", "web,sign-in"] {
+    // No feature, the one that a server of one's own has, the one with the most code, and the combination that has code of
+    // its own. The step `macos` checks `web` alone.
+    for features in ["", "http", "channels", "web,sign-in"] {
         Program::cargo(&repository.root)
-            .args(&["check", "--package", "promptshelf", "--lib", "--no-default-features", "--features", features])
+            .args(&["clippy", "--package", "promptshelf", "--lib", "--no-default-features", "--features", features])
+            .args(&["--", "-D", "warnings"])
             .run()?;
     }
     Ok(())

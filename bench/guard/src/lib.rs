@@ -25,6 +25,7 @@ use promptshelf_core::{
     Catalog, Definitions, RawArguments, Variables, check, completion, cursor::ListKind,
 };
 use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
 use tower_service::Service as _;
 
 /// A path's name, and one run of it.
@@ -97,6 +98,15 @@ impl Folder {
         let before = loaded(&followed, None)?;
         Ok(Folder { place, followed, before, edits: Cell::default() })
     }
+}
+
+/// Returns the runtime that the paths run in, because requests have time limits.
+///
+/// # Errors
+///
+/// Returns an error of the system.
+pub fn runtime() -> Result<Runtime> {
+    Ok(Builder::new_current_thread().enable_time().build()?)
 }
 
 impl Shelf {

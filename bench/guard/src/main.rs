@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use anyhow::{Context, Result};
-use bench_guard::{FOLDERS, PATHS, Path, Shelf};
+use bench_guard::{FOLDERS, PATHS, Path, Shelf, runtime};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 fn main() -> Result<()> {
@@ -26,6 +26,8 @@ fn main() -> Result<()> {
     let own = sched_getaffinity(None)?;
     one.set((0..CpuSet::MAX_CPU).find(|core| own.is_set(*core)).context("there is no core")?);
     sched_setaffinity(None, &one)?;
+    let runtime = runtime()?;
+    let _inside = runtime.enter();
     let shelf = Shelf::new()?;
     for (_, path) in chosen {
         // One-time initialization is not counted.

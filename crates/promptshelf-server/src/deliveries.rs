@@ -753,6 +753,7 @@ impl WebhookTarget {
     }
 
     /// Returns the host and the port; `None` if a proxy resolves the name.
+    #[cfg(feature = "serve")]
     pub(crate) fn host(&self) -> Option<(&str, u16)> {
         Some((self.url.host_str()?, self.url.port_or_known_default()?)).filter(|_| !self.uses_proxy)
     }

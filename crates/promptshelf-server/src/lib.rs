@@ -28,7 +28,6 @@ mod preview;
 mod random;
 #[cfg(feature = "http")]
 mod replica;
-#[cfg(feature = "channels")]
 #[cfg(feature = "http")]
 mod service;
 #[cfg(feature = "serve")]
@@ -56,7 +55,6 @@ pub use library::{Builder, Library, OpenError};
 pub use preview::TreePreview;
 #[cfg(feature = "http")]
 pub use replica::{ReplicaMonitor, ReplicaStatus};
-#[cfg(feature = "channels")]
 #[cfg(feature = "http")]
 pub use service::McpService;
 #[cfg(feature = "serve")]

@@ -20,7 +20,7 @@ use std::{
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use promptshelf_author::{AffectedCalls, Difference, Subject};
 use promptshelf_core::usage::{UsageFigures, UsageKey};
-use promptshelf_service::{PromptCalls, Usage};
+use promptshelf_service::Usage;
 use promptshelf_store::{BrokenCalls, Effect, Store, StoreError, UsageQuery};
 use promptshelf_wire::{
     AffectedWord, COMPLETION, FormUsage, MAX_USAGE_ENTRIES, PromptUsage, RecentCalls, UsageDay, UsageGroup,
@@ -145,7 +145,8 @@ impl UsageLog {
     }
 
     /// Returns the calls of this process.
-    pub(crate) fn calls(&self) -> PromptCalls {
+    #[cfg(feature = "serve")]
+    pub(crate) fn calls(&self) -> promptshelf_service::PromptCalls {
         self.0.usage.calls()
     }
 

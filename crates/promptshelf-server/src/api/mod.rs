@@ -72,8 +72,11 @@ use crate::{
     usage::UsageLog,
 };
 
+/// Adds the operations of one subject.
+type Subject = fn(Operations<ApiState>) -> Operations<ApiState>;
+
 /// The operations of a store by subject.
-const SUBJECTS: &[fn(Operations<ApiState>) -> Operations<ApiState>] = &[
+const SUBJECTS: &[Subject] = &[
     channels::operations,
     permissions::operations,
     overview::operations,

@@ -5,14 +5,14 @@
 
 use std::{
     fmt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures_util::StreamExt as _;
 use promptshelf_source::{Files, Loader, MemoryTree, SourceError};
-use promptshelf_store::{ChannelName, Head, HistoryQuery, Revision, StoreError, StoreUrl};
+use promptshelf_store::{ChannelName, Head, HistoryQuery, Revision, StoreError};
 use tokio::{
     sync::Notify,
     task::{JoinHandle, spawn_blocking},
@@ -352,9 +352,10 @@ async fn read_cache(cache: Option<DiskCache>) -> Option<ChannelCopy> {
 
 /// Returns the revision in the copy on disk that a start serves in place of the store: after this error, or if it does not
 /// answer.
+#[cfg(feature = "serve")]
 pub(crate) async fn revision_of_copy(
-    folder: &Path,
-    store: &StoreUrl,
+    folder: &std::path::Path,
+    store: &promptshelf_store::StoreUrl,
     channel: &ChannelName,
     error: Option<StoreError>,
 ) -> Option<u64> {

@@ -16,9 +16,9 @@ mod store_handle;
 mod token_follower;
 mod versions;
 
-pub(crate) use self::{
-    checker::CallerChecker, follower::revision_of_copy, prompt_files::prompt_files, versions::provenance_of,
-};
+#[cfg(feature = "serve")]
+pub(crate) use self::follower::revision_of_copy;
+pub(crate) use self::{checker::CallerChecker, prompt_files::prompt_files, versions::provenance_of};
 pub use self::{
     checker::LibraryChecker,
     follower::{FollowError, FollowOptions, Follower},

@@ -231,23 +231,6 @@ pub(crate) fn stop(bounds: &[Bound]) -> Option<RolloutStop> {
     Some(stop)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounds_have_a_figure_and_a_factor() {
-        assert_eq!(bound("errors=2x"), Ok(Some((Figure::Errors, 2.0))));
-        assert_eq!(bound("off"), Ok(None));
-        for text in ["errors", "errors=2", "errors=0.5x", "speed=2x", ""] {
-            assert!(bound(text).is_err(), "{text}");
-        }
-        assert!(stop(&[]).is_none());
-        assert!(stop(&[None]).is_some_and(|stop| stop.errors.is_none()));
-        assert_eq!(stop(&[Some((Figure::Latency, 3.0))]).and_then(|stop| stop.latency), Some(3.0));
-    }
-}
-
 pub(crate) async fn run(command: &RolloutCommand) -> Result<(), Failure> {
     match command {
         RolloutCommand::List(arguments) => list(arguments).await,
@@ -450,5 +433,22 @@ fn errors(counts: GroupCounts) -> String {
         0 => "-".to_owned(),
         // Exact up to 2^53.
         calls => format!("{:.2} %", 100.0 * counts.errors as f64 / calls as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_have_a_figure_and_a_factor() {
+        assert_eq!(bound("errors=2x"), Ok(Some((Figure::Errors, 2.0))));
+        assert_eq!(bound("off"), Ok(None));
+        for text in ["errors", "errors=2", "errors=0.5x", "speed=2x", ""] {
+            assert!(bound(text).is_err(), "{text}");
+        }
+        assert!(stop(&[]).is_none());
+        assert!(stop(&[None]).is_some_and(|stop| stop.errors.is_none()));
+        assert_eq!(stop(&[Some((Figure::Latency, 3.0))]).and_then(|stop| stop.latency), Some(3.0));
     }
 }
