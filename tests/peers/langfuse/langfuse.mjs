@@ -36,7 +36,8 @@ try {
     const baseUrl = server.url.origin;
     const client = new LangfuseClient({ publicKey: 'ada', secretKey: token, baseUrl });
     const greet = await client.prompt.get('greet');
-    assert.deepEqual([greet.type, greet.version, greet.prompt, greet.labels], ['text', 2, 'Hi!', ['production']]);
+    assert.deepEqual([greet.type, greet.version, greet.prompt, greet.labels], ['text', 2, 'Hi!', ['production', 'latest']]);
+    assert.equal((await client.prompt.get('greet', { label: 'latest' })).version, 2);
     const old = await client.prompt.get('greet', { version: 1 });
     assert.equal(old.compile({ name: 'Ada & Bob' }), 'Hello, Ada & Bob!');
     const talk = await client.prompt.get('team/talk', { type: 'chat', label: 'production' });
