@@ -7,7 +7,7 @@ from langfuse.api.core import ApiError
 client = Langfuse(tracing_enabled=False)
 
 greet = client.get_prompt("greet")
-assert (greet.version, greet.prompt, greet.labels) == (2, "Hi!", ["production"]), greet
+assert (greet.version, greet.prompt, greet.labels) == (2, "Hi!", ["production", "latest"]), greet
 old = client.get_prompt("greet", version=1)
 assert old.compile(name="Ada") == "Hello, Ada!", old.prompt
 assert old.variables == ["name"], old.variables
