@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio, exit},
     sync::mpsc,
@@ -10,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
 use crate::{
     conformance, guard, guide,
@@ -257,8 +259,58 @@ fn test(repository: &Repository) -> Result<()> {
         install_debian(repository, "strace", "strace")?;
         install_debian(repository, "faketime", "faketime")?;
     }
-    cargo(repository, "test --workspace --lib --bins --examples --test * --no-fail-fast").run_tests()?;
+    let programs = test_programs(repository)?;
+    let (own, others): (Vec<_>, Vec<_>) = programs.into_iter().partition(|program| program.package == "promptshelf");
+    // Tests of the whole program wait about half of their time, which the others use.
+    let (own, (printed, others)) = thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            let mut printed = Vec::new();
+            let failed: Vec<_> = others.iter().filter_map(|it| it.run(&mut printed).err()).collect();
+            (printed, failed)
+        });
+        let own: Vec<_> = own.iter().filter_map(|it| it.run(&mut io::stdout()).err()).collect();
+        (own, others.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    println!("{}", String::from_utf8_lossy(&printed));
+    let failed: Vec<String> = own.iter().chain(&others).map(|error| format!("{error:#}")).collect();
+    if !failed.is_empty() {
+        bail!("{}", failed.join("\n"));
+    }
     cargo(repository, "test --workspace --doc --no-fail-fast").run_tests()
+}
+
+/// A program that `cargo test` would run.
+struct TestProgram {
+    package: String,
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl TestProgram {
+    fn run(&self, out: &mut impl Write) -> Result<()> {
+        let folder = self.folder.to_string_lossy();
+        let tests = Program::new(&self.path, &self.folder).env("CARGO_MANIFEST_DIR", &folder);
+        tests.run_tests_into(out)
+    }
+}
+
+/// Builds all tests, and returns their programs.
+fn test_programs(repository: &Repository) -> Result<Vec<TestProgram>> {
+    println!("$ cargo test --workspace --lib --bins --examples --test '*' --no-run");
+    let words = "test --workspace --lib --bins --examples --test * --no-run --message-format json-render-diagnostics";
+    let mut programs = Vec::new();
+    for line in cargo(repository, words).read()?.lines() {
+        let message: Value = serde_json::from_str(line).context("cargo prints JSON")?;
+        let (Some(path), Some(manifest)) = (message["executable"].as_str(), message["manifest_path"].as_str()) else {
+            continue;
+        };
+        if message["profile"]["test"] == true {
+            let folder = Path::new(manifest).parent().unwrap_or(&repository.root).to_owned();
+            let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            programs.push(TestProgram { package, folder, path: PathBuf::from(path) });
+        }
+    }
+    Ok(programs)
 }
 
 fn doc(repository: &Repository) -> Result<()> {

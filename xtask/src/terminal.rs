@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    io::{BufRead as _, BufReader, ErrorKind, Write as _},
+    io::{BufRead as _, BufReader, ErrorKind, Write},
     path::Path,
     process::{Command, Stdio},
 };
@@ -69,15 +69,20 @@ impl Program {
 
     /// Runs `cargo test` to its end. The error repeats the output of the tests that failed, because a log of CI is often
     /// cut to its last lines.
-    pub(crate) fn run_tests(mut self) -> Result<()> {
-        println!("$ {}", self.words.join(" "));
+    pub(crate) fn run_tests(self) -> Result<()> {
+        self.run_tests_into(&mut std::io::stdout())
+    }
+
+    /// The same, with the output of the tests in place of this terminal's.
+    pub(crate) fn run_tests_into(mut self, out: &mut impl Write) -> Result<()> {
+        writeln!(out, "$ {}", self.words.join(" "))?;
         let child = self.command.stdout(Stdio::piped()).spawn();
         let mut child = self.explained(child)?;
         let output = child.stdout.take().context("the output of the tests is not a pipe")?;
         let mut failures = Failures::default();
         for line in BufReader::new(output).split(b'\n') {
             let line = line?;
-            std::io::stdout().write_all(&[&line, &b"\n"[..]].concat())?;
+            out.write_all(&[&line, &b"\n"[..]].concat())?;
             failures.read(&String::from_utf8_lossy(&line));
         }
         let status = child.wait()?;
