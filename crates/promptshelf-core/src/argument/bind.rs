@@ -7,6 +7,8 @@ use std::{
     sync::Arc,
 };
 
+use foldhash::fast::RandomState;
+
 use super::checked::Argument;
 use crate::{
     diagnostic::nearest,
@@ -75,7 +77,7 @@ impl<'a> RawArguments<'a> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    fn by_name(&self) -> HashMap<&str, &RawArgumentValue<'a>> {
+    fn by_name(&self) -> HashMap<&str, &RawArgumentValue<'a>, RandomState> {
         self.iter().collect()
     }
 
