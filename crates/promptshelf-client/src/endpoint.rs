@@ -89,16 +89,34 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Omits header values and environments, which can be secrets.
+/// Omits header values, environments, and the user in a URL, which can be secrets.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Endpoint({self})")
+        let shown = self.to_string();
+        if let (Endpoint::Url { .. }, Some((scheme, rest))) = (self, shown.split_once("://")) {
+            let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+            if let Some((_, host)) = authority.rsplit_once('@') {
+                return write!(f, "Endpoint({scheme}://…@{host}{path})");
+            }
+        }
+        write!(f, "Endpoint({shown})")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_output_has_no_password() {
+        for (url, shown) in [
+            ("http://user:pw@127.0.0.1:1/mcp", "Endpoint(http://…@127.0.0.1:1/mcp)"),
+            ("https://a:b@c@example.com", "Endpoint(https://…@example.com)"),
+            ("https://example.com/a@b", "Endpoint(https://example.com/a@b)"),
+        ] {
+            assert_eq!(format!("{:?}", Endpoint::url(url)), shown);
+        }
+    }
 
     // req: Q18
     #[test]

@@ -173,7 +173,7 @@ impl Builder {
     /// # Errors
     ///
     /// [`OpenError::Source`] when a folder cannot be read; [`OpenError::Prompts`] when a prompt defined
-    /// in code is invalid.
+    /// in code is invalid, or a prompt file has its name.
     pub fn build(self) -> Result<Library, OpenError> {
         let names: Vec<_> = self.defined.prompts.iter().map(|prompt| prompt.name.clone()).collect();
         let mut sources = self.sources;
@@ -290,8 +290,8 @@ impl Library {
     }
 }
 
-/// Why a library cannot be built.
-#[derive(Clone, Debug)]
+/// Why a library cannot be built. `Debug` is the message, because a `main` that returns it prints that.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum OpenError {
     /// A folder cannot be read.
@@ -309,6 +309,12 @@ impl fmt::Display for OpenError {
                 errors.iter().try_for_each(|error| write!(f, "; {error}"))
             }
         }
+    }
+}
+
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

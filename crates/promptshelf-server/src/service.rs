@@ -2,12 +2,15 @@
 
 use std::{
     convert::Infallible,
+    net::SocketAddr,
     sync::Arc,
     task::{Context, Poll},
 };
 
+use axum::extract::ConnectInfo;
 use http::Request;
 use promptshelf_mcp::{HttpOptions, HttpService};
+use promptshelf_service::Caller;
 use promptshelf_source::ReloadTask;
 use tower::Service;
 
@@ -16,9 +19,9 @@ use crate::library::Library;
 /// The MCP endpoint of a [`Library`] as a tower service. Cheap to clone; clones are the same endpoint.
 ///
 /// Changes of folders are followed until the last clone is dropped. A [`Caller`] among the extensions
-/// of a request authenticates it; without one the caller is anonymous.
-///
-/// [`Caller`]: promptshelf_service::Caller
+/// of a request authenticates it; without one the caller is anonymous. Anonymous callers are told apart, for limits, by
+/// `ConnectInfo<SocketAddr>` among the extensions, as `Router::into_make_service_with_connect_info` puts it there; without
+/// it all of them count as one.
 #[derive(Clone, Debug)]
 pub struct McpService {
     http: HttpService,
@@ -73,7 +76,13 @@ where
         self.http.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let extensions = request.extensions_mut();
+        if let Some(ConnectInfo(peer)) = extensions.get::<ConnectInfo<SocketAddr>>().copied()
+            && extensions.get::<Caller>().is_none()
+        {
+            extensions.insert(Caller::anonymous().with_address(peer.ip()));
+        }
         self.http.call(request)
     }
 }

@@ -20,7 +20,7 @@ impl Library {
     /// server is shut down.
     ///
     /// From here on stdout belongs to the protocol: on Unix, other output of this process to stdout is
-    /// redirected to stderr. Needs a Tokio runtime with I/O enabled.
+    /// redirected to stderr. Needs a Tokio runtime with I/O and time enabled.
     ///
     /// Where stdin is not a pipe, a thread may still wait for its next bytes when this future has
     /// completed, and dropping the runtime would wait for that thread:

@@ -32,6 +32,7 @@ mod audit;
 mod caller;
 mod deprecation;
 mod foreign;
+mod functions;
 mod limit;
 mod observe;
 mod operation;

@@ -15,6 +15,7 @@ use crate::{
     access,
     answer::{Answer, Reference, RenderedPrompt},
     audit::Secrets,
+    functions::Lost,
     permission::CallerPermission,
     rejection::{Rejection, echo},
     renderers,
@@ -80,6 +81,14 @@ pub(crate) fn list_name(list: ListKind) -> &'static str {
 }
 
 async fn embed(view: &View, name: &PromptName, parts: Vec<Part>) -> Result<Vec<Message>, Rejection> {
+    let late = || Rejection::Unavailable {
+        prompt: name.to_string(),
+        reason: "a resource that it attaches was not read in time".to_owned(),
+    };
+    renderers::in_time(embed_all(view, name, parts)).await.unwrap_or_else(|| Err(late()))
+}
+
+async fn embed_all(view: &View, name: &PromptName, parts: Vec<Part>) -> Result<Vec<Message>, Rejection> {
     let unusable = |reason| Rejection::UnusableArguments { prompt: name.to_string(), reason };
     let limit = view.catalog().policy().budget.attachment_bytes;
     let mut attached = 0_usize;
@@ -153,11 +162,24 @@ pub(crate) async fn complete(
             (find_argument(template.variables())?, Some(Arc::clone(template)), view.of_declaration(uri))
         }
     };
-    if let Some(completions) = completion::complete_remotely(&argument, typed, known).await {
-        return Ok(completions);
+    let request = caller.request_id();
+    let name = argument.name().to_owned();
+    // Without suggestions a form can still be filled in.
+    let none = |reason: &str| {
+        tracing::warn!(request, argument = name, "no suggestions: {reason}");
+        Completions::default()
+    };
+    match renderers::in_time(completion::complete_remotely(&argument, typed, known)).await {
+        Some(None) => {}
+        Some(Some(completions)) => return Ok(completions),
+        None => return Ok(none("the other server did not answer in time")),
     }
     let view = source.unwrap_or_else(|| view.clone());
-    Ok(renderers::complete(view, argument, template, typed, known).await)
+    match renderers::complete(view, argument, template, typed, known).await {
+        Ok(completions) => Ok(completions),
+        Err(Lost::Busy) => Ok(none("functions run for too long")),
+        Err(Lost::Panic) => Err(Rejection::Internal),
+    }
 }
 
 /// Reads a resource or a file of the library: the single way from a URI to content.

@@ -3,23 +3,25 @@
 //! Most renderings take a fraction of a millisecond, less than a change of threads and its wake-ups. Those whose template
 //! and values show it are done at once; the others are done in the pool, where they keep no other request waiting.
 
-use std::{panic, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use promptshelf_core::{
-    Argument, Bindings, ContentName, Interrupt, Part, Problem, Prompt, RawArguments, ReadError, RemoteInput,
-    RemoteQuestion, RenderError, Resource, ResourceContents, Variables,
+    Argument, Bindings, CompletionSource, ContentName, Interrupt, Part, Problem, Prompt, RawArguments, ReadError,
+    RemoteInput, RemoteQuestion, RenderError, Resource, ResourceContents, Variables,
     completion::{Completions, Restriction, complete_from},
 };
 use tokio::runtime::Handle;
 
 use crate::{
     caller::Caller,
+    functions::{self, Lost},
     permission::CallerPermission,
     pool::{self, Amount},
     view::View,
 };
 
-/// The longest time of a rendering, prompts in code and of other servers included. Clients wait for 60 seconds.
+/// The longest time of a rendering, a completion or the reading of a resource, code of the application and other servers
+/// included. Clients wait for 60 seconds.
 const DEADLINE: Duration = Duration::from_secs(50);
 
 pub(crate) async fn bind(
@@ -54,7 +56,8 @@ pub(crate) async fn render(
         return within(DEADLINE, prompt.render_async(permission.context(), &bindings)).await;
     }
     if prompt.is_function() {
-        return within(DEADLINE, blocking(move || prompt.render(permission.context(), &bindings))).await;
+        let function = functions::run(&caller, move || prompt.render(permission.context(), &bindings));
+        return within(DEADLINE, async { function.await.unwrap_or_else(|lost| Err(unrendered(lost))) }).await;
     }
     let rendering =
         move |interrupt: &Interrupt| prompt.render(permission.context().interruptible(interrupt), &bindings);
@@ -62,17 +65,19 @@ pub(crate) async fn render(
     within(DEADLINE, async { rendered.await.unwrap_or_else(|error| Err(RenderError::Failed(error.to_string()))) }).await
 }
 
-/// Runs a function in a thread of its own: nothing can stop it, and it must not keep a place of the pool.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let Ok(runtime) = Handle::try_current() else { return work() };
-    match runtime.spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => match error.try_into_panic() {
-            Ok(reason) => panic::resume_unwind(reason),
-            // The runtime is shutting down.
-            Err(_) => std::future::pending().await,
-        },
+fn unrendered(lost: Lost) -> RenderError {
+    match lost {
+        Lost::Busy => RenderError::Unavailable(lost.to_string()),
+        Lost::Panic => RenderError::Failed(lost.to_string()),
     }
+}
+
+/// Waits for what has no deadline of its own, such as another server; `None` if it takes too long.
+pub(crate) async fn in_time<T>(work: impl Future<Output = T>) -> Option<T> {
+    if Handle::try_current().is_err() {
+        return Some(work.await);
+    }
+    tokio::time::timeout(DEADLINE, work).await.ok()
 }
 
 /// Waits for a rendering until its deadline.
@@ -105,7 +110,8 @@ pub(crate) async fn read(
     variables: Variables,
 ) -> Result<ResourceContents, ReadError> {
     if resource.is_quick(&variables) {
-        return resource.read(uri, &variables).await;
+        let late = || ReadError::Failed(format!("it was not read within {} seconds", DEADLINE.as_secs()));
+        return in_time(resource.read(uri, &variables)).await.unwrap_or_else(|| Err(late()));
     }
     let (resource, uri) = (Arc::clone(resource), uri.to_owned());
     let rendering = move |interrupt: &Interrupt| {
@@ -120,21 +126,38 @@ pub(crate) async fn complete(
     template: Option<Arc<Resource>>,
     typed: &str,
     known: &Variables,
-) -> Completions {
+) -> Result<Completions, Lost> {
     let caller = view.caller().clone();
+    let is_function = matches!(argument.completion(), Some(CompletionSource::Function(_)));
     let completed = move |typed: &str, known: &Variables| {
         let may_read = |name: ContentName<'_>| view.permit_content(name).is_ok();
         let restriction = Restriction { may_read: &may_read, template: template.as_deref() };
         let restriction = view.hides_contents().then_some(&restriction);
         complete_from(&argument, view.catalog(), typed, known, restriction)
     };
+    if is_function {
+        let (typed, known, interrupt) = (typed.to_owned(), known.clone(), Interrupt::new());
+        // The suggestions are no longer ranked when the request has ended.
+        let _wanted = Wanted(interrupt.clone());
+        let function = functions::run(&caller, move || interrupt.scope(|| completed(&typed, &known)));
+        return in_time(function).await.unwrap_or(Err(Lost::Busy));
+    }
     let brief = Interrupt::brief();
     let first = brief.scope(|| completed(typed, known));
     if !brief.has_refused_work() {
-        return first;
+        return Ok(first);
     }
     let (typed, known) = (typed.to_owned(), known.clone());
-    pool::run(&caller, Amount::Small, move |_: &Interrupt| completed(&typed, &known)).await.unwrap_or(first)
+    Ok(pool::run(&caller, Amount::Small, move |_: &Interrupt| completed(&typed, &known)).await.unwrap_or(first))
+}
+
+/// Stops work when its request ends.
+struct Wanted(Interrupt);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.set();
+    }
 }
 
 #[cfg(test)]
@@ -151,7 +174,9 @@ mod tests {
         let soon = Duration::from_millis(20);
         assert!(late(within(soon, std::future::pending()).await));
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let blocked = blocking(move || released.recv().map_err(|_| RenderError::Interrupted));
+        let caller = Caller::anonymous();
+        let blocked = functions::run(&caller, move || released.recv().is_ok());
+        let blocked = async { blocked.await.map(drop).map_err(unrendered) };
         assert!(late(within(soon, blocked).await), "a function that blocks its thread");
         drop(release);
         assert_eq!(within(soon, async { Ok(7) }).await, Ok(7));

@@ -25,7 +25,8 @@
 //! ```
 //!
 //! While a [`Library`] is served, its folder is watched: an edited file is served at once, an invalid edit keeps the last
-//! valid version, and subscribed clients are notified.
+//! valid version, and subscribed clients are notified. With [`http::App`] and `http::router` that is the task of
+//! `library.loader().spawn()`.
 //!
 //! # Serving
 //!
@@ -68,6 +69,7 @@
 //! | `author` | with `cli` | the module `author` |
 //! | `channels` | with `cli` | the module `store`, and servers of its channels |
 //! | `client` | with `cli` | the module `client` |
+//! | `embedded-page` | no | the page in the program also without optimization; otherwise such a program reads it from the checkout |
 //! | `git` | with `cli` | the module `git` |
 //! | `http` | with `cli` | the module `http`: servers over HTTP, and `Library::into_service` |
 //! | `sign-in` | with `cli` | bearer tokens over HTTP: static ones, and JWTs of an OAuth 2.1 authorization server |

@@ -260,7 +260,8 @@ pub enum CompletionSource {
     Remote(RemoteCompletion),
 }
 
-/// A completion source in code.
+/// A completion source in code. It may block: a service calls it in a thread of its own, once for each request, and answers
+/// without suggestions if it has not returned after 50 seconds.
 pub type CompletionFunction = Arc<dyn Fn(&str, &Variables) -> Vec<String> + Send + Sync>;
 
 /// A completion source that waits for another server, with the typed text and the arguments filled in so far. Returns

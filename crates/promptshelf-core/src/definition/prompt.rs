@@ -56,7 +56,8 @@ pub struct PromptDefinition {
 }
 
 impl PromptDefinition {
-    /// Creates a prompt in code: `function` receives the checked arguments and returns the messages.
+    /// Creates a prompt in code: `function` receives the checked arguments and returns the messages. It may block: a service
+    /// calls it in a thread of its own, and answers with an error if it has not returned after 50 seconds, or panics.
     ///
     /// ```
     /// use promptshelf_core::{ArgumentDefinition, Message, PromptDefinition};

@@ -50,7 +50,8 @@ impl fmt::Debug for Current {
 }
 
 impl App {
-    /// Creates an application that serves `library`.
+    /// Creates an application that serves `library`. Changes of folders are followed while the task of
+    /// `library.loader().spawn()` is kept.
     #[must_use]
     pub fn new(library: &Library, options: &Options) -> App {
         App::of(Site::new(library, &options.mcp), options)
@@ -71,7 +72,7 @@ impl App {
     }
 
     /// Applies other options to every later request. Requests and streams that have begun are not
-    /// affected, and [`Options::idle_timeout`] only applies to servers that start later.
+    /// affected: streams of tokens that no longer hold end if the sign-in is made by `SignIn::replaced_by`. And [`Options::idle_timeout`] only applies to servers that start later.
     pub fn replace(&self, options: &Options) {
         let router = routes(&self.0.site.with_options(&options.mcp), options);
         self.0.budget.set(&options.limits);

@@ -83,7 +83,8 @@ impl Authentication {
             let caller = address.into_iter().fold(caller, Caller::with_address);
             number.into_iter().fold(caller, |caller, number| number.of(caller))
         };
-        let refused = match state.caller(request.headers(), &origin(Caller::anonymous())).await {
+        let own = request.extensions().get::<Caller>().cloned();
+        let refused = match state.caller(request.headers(), &origin(Caller::anonymous()), own).await {
             Ok(caller) => {
                 let caller = state.admit(origin(caller), request.extensions().get());
                 request.extensions_mut().insert(caller);
@@ -130,7 +131,13 @@ impl Authentication {
 
 impl AuthState {
     /// Identifies the caller, after the address limit: nothing is computed for an address that sends too much.
-    async fn caller(&self, headers: &HeaderMap, origin: &Caller) -> Result<Caller, (Denial, Option<Refused>)> {
+    /// Without sign-in it is the one that an application has put among the extensions, else an anonymous one.
+    async fn caller(
+        &self,
+        headers: &HeaderMap,
+        origin: &Caller,
+        own: Option<Caller>,
+    ) -> Result<Caller, (Denial, Option<Refused>)> {
         if let Some(address) = origin.address() {
             self.service.admit_address(address).map_err(|rejection| (too_many_requests(&rejection), None))?;
         }
@@ -139,7 +146,7 @@ impl AuthState {
             return sign_in.caller(headers).await.map_err(|refused| (refused.denial.clone(), Some(refused)));
         }
         let _ = headers;
-        Ok(Caller::anonymous())
+        Ok(own.unwrap_or_else(Caller::anonymous))
     }
 
     /// Records a refused sign-in in the audit, the metrics and the log.

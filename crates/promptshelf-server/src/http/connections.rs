@@ -6,7 +6,16 @@
 //!
 //! HTTP/1.1 only: detecting the version from the first bytes would wait for a silent client.
 
-use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::Router;
 use hyper::{server::conn::http1, service::service_fn};
@@ -68,15 +77,17 @@ pub async fn serve_routes(listener: TcpListener, routes: Router, idle_timeout: D
     let mut http = protocol();
     http.timer(TokioTimer::new()).header_read_timeout(idle_timeout);
     let places = Arc::new(Semaphore::new(MAX_OPERATOR_CONNECTIONS));
+    let dropped = CancellationToken::new();
+    let _serving = dropped.clone().drop_guard();
     let mut is_failing = false;
     loop {
         let (stream, _) = accept(&listener, &mut is_failing, || {}).await;
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let (http, routes) = (http.clone(), routes.clone());
+        let (http, routes, dropped) = (http.clone(), routes.clone(), dropped.clone());
         drop(tokio::spawn(async move {
             let service = service_fn(async |request| routes.clone().call(request).await);
             // Connection errors belong to the peer and are not logged.
-            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            let _ = dropped.run_until_cancelled(http.serve_connection(TokioIo::new(stream), service)).await;
             drop(place);
         }));
     }
@@ -92,6 +103,8 @@ pub(super) async fn serve(
 ) {
     let connections = TaskTracker::new();
     let ending = CancellationToken::new();
+    let is_dropped = Arc::new(AtomicBool::new(false));
+    let _serving = Serving { ending: ending.clone(), is_dropped: Arc::clone(&is_dropped) };
     let acceptor = Acceptor {
         app: app.clone(),
         listener,
@@ -100,6 +113,7 @@ pub(super) async fn serve(
         http: protocol(),
         idle_timeout: app.options().idle_timeout,
         ending: ending.clone(),
+        is_dropped,
     };
     // A task takes turns with those of the connections. The future of `block_on` has a thread of its own, and under a
     // flood of connections the system would give it whole time slices, 4 ms on many kernels.
@@ -132,11 +146,12 @@ struct Acceptor<H> {
     http: http1::Builder,
     idle_timeout: Duration,
     ending: CancellationToken,
+    is_dropped: Arc<AtomicBool>,
 }
 
 impl<H: Handshake> Acceptor<H> {
     async fn run(self) {
-        let Acceptor { app, listener, handshake, connections, http, idle_timeout, ending } = self;
+        let Acceptor { app, listener, handshake, connections, http, idle_timeout, ending, is_dropped } = self;
         let budget = app.budget().clone();
         let _idle = AbortOnDropHandle::new(tokio::spawn(async move {
             let mut turns = interval((idle_timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1)));
@@ -160,7 +175,7 @@ impl<H: Handshake> Acceptor<H> {
                 }
             };
             let (app, http, ending) = (app.clone(), http.clone(), ending.clone());
-            let connection = Connection { app, peer, place, http, ending };
+            let connection = Connection { app, peer, place, http, ending, is_dropped: Arc::clone(&is_dropped) };
             connections.spawn(connection.serve(stream, handshake.clone()));
         }
     }
@@ -172,11 +187,25 @@ struct Connection {
     place: Place,
     http: http1::Builder,
     ending: CancellationToken,
+    is_dropped: Arc<AtomicBool>,
+}
+
+/// Ends connections when the future that serves is dropped.
+struct Serving {
+    ending: CancellationToken,
+    is_dropped: Arc<AtomicBool>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.is_dropped.store(true, Ordering::Relaxed);
+        self.ending.cancel();
+    }
 }
 
 impl Connection {
     async fn serve(self, stream: TcpStream, handshake: impl Handshake) {
-        let Connection { app, peer, place, http, ending } = self;
+        let Connection { app, peer, place, http, ending, is_dropped } = self;
         let stream = tokio::select! {
             biased;
             () = place.closing() => return,
@@ -193,7 +222,7 @@ impl Connection {
             // Connection errors belong to the peer and are not logged.
             _ = &mut connection => {}
             () = place.closing() => {}
-            () = ending.cancelled() => {
+            () = ending.cancelled() => if !is_dropped.load(Ordering::Relaxed) {
                 std::pin::Pin::new(&mut connection).graceful_shutdown();
                 let deadline = Instant::now() + app.options().shutdown_timeout;
                 let _ = timeout_at(deadline, &mut connection).await;

@@ -8,6 +8,7 @@ mod channels;
 mod checker;
 mod closed;
 mod connections;
+mod embedded;
 mod programs;
 mod replicas;
 mod requests;
