@@ -265,10 +265,10 @@ fn test(repository: &Repository) -> Result<()> {
     let (own, (printed, others)) = thread::scope(|scope| {
         let others = scope.spawn(|| {
             let mut printed = Vec::new();
-            let failed: Vec<_> = others.iter().filter_map(|it| it.run(&mut printed).err()).collect();
+            let failed: Vec<_> = others.iter().filter_map(|it| it.run(repository, &mut printed).err()).collect();
             (printed, failed)
         });
-        let own: Vec<_> = own.iter().filter_map(|it| it.run(&mut io::stdout()).err()).collect();
+        let own: Vec<_> = own.iter().filter_map(|it| it.run(repository, &mut io::stdout()).err()).collect();
         (own, others.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     println!("{}", String::from_utf8_lossy(&printed));
@@ -287,10 +287,10 @@ struct TestProgram {
 }
 
 impl TestProgram {
-    fn run(&self, out: &mut impl Write) -> Result<()> {
-        let folder = self.folder.to_string_lossy();
-        let tests = Program::new(&self.path, &self.folder).env("CARGO_MANIFEST_DIR", &folder);
-        tests.run_tests_into(out)
+    /// Runs it with the variables that cargo sets.
+    fn run(&self, repository: &Repository, out: &mut impl Write) -> Result<()> {
+        let tests = Program::new(&self.path, &self.folder).env("CARGO_MANIFEST_DIR", &self.folder.to_string_lossy());
+        tests.env("CARGO_BIN_EXE_promptshelf", &repository.binary().to_string_lossy()).run_tests_into(out)
     }
 }
 

@@ -172,16 +172,18 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Source`] when a folder cannot be read; [`OpenError::Prompts`] when a prompt defined
+    /// [`OpenError::Source`] when a folder cannot be read; [`OpenError::Prompts`] when a prompt or a resource defined
     /// in code is invalid, or a prompt file has its name.
     pub fn build(self) -> Result<Library, OpenError> {
         let names: Vec<_> = self.defined.prompts.iter().map(|prompt| prompt.name.clone()).collect();
+        let uris: Vec<_> = self.defined.resources.iter().map(|resource| resource.uri.clone()).collect();
         let mut sources = self.sources;
         sources.push(Box::new(Fixed::new(self.defined)));
         let open = if self.is_quiet { Loader::open_quietly } else { Loader::open };
         let loader = open(sources).map_err(OpenError::Source)?;
         let catalog = loader.handle().current();
-        if names.iter().any(|name| catalog.find(name).is_none()) {
+        let is_missing = |uri: &String| catalog.find_declared(uri).is_none();
+        if names.iter().any(|name| catalog.find(name).is_none()) || uris.iter().any(is_missing) {
             let errors = loader.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).cloned().collect();
             return Err(OpenError::Prompts(errors));
         }
@@ -296,7 +298,7 @@ impl Library {
 pub enum OpenError {
     /// A folder cannot be read.
     Source(SourceError),
-    /// Prompts defined in code are invalid. Holds every error of the library.
+    /// Prompts or resources defined in code are invalid. Holds every error of the library.
     Prompts(Vec<Diagnostic>),
 }
 
@@ -305,7 +307,7 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Source(error) => error.fmt(f),
             OpenError::Prompts(errors) => {
-                f.write_str("a prompt defined in code is invalid")?;
+                f.write_str("a prompt or resource defined in code is invalid")?;
                 errors.iter().try_for_each(|error| write!(f, "; {error}"))
             }
         }

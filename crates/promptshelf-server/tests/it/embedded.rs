@@ -13,7 +13,7 @@ use std::{
 use axum::{Router, extract::ConnectInfo};
 use promptshelf_core::{
     Access, ArgumentDefinition, BoxFuture, CompletionSource, Origin, PromptDefinition, RawArguments, ReadBody,
-    ReadError, ReadResource, ResourceContent, ResourceDefinition, SourceText, Variables,
+    ReadError, ReadResource, ResourceBody, ResourceContent, ResourceDefinition, SourceText, Variables,
 };
 use promptshelf_server::{Library, OpenError, http};
 use promptshelf_service::{Caller, Identity, Limits, Reference, Rejection};
@@ -186,6 +186,14 @@ async fn service_tells_anonymous_callers_apart_by_their_addresses() {
     };
     while call(1).await != StatusCode::TOO_MANY_REQUESTS {}
     assert_eq!(call(2).await, StatusCode::OK);
+}
+
+#[test]
+fn invalid_resource_in_code_is_an_error() {
+    let text = ResourceContent::Fixed(ResourceBody::Text("x".into()));
+    let resource = ResourceDefinition::from_source("not a uri", text, Origin::new(SourceText::new("<code>", "")));
+    let opened = Library::builder().resource(resource).build();
+    assert!(matches!(opened, Err(OpenError::Prompts(_))), "{opened:?}");
 }
 
 #[test]
