@@ -412,8 +412,8 @@ pub struct Proposal {
     pub reviews: Vec<Review>,
     /// The counts of the check for these changes.
     pub checks: CheckSummary,
-    /// The findings of this check, as in [`CheckReport::findings`](crate::CheckReport::findings). Absent in lists, and for
-    /// changes by an earlier release.
+    /// The findings of this check with file and line, errors first, at most 100. Absent in lists, and for changes by an
+    /// earlier release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
     /// What the changes break and open for callers, the openings first.
@@ -606,8 +606,7 @@ pub struct Published {
     pub proposal: Proposal,
     /// The prompts that the revision changed, or would change.
     pub prompts: Vec<PromptChange>,
-    /// The findings of the check, as in [`CheckReport::findings`](crate::CheckReport::findings). Empty where the check
-    /// did not run.
+    /// The findings of the check with file and line, errors first, at most 100. Empty where the check did not run.
     pub findings: Vec<String>,
     /// After a promotion: the prompts that stay different from those of the source, or that it does not have.
     #[serde(default)]

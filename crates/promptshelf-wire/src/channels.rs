@@ -54,7 +54,7 @@ pub struct CheckBody {
 }
 
 /// The conditions for a publish to a channel, complete and without unknown members: what a typing error leaves out would
-/// loosen them. [`Policy`] also reads those of other releases, which have fewer members or more.
+/// loosen them. `Policy` also reads those of other releases, which have fewer members or more.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PolicyBody {

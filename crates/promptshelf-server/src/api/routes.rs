@@ -99,6 +99,17 @@ pub(super) fn operations(document: Document) -> Operations<ApiState> {
 mod tests {
     use super::*;
 
+    /// Those who read the document do not have the code.
+    #[test]
+    fn descriptions_refer_to_no_item_of_the_code() {
+        let document = openapi().to_string();
+        let links = ["[`", "](crate::", "](super::"];
+        assert_eq!(
+            links.map(|link| document.find(link).map(|at| &document[at..document.len().min(at + 40)])),
+            [None; 3]
+        );
+    }
+
     #[test]
     fn each_kind_of_record_has_one_word() {
         let methods: Vec<&str> = audit_methods().collect();
