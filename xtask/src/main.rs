@@ -1,5 +1,5 @@
-//! Tasks of this repository for people and CI: `cargo xtask test`, `install`, `nightly`, `chaos`, `coverage`, `tidy`, `guide`, `fuzz`,
-//! `bench`, `guard` and `release`.
+//! Tasks of this repository for people and CI: `cargo xtask test`, `install`, `nightly`, `chaos`, `coverage`, `tidy`,
+//! `guide`, `fuzz`, `bench`, `guard` and `release`.
 //!
 //! No part of the product is here. Each task starts programs that a person could start manually, and prints their
 //! command lines.

@@ -1,14 +1,15 @@
-//! The HTTP API `/api/v1`: prompts for programs; with a store also channels, files, history, proposals, reviews, publishing, promotion, rollback, and a check of
-//! changes that are not stored.
+//! The HTTP API `/api/v1`: prompts for programs; with a store also channels, files, history, proposals, reviews,
+//! publishing, promotion, rollback, and a check of changes that are not stored.
 //!
-//! `promptshelf-wire` declares each operation; here are the handlers.
+//! `promptshelf-wire` declares each operation; here are the handlers, those of a store in a module for each subject.
 //!
 //! - `call` is the frame of all: scopes, roles, limits, channels and the audit. `admit` checks the host, the origin and the
 //!   sign-in before.
 //! - `local` calls the operations in this process, for the operator of the store.
-//! - Each subject of a store is a module with its handlers. `routes` makes routes of all; `programs` is the API for programs, which every server has; `folder` edits the
-//!   files of a served folder.
-//! - `once` gives the first answer to a change that is sent again. `request` reads pages; `etag` compares preconditions; `problem` is the answer to all errors.
+//! - `routes` makes the routes and the OpenAPI document. `programs` is the API for programs, which every server has;
+//!   `folder` edits the files of a served folder.
+//! - `once` gives the first answer to a change that is sent again. `request` reads pages; `etag` compares preconditions;
+//!   `problem` is the answer to all errors.
 //! - `analysis` is the engine of the page's editor, and `analyzers` keeps the analyzers of channels that are being edited.
 //! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones; `impact` joins differences
 //!   with the metrics of usage.

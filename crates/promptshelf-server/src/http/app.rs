@@ -72,7 +72,8 @@ impl App {
     }
 
     /// Applies other options to every later request. Requests and streams that have begun are not
-    /// affected: streams of tokens that no longer hold end if the sign-in is made by `SignIn::replaced_by`. And [`Options::idle_timeout`] only applies to servers that start later.
+    /// affected; streams of tokens that no longer hold end if the sign-in is made by `SignIn::replaced_by`.
+    /// [`Options::idle_timeout`] only applies to servers that start later.
     pub fn replace(&self, options: &Options) {
         let router = routes(&self.0.site.with_options(&options.mcp), options);
         self.0.budget.set(&options.limits);

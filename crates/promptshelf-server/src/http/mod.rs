@@ -49,9 +49,9 @@ pub use self::{
 };
 use crate::library::Library;
 
-/// Builds a router with every route, to be merged into an application of its own, which then has no fallback of its own: this
-/// one has the routes `/mcp`, `/healthz`, `/readyz` and, with the page, `/` and `/assets`. The page does not work below
-/// another path; use a host name of its own for it.
+/// Builds a router with every route, to be merged into an application of its own, which then has no fallback of its
+/// own: this one has the routes `/mcp`, `/healthz`, `/readyz` and, with the page, `/` and `/assets`. The page does not
+/// work below another path; use a host name of its own for it.
 ///
 /// Changes of folders are followed while the task of `library.loader().spawn()` is kept. A
 /// [`Caller`](promptshelf_service::Caller) among the extensions of a request authenticates it, unless [`Options`] have
@@ -89,10 +89,9 @@ fn with_surroundings(site: &site::Site, options: &Options) -> Router {
     routes::routes(site, options).layer(middleware::from_fn_with_state(shared, pass))
 }
 
-/// Serves `library`, and follows changes of its folders, until `shutdown` completes, or the future is dropped, which closes all
-/// connections. After `shutdown` the listener closes, streams end as the protocol
-/// asks for, requests in progress are answered, and connections that are still open after
-/// [`Options::shutdown_timeout`] are closed.
+/// Serves `library`, and follows changes of its folders, until `shutdown` completes, or the future is dropped, which
+/// closes all connections. After `shutdown` the listener closes, streams end as the protocol asks for, requests in
+/// progress are answered, and connections that are still open after [`Options::shutdown_timeout`] are closed.
 pub async fn serve(listener: TcpListener, library: &Library, options: &Options, shutdown: impl Future<Output = ()>) {
     let _follower = library.loader().spawn();
     App::new(library, options).serve(listener, shutdown).await;
