@@ -51,7 +51,8 @@ pub(crate) fn install_everything(repository: &Repository) -> Result<()> {
     for folder in [&repository.web(), &peers, &peers.join("agents")] {
         install(folder)?;
     }
-    for folder in [&peers.join("frameworks"), &peers.join("python"), &repository.root.join(".github")] {
+    let of_peers = ["frameworks", "python", "release"].map(|name| peers.join(name));
+    for folder in of_peers.iter().chain([&repository.root.join(".github")]) {
         install_python(folder)?;
     }
     Ok(())

@@ -6,7 +6,11 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::LazyLock,
+    task::Poll,
     thread,
 };
 
@@ -25,7 +29,7 @@ const MOST_OF_CALLER: usize = 64;
 const STACK_BYTES: usize = 8 << 20;
 
 /// The numbers of functions that run, by caller.
-static RUNNING: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
+static RUNNING: LazyLock<Mutex<HashMap<String, usize>>> = LazyLock::new(Mutex::default);
 
 /// The reason why a function has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +47,6 @@ struct Place(String);
 impl Place {
     fn take(caller: String) -> Option<Place> {
         let mut running = RUNNING.lock();
-        let running = running.get_or_insert_default();
         if running.values().sum::<usize>() >= MOST {
             return None;
         }
@@ -59,7 +62,6 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut running = RUNNING.lock();
-        let running = running.get_or_insert_default();
         if let Some(own) = running.get_mut(&self.0) {
             *own -= 1;
         }
@@ -92,6 +94,20 @@ pub(crate) async fn run<T: Send + 'static>(
     result.await.unwrap_or(Err(Lost::Panic))
 }
 
+/// Waits for an asynchronous function, which runs on the threads of the runtime.
+///
+/// # Errors
+///
+/// [`Lost::Panic`].
+pub(crate) async fn wait<T>(function: impl Future<Output = T>) -> Result<T, Lost> {
+    let mut function = pin!(function);
+    let poll = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| function.as_mut().poll(context))) {
+        Ok(polled) => polled.map(Ok),
+        Err(_) => Poll::Ready(Err(Lost::Panic)),
+    });
+    poll.await
+}
+
 #[cfg(test)]
 mod tests {
     use std::{sync::mpsc, time::Duration};
@@ -112,7 +128,7 @@ mod tests {
             let hanging = tokio::spawn(async move { run(&caller(1), move || released.recv().is_ok()).await });
             held.push((release, hanging));
         }
-        let count = || RUNNING.lock().as_ref().and_then(|running| running.get(&caller(1).limit_key()).copied());
+        let count = || RUNNING.lock().get(&caller(1).limit_key()).copied();
         while count() != Some(MOST_OF_CALLER) {
             tokio::task::yield_now().await;
         }

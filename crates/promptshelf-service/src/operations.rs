@@ -145,7 +145,7 @@ pub(crate) async fn complete(
     typed: &str,
     known: &Variables,
 ) -> Result<Completions, Rejection> {
-    let (catalog, caller) = (view.catalog(), view.caller());
+    let (catalog, caller, name) = (view.catalog(), view.caller(), argument);
     let find_argument = |arguments: &[Argument]| {
         arguments.iter().find(|known| known.name() == argument).cloned().ok_or_else(|| Rejection::UnknownArgument {
             name: echo(argument),
@@ -162,11 +162,9 @@ pub(crate) async fn complete(
             (find_argument(template.variables())?, Some(Arc::clone(template)), view.of_declaration(uri))
         }
     };
-    let request = caller.request_id();
-    let name = argument.name().to_owned();
     // Without suggestions a form can still be filled in.
     let none = |reason: &str| {
-        tracing::warn!(request, argument = name, "no suggestions: {reason}");
+        tracing::warn!(request = caller.request_id(), argument = name, "no suggestions: {reason}");
         Completions::default()
     };
     match renderers::in_time(completion::complete_remotely(&argument, typed, known)).await {

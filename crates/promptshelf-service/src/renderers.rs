@@ -3,7 +3,7 @@
 //! Most renderings take a fraction of a millisecond, less than a change of threads and its wake-ups. Those whose template
 //! and values show it are done at once; the others are done in the pool, where they keep no other request waiting.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use promptshelf_core::{
     Argument, Bindings, CompletionSource, ContentName, Interrupt, Part, Problem, Prompt, RawArguments, ReadError,
@@ -53,7 +53,8 @@ pub(crate) async fn render(
     let caller = permission.caller();
     let (permission, prompt) = (Arc::clone(permission), Arc::clone(prompt));
     if prompt.is_async() {
-        return within(DEADLINE, prompt.render_async(permission.context(), &bindings)).await;
+        let function = functions::wait(prompt.render_async(permission.context(), &bindings));
+        return within(DEADLINE, async { function.await.unwrap_or_else(|lost| Err(unrendered(lost))) }).await;
     }
     if prompt.is_function() {
         let function = functions::run(&caller, move || prompt.render(permission.context(), &bindings));
@@ -74,10 +75,19 @@ fn unrendered(lost: Lost) -> RenderError {
 
 /// Waits for what has no deadline of its own, such as another server; `None` if it takes too long.
 pub(crate) async fn in_time<T>(work: impl Future<Output = T>) -> Option<T> {
+    until(DEADLINE, work).await
+}
+
+async fn until<T>(deadline: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    // Most work does not wait, and needs no timer.
+    if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+        return Some(done);
+    }
     if Handle::try_current().is_err() {
         return Some(work.await);
     }
-    tokio::time::timeout(DEADLINE, work).await.ok()
+    tokio::time::timeout(deadline, work).await.ok()
 }
 
 /// Waits for a rendering until its deadline.
@@ -85,12 +95,9 @@ async fn within<T>(
     deadline: Duration,
     rendering: impl Future<Output = Result<T, RenderError>>,
 ) -> Result<T, RenderError> {
-    if Handle::try_current().is_err() {
-        return rendering.await;
-    }
     let late =
         || format!("it was not rendered within {} seconds; if that happens again, tell its author", deadline.as_secs());
-    tokio::time::timeout(deadline, rendering).await.unwrap_or_else(|_| Err(RenderError::Unavailable(late())))
+    until(deadline, rendering).await.unwrap_or_else(|| Err(RenderError::Unavailable(late())))
 }
 
 /// Renders a prompt of another server, which can ask for input instead.

@@ -74,10 +74,16 @@ async fn completion_function_is_called_once() {
 
 #[tokio::test]
 async fn panic_of_a_function_is_an_internal_error() {
-    let panics = PromptDefinition::new("panics", |_| panic!("a bug"));
-    let library = Library::builder().prompt(panics).build().expect("a library");
-    let got = library.service().get(&Caller::local(), "panics", &RawArguments::new()).await;
-    assert!(matches!(got, Err(Rejection::Internal)), "{got:?}");
+    let at_once = PromptDefinition::new("at-once", |_| panic!("a bug"));
+    let waiting = PromptDefinition::new_async("waiting", |_| async {
+        tokio::task::yield_now().await;
+        panic!("a bug")
+    });
+    let library = Library::builder().prompt(at_once).prompt(waiting).build().expect("a library");
+    for name in ["at-once", "waiting"] {
+        let got = library.service().get(&Caller::local(), name, &RawArguments::new()).await;
+        assert!(matches!(got, Err(Rejection::Internal)), "{name}: {got:?}");
+    }
 }
 
 #[derive(Debug)]

@@ -97,7 +97,7 @@ pub(crate) struct ChangeArguments {
 }
 
 #[cfg(test)]
-mod place_tests {
+mod tests {
     use super::*;
 
     // req: S-94
