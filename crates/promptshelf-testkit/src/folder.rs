@@ -5,6 +5,11 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+#[cfg(unix)]
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
 
 use tempfile::TempDir;
 
@@ -66,6 +71,23 @@ impl AsRef<Path> for Folder {
     fn as_ref(&self) -> &Path {
         self.path()
     }
+}
+
+/// Writes a program that can be started at once, and the folders above it. Returns its path.
+///
+/// Another process writes it: one that a concurrent test starts would have our descriptor until it executes its
+/// program, and a file that is open for writing cannot be executed.
+#[cfg(unix)]
+pub fn executable(path: PathBuf, content: impl AsRef<[u8]>) -> PathBuf {
+    fs::create_dir_all(path.parent().expect("a parent folder")).expect("a folder");
+    let mut write = Command::new("sh");
+    write.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path).stdin(Stdio::piped());
+    let mut writer = write.spawn().expect("a shell");
+    let mut input = writer.stdin.take().expect("a pipe");
+    input.write_all(content.as_ref()).expect("a reader");
+    drop(input);
+    assert!(writer.wait().expect("an exit status").success(), "{} is not written", path.display());
+    path
 }
 
 /// Returns a path of this repository.

@@ -2,7 +2,7 @@
 
 use promptshelf_git::GitError;
 use promptshelf_source::{Files, Loader};
-use promptshelf_testkit::git::git;
+use promptshelf_testkit::{folder::executable, git::git};
 
 use crate::sample::{Sample, files, loaded, served};
 
@@ -185,10 +185,7 @@ async fn hooks_filters_and_attributes_of_a_repository_do_not_run() {
         git(&bare, &["config", key, value], b"");
     }
     for hook in ["post-checkout", "reference-transaction", "post-update"] {
-        let path = bare.join("hooks").join(hook);
-        std::fs::write(&path, format!("#!/bin/sh\n{run}\n")).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&path, mode).unwrap();
+        executable(bare.join("hooks").join(hook), format!("#!/bin/sh\n{run}\n"));
     }
     let source = sample.source("#main");
     source.refresh().await.unwrap();

@@ -16,7 +16,7 @@ use axum::{
 };
 use base64::Engine as _;
 use promptshelf_git::{Credentials, GitError, GitSource};
-use promptshelf_testkit::git::git;
+use promptshelf_testkit::{folder::executable, git::git};
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use crate::sample::{Sample, loaded};
@@ -109,9 +109,8 @@ async fn credentials_open_a_repository_and_are_never_shown() {
     good.refresh().await.unwrap();
     assert_eq!(loaded(&good).0, ["a", "b"]);
     // A helper of the operator.
-    let script = sample.path().join("helper.sh");
-    fs::write(&script, format!("#!/bin/sh\necho username=ada\necho password={SECRET}\n")).unwrap();
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let script = format!("#!/bin/sh\necho username=ada\necho password={SECRET}\n");
+    let script = executable(sample.path().join("helper.sh"), script);
     source(Credentials::Helper(script.display().to_string()), "helper").refresh().await.unwrap();
     // Nothing on disk has the secret, besides the files of the operator.
     let mut search = std::process::Command::new("grep");

@@ -3,6 +3,7 @@
 
 use std::{fs, process::Command};
 
+use promptshelf_testkit::folder::executable;
 use serde_json::Value;
 
 use crate::{
@@ -78,9 +79,7 @@ fn serve_open_starts_the_browser_with_the_page() {
     let folder = library(&[("hello.md", HELLO)]);
     let pipe = folder.path().join("opened");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
-    let browser = folder.path().join("browser");
-    fs::write(&browser, format!("#!/bin/sh\necho \"$1\" >'{}'\n", pipe.display())).expect("a script");
-    fs::set_permissions(&browser, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
+    let browser = executable(folder.path().join("browser"), format!("#!/bin/sh\necho \"$1\" >'{}'\n", pipe.display()));
     let mut command = here(&folder, &["serve", "prompts", "--open", "--http", "127.0.0.1:0"]);
     command.env("BROWSER", &browser);
     let server = Server::start(command);
@@ -152,10 +151,9 @@ fn install_without_a_client_lists_those_that_are_here() {
 fn printed_and_installed_commands_start_the_package_that_started_it() {
     let folder = library(&[("hello.md", HELLO)]);
     folder.write(".cursor/mcp.json", "{}");
-    let cache = folder.path().join("cache/_npx/1f/node_modules/@promptshelf/linux-x64/bin");
-    fs::create_dir_all(&cache).expect("folders");
-    let program = cache.join("promptshelf");
-    fs::copy(env!("CARGO_BIN_EXE_promptshelf"), &program).expect("a program");
+    let place = "cache/_npx/1f/node_modules/@promptshelf/linux-x64/bin/promptshelf";
+    let program = fs::read(env!("CARGO_BIN_EXE_promptshelf")).expect("a program");
+    let program = executable(folder.path().join(place), program);
     let cached = |line: &[&str]| {
         let mut command = Command::new(&program);
         command.args(line).current_dir(folder.path()).env("HOME", folder.path()).env_remove("XDG_CONFIG_HOME");

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command, time::Instant};
 
-use promptshelf_testkit::git::Repository;
+use promptshelf_testkit::{folder::executable, git::Repository};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -83,11 +83,8 @@ fn ssh_never_asks_and_accepts_no_unknown_host() {
                   echo 'WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!' >&2\necho 'Host key verification failed.' >&2\n\
                   exit 255;; esac\nfor last; do :; done\nexec sh -c \"$last\"\n";
     let programs = repository.path().join("programs");
-    fs::create_dir(&programs).expect("a folder");
-    fs::write(programs.join("ssh"), script.replace("> arguments", &format!("> {}/arguments", programs.display())))
-        .expect("a script");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(programs.join("ssh"), mode).expect("a program");
+    let script = script.replace("> arguments", &format!("> {}/arguments", programs.display()));
+    executable(programs.join("ssh"), script);
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
     let list = |address: &str| {
         let mut command = command(&repository, &["list", address]);

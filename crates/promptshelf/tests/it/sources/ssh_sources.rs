@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use promptshelf_testkit::git::Repository;
+use promptshelf_testkit::{folder::executable, git::Repository};
 use serde_json::json;
 
 use super::{HELLO, Workplace, eventually, get, names};
@@ -64,13 +64,10 @@ fn key(folder: &Path, name: &str) -> String {
 /// Makes a program `ssh` that trusts the hosts of the test in place of those of the user. Returns its folder.
 fn ssh(folder: &Path) -> PathBuf {
     let programs = folder.join("programs");
-    fs::create_dir(&programs).expect("a folder");
     let hosts = folder.join("known_hosts");
     let options = format!("-F /dev/null -oUserKnownHostsFile={} -oGlobalKnownHostsFile=/dev/null", hosts.display());
     let script = format!("#!/bin/sh\nPATH=${{PATH#*:}}\nexec ssh {options} \"$@\"\n");
-    fs::write(programs.join("ssh"), script).expect("a script");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(programs.join("ssh"), mode).expect("a program");
+    executable(programs.join("ssh"), script);
     programs
 }
 
