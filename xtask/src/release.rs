@@ -86,6 +86,8 @@ impl Platform {
 }
 
 const SUMS: &str = "SHA256SUMS";
+/// The most bytes of the optimized program.
+const MOST_BYTES: u64 = 35_000_000;
 const DOWNLOADS: &str = "https://github.com/promptshelf/promptshelf/releases/download";
 /// The certificate authorities of the image.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
@@ -188,6 +190,9 @@ pub(crate) fn check(repository: &Repository) -> Result<()> {
             .env("CARGO_TARGET_DIR", &target.display().to_string())
             .run()?;
         sums.push(fs::read_to_string(out.join(SUMS))?);
+        let bytes = fs::metadata(target.join(QUICK).join("dist/promptshelf"))?.len();
+        println!("the program has {bytes} bytes");
+        ensure!(bytes <= MOST_BYTES, "the program has {bytes} bytes, more than {MOST_BYTES}");
         fs::remove_dir_all(target)?;
     }
     let differing: Vec<&str> = sums[0].lines().filter(|line| !sums[1].lines().any(|it| it == *line)).collect();
