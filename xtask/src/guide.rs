@@ -1,8 +1,8 @@
 //! The user guide in `docs/guide`, an mdBook.
 //!
-//! - `cargo xtask guide` writes the reference pages from the binary and builds the book into `target/guide`.
-//! - The step `guide` of the tests fails if a reference page is out of date, if an example does not pass
-//!   `promptshelf check`, or if a link in the documentation leads to a missing file or heading.
+//! - `cargo xtask guide` builds the book into `target/guide`, with a reference that the binary and the requirements make.
+//! - The step `guide` of the tests fails if an example does not pass `promptshelf check`, or if a link in the
+//!   documentation leads to a missing file or heading.
 //!
 //! Code blocks whose info string names a file (`markdown,file=review.md`) form a library for each page, which has to
 //! pass `promptshelf check --deny warnings` and `promptshelf test`; blocks marked `toml,server` are settings.
@@ -29,40 +29,19 @@ const PAGES: &str = "docs/guide/src";
 /// The version of mdBook that builds the book.
 const MDBOOK: &str = "0.5.4";
 
-/// Writes the reference pages and builds the book.
-pub(crate) fn write(repository: &Repository) -> Result<()> {
-    prepare::build(repository)?;
-    let folder = repository.root.join(PAGES).join("reference");
-    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
-    for (name, text) in reference_pages(repository)? {
-        let path = folder.join(&name);
-        fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
-    }
-    build(repository)
-}
-
-/// Checks reference pages, examples and links.
+/// Checks links and examples, of the reference too.
 pub(crate) fn check(repository: &Repository) -> Result<()> {
-    prepare::build(repository)?;
-    let mut stale = Vec::new();
-    for (name, text) in reference_pages(repository)? {
-        let path = repository.root.join(PAGES).join("reference").join(&name);
-        if fs::read_to_string(&path).is_ok_and(|current| current == text) {
-            continue;
-        }
-        stale.push(name);
-    }
-    if !stale.is_empty() {
-        bail!("out of date: {}; run `cargo xtask guide` and commit the result", stale.join(", "));
-    }
-    let broken = broken(&repository.texts()?);
+    let mut texts = repository.texts()?;
+    let reference = reference_pages(repository)?;
+    texts.extend(reference.into_iter().map(|(name, text)| (format!("{PAGES}/reference/{name}"), text)));
+    let broken = broken(&texts);
     if !broken.is_empty() {
         bail!("broken links:\n  {}", broken.join("\n  "));
     }
-    check_examples(repository)
+    check_examples(repository, &texts)
 }
 
-/// Builds the book from a copy of its pages in the target folder, to which the generated pages are added.
+/// Builds the book from a copy of its pages in the target folder, to which the reference is added.
 pub(crate) fn build(repository: &Repository) -> Result<()> {
     let copy = repository.target().join("guide-pages");
     let source = repository.root.join("docs/guide");
@@ -71,10 +50,12 @@ pub(crate) fn build(repository: &Repository) -> Result<()> {
     }
     Program::new("cp", &repository.root).args(&["-R", &source.to_string_lossy(), &copy.to_string_lossy()]).run()?;
     let mut summary = fs::read_to_string(source.join("src/SUMMARY.md")).context("SUMMARY.md cannot be read")?;
-    for (name, text) in conformance::pages(repository)? {
-        let title = text.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+    let reference = copy.join("src/reference");
+    fs::create_dir_all(&reference).with_context(|| format!("{} cannot be created", reference.display()))?;
+    for (name, text) in reference_pages(repository)? {
+        let title = text.lines().next().unwrap_or_default().trim_start_matches("# ");
         summary.push_str(&format!("- [{title}](reference/{name})\n"));
-        fs::write(copy.join("src/reference").join(name), text).with_context(|| format!("{name} cannot be written"))?;
+        fs::write(reference.join(name), text).with_context(|| format!("{name} cannot be written"))?;
     }
     fs::write(copy.join("src/SUMMARY.md"), summary).context("SUMMARY.md cannot be written")?;
     let program = prepare::cargo_tool(repository, "mdbook", MDBOOK, "search")?;
@@ -89,12 +70,11 @@ struct Block<'t> {
     text: String,
 }
 
-fn check_examples(repository: &Repository) -> Result<()> {
+fn check_examples(repository: &Repository, texts: &Texts) -> Result<()> {
     let folder = repository.target().join("guide-examples");
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
     }
-    let texts = repository.texts()?;
     let mut libraries = 0;
     for (path, text) in texts.iter().filter(|(path, _)| path.starts_with(PAGES)) {
         let page = folder.join(path.replace('/', "-"));
@@ -267,11 +247,9 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The first line of each page.
-const GENERATED: &str = "<!-- Generated by `cargo xtask guide`; edit the code instead. -->\n";
-
-/// Returns each page: its file name and its text.
-fn reference_pages(repository: &Repository) -> Result<Vec<(String, String)>> {
+/// Returns the file name and the text of each page of the reference.
+fn reference_pages(repository: &Repository) -> Result<Vec<(&'static str, String)>> {
+    prepare::build(repository)?;
     let run = |arguments: &[&str]| {
         // The width of help texts must not depend on the terminal.
         Program::new(repository.binary(), &repository.root).args(arguments).env("COLUMNS", "100").read()
@@ -302,7 +280,8 @@ fn reference_pages(repository: &Repository) -> Result<Vec<(String, String)>> {
         ("diagnostics.md", diagnostics(&run(&["explain"])?, run)?),
         ("exit-codes.md", exit_codes(&help)),
     ];
-    Ok(pages.drain(..).map(|(name, text)| (name.to_owned(), format!("{GENERATED}{text}"))).collect())
+    pages.extend(conformance::pages(repository)?);
+    Ok(pages)
 }
 
 fn commands(help: &str, run: impl Fn(&[&str]) -> Result<String>) -> Result<String> {

@@ -88,7 +88,7 @@ enum Verb {
         #[arg(long, value_name = "SERVERS", num_args = 0..=1, default_missing_value = "", value_delimiter = ',')]
         peers: Option<Vec<String>>,
     },
-    /// Write the guide's reference pages from the binary, and build the guide into target/guide
+    /// Build the guide, with the reference that the binary makes, into target/guide
     Guide,
     /// Make the files of a release for a target: archive, Debian package, checksums, bill of materials, manifests
     Release(release::Options),
@@ -143,7 +143,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Bench { quick, only, attack_seconds, peers } => {
             bench::run(&repository, quick, &only, attack_seconds, peers.as_deref())
         }
-        Verb::Guide => guide::write(&repository),
+        Verb::Guide => guide::build(&repository),
         Verb::Release(options) => release::run(&repository, &options),
         Verb::Guard { update } => guard::run(&repository, update.as_deref()),
     }

@@ -57,7 +57,7 @@ pub(crate) const TEST: &[Step] = &[
     }),
     step("test", "unit, integration and doc tests pass", test),
     step("examples", "the example libraries pass their own check", examples),
-    step("guide", "the guide is current, its examples pass the check, its links resolve", guide::check),
+    step("guide", "examples of the guide pass the check, links in documents resolve", guide::check),
     step("msrv", "rust-version is the toolchain that runs these steps", msrv),
     step("client-v2", "the official client, generation 2, in both eras", |it| peer(it, "client-v2.mjs")),
     step("client-v1", "the official client, generation 1", |it| peer(it, "client-v1.mjs")),

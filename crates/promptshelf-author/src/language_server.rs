@@ -185,7 +185,7 @@ fn capabilities() -> ServerCapabilities {
 }
 
 /// The page that explains the codes of findings.
-const EXPLAINED: &str = "https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/reference/diagnostics.md";
+const EXPLAINED: &str = "https://promptshelf.github.io/promptshelf/reference/diagnostics.html";
 
 /// Returns the folders that the editor has open; the current folder if it names none.
 fn folders(params: &InitializeParams) -> Vec<PathBuf> {

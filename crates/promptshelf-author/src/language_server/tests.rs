@@ -245,7 +245,7 @@ fn findings_have_fixes_and_a_page() {
         }),
     );
     let link = found[0]["diagnostics"][0]["codeDescription"]["href"].as_str().unwrap_or_default();
-    assert!(link.ends_with("diagnostics.md#unknown-key"), "{link}");
+    assert!(link.ends_with("reference/diagnostics.html#unknown-key"), "{link}");
 }
 
 #[test]
