@@ -16,8 +16,8 @@ use serde_json::Value;
 use crate::{
     conformance, guard, guide,
     prepare::{
-        begin_to_install, build, build_official_server, cargo_tool, install, install_debian, install_peers,
-        install_postgres, install_python, install_target, node,
+        begin_to_install, build, build_official_server, cargo_tool, install, install_debian, install_everything,
+        install_peers, install_postgres, install_python, install_target, node,
     },
     proof, release,
     repository::Repository,
@@ -74,9 +74,10 @@ pub(crate) const TEST: &[Step] = &[
 /// The first step after the tests.
 const AFTER_TESTS: &str = "examples";
 
-/// Steps that mostly wait for one other program. In a whole run, another process runs them beside all that follows the tests.
-const BESIDE: [&str; 9] =
-    ["client-v2", "client-v1", "guided", "tools", "sign-in", "conformance", "packages", "workflows", "host"];
+/// Steps that mostly wait for one other program. In a whole run, a process for each list runs them beside all that follows
+/// the tests.
+const BESIDE: [&[&str]; 2] =
+    [&["client-v2", "client-v1", "guided", "tools", "sign-in", "conformance", "packages", "workflows"], &["host"]];
 
 /// The parts of `cargo xtask nightly`: they take long for what they prove of one change.
 pub(crate) const NIGHTLY: &[Step] = &[
@@ -122,19 +123,20 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
         bail!("unknown step `{unknown}`: expected one of {}", names.join(", "));
     }
     let is_chosen = |step: &&Step| match only {
-        [] => !BESIDE.contains(&step.name),
+        [] => !BESIDE.iter().any(|names| names.contains(&step.name)),
         only => only.iter().any(|name| name == step.name),
     };
     let chosen: Vec<&Step> = steps.iter().filter(is_chosen).collect();
-    let (mut times, mut failed, mut beside) = (Vec::new(), Vec::new(), None);
+    let (mut times, mut failed, mut beside) = (Vec::new(), Vec::new(), Vec::new());
     let is_whole = only.is_empty() && chosen.iter().any(|step| step.name == AFTER_TESTS);
     let mut installing = is_whole.then(|| begin_to_install(repository)).flatten();
     for (at, step) in chosen.iter().enumerate() {
         if step.name == AFTER_TESTS && is_whole {
-            if let Some(mut installing) = installing.take() {
-                installing.wait()?;
+            // Processes beside each other must not install into the same folders.
+            if !installing.take().is_some_and(|mut installing| installing.wait().is_ok_and(|it| it.success())) {
+                install_everything(repository)?;
             }
-            beside = Some(Beside::start(repository)?);
+            beside = BESIDE.into_iter().map(|names| Beside::start(repository, names)).collect::<Result<_>>()?;
         }
         println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);
         let started = Instant::now();
@@ -150,9 +152,10 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
         }
         times.push((step.name, took, outcome.is_ok()));
     }
-    if let Some(beside) = beside {
+    for beside in beside {
+        let name = beside.names[0];
         let (took, lost) = beside.end()?;
-        times.push(("beside", took, lost.is_empty()));
+        times.push((name, took, lost.is_empty()));
         failed.extend(lost.into_iter().map(|name| (name, format!("=== {name} FAILED: see above"))));
     }
     println!();
@@ -171,28 +174,29 @@ pub(crate) fn run(repository: &Repository, steps: &[Step], only: &[String]) -> R
     Ok(())
 }
 
-/// The steps of [`BESIDE`] in a process of their own, whose output is printed at its end.
+/// A list of [`BESIDE`] in a process of its own, whose output is printed at its end.
 struct Beside {
+    names: &'static [&'static str],
     child: Child,
     log: PathBuf,
     started: Instant,
 }
 
 impl Beside {
-    fn start(repository: &Repository) -> Result<Beside> {
-        let path = repository.target().join("beside.log");
+    fn start(repository: &Repository, names: &'static [&'static str]) -> Result<Beside> {
+        let path = repository.target().join(format!("beside-{}.log", names[0]));
         let log = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
         let child = Command::new(std::env::current_exe()?)
             .arg("test")
-            .args(BESIDE.iter().flat_map(|name| ["--only", name]))
+            .args(names.iter().flat_map(|name| ["--only", name]))
             .current_dir(&repository.root)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
             .context("the steps beside the page could not be started")?;
-        println!("=== beside it: {} (see {})", BESIDE.join(", "), path.display());
-        Ok(Beside { child, log: path, started: Instant::now() })
+        println!("=== beside it: {} (see {})", names.join(", "), path.display());
+        Ok(Beside { names, child, log: path, started: Instant::now() })
     }
 
     /// Waits for the end, and returns how long it took, and the steps that did not pass.
@@ -201,7 +205,7 @@ impl Beside {
         let log = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
         println!("{log}");
         let has_passed = |name: &&str| log.contains(&format!("=== {name} passed in"));
-        Ok((seconds(self.started.elapsed()), BESIDE.into_iter().filter(|name| !has_passed(name)).collect()))
+        Ok((seconds(self.started.elapsed()), self.names.iter().copied().filter(|name| !has_passed(name)).collect()))
     }
 }
 
@@ -268,7 +272,8 @@ fn test(repository: &Repository) -> Result<()> {
             let failed: Vec<_> = others.iter().filter_map(|it| it.run(repository, &mut printed).err()).collect();
             (printed, failed)
         });
-        let own: Vec<_> = own.iter().filter_map(|it| it.run(repository, &mut io::stdout()).err()).collect();
+        let mut own: Vec<_> = own.iter().filter_map(|it| it.run(repository, &mut io::stdout()).err()).collect();
+        own.extend(cargo(repository, "test --workspace --doc --no-fail-fast").run_tests().err());
         (own, others.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     println!("{}", String::from_utf8_lossy(&printed));
@@ -276,7 +281,7 @@ fn test(repository: &Repository) -> Result<()> {
     if !failed.is_empty() {
         bail!("{}", failed.join("\n"));
     }
-    cargo(repository, "test --workspace --doc --no-fail-fast").run_tests()
+    Ok(())
 }
 
 /// A program that `cargo test` would run.
