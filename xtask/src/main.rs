@@ -1,5 +1,5 @@
-//! Tasks of this repository for people and CI: `cargo xtask test`, `install`, `nightly`, `chaos`, `coverage`, `tidy`,
-//! `guide`, `fuzz`, `bench`, `guard` and `release`.
+//! Tasks of this repository for people and CI: `cargo xtask test`, `install`, `nightly`, `chaos`, `coverage`, `mutants`,
+//! `tidy`, `guide`, `fuzz`, `bench`, `guard` and `release`.
 //!
 //! No part of the product is here. Each task starts programs that a person could start manually, and prints their
 //! command lines.
@@ -65,6 +65,13 @@ enum Verb {
     /// Count which lines and regions the tests run, and compare them with the thresholds of each crate (needs
     /// cargo-llvm-cov)
     Coverage,
+    /// Change decisions about access, limits and publishing in small ways, and report the changes that no test notices
+    /// (installs cargo-mutants)
+    Mutants {
+        /// Only in lines that differ from this commit
+        #[arg(long, value_name = "COMMIT")]
+        since: Option<String>,
+    },
     /// Send random bytes to the parsers of untrusted input (needs cargo-fuzz and a nightly toolchain)
     Fuzz {
         /// Seconds for each target
@@ -138,6 +145,7 @@ fn run(verb: Verb) -> Result<()> {
         }
         Verb::Chaos { seed, minutes, plan } => proof::chaos(&repository, seed, minutes, plan),
         Verb::Coverage => proof::coverage(&repository),
+        Verb::Mutants { since } => proof::mutants(&repository, since.as_deref()),
         Verb::Tidy => tidy::run(&repository),
         Verb::Fuzz { seconds, target } => fuzz::run(&repository, seconds, target.as_deref()),
         Verb::Bench { quick, only, attack_seconds, peers } => {

@@ -208,14 +208,26 @@ const MUTATED: &[&str] = &[
     "crates/promptshelf-service/src/limit.rs",
 ];
 
-/// Changes the program in small ways, and reports which changes no test notices.
-pub(crate) fn mutants(repository: &Repository) -> Result<()> {
+/// Changes the program in small ways, in lines that differ from a commit if one is named, and reports which changes no test
+/// notices.
+pub(crate) fn mutants(repository: &Repository, since: Option<&str>) -> Result<()> {
     install_postgres(repository)?;
+    fs::create_dir_all(folder(repository)).context("target/nightly cannot be written")?;
     let tool = cargo_tool(repository, "cargo-mutants", "27.1.0", "")?;
     let output = folder(repository);
     let mut mutants = Program::new(tool, &repository.root).args(&["mutants", "--no-shuffle", "--output"]).arg(&output);
     for file in MUTATED {
         mutants = mutants.args(&["--file", file]);
+    }
+    if let Some(commit) = since {
+        let diff = Program::new("git", &repository.root).args(&["diff", commit, "--"]).args(MUTATED).read()?;
+        if diff.is_empty() {
+            println!("no decision differs from {commit}");
+            return Ok(());
+        }
+        let file = output.join("changes.diff");
+        fs::write(&file, diff).with_context(|| format!("{} cannot be written", file.display()))?;
+        mutants = mutants.arg("--in-diff").arg(&file);
     }
     let run = mutants.args(&["--test-workspace=false", "--timeout-multiplier", "3"]).run();
     let count = |name: &str| {
@@ -228,7 +240,7 @@ pub(crate) fn mutants(repository: &Repository) -> Result<()> {
     fs::write(&figures, format!("{before}mutants: {caught} caught, {missed} missed\n"))
         .context("target/nightly cannot be written")?;
     // cargo-mutants fails if it misses one; some are not faults.
-    match caught * 100 >= 95 * (caught + missed) && caught > 0 {
+    match caught * 100 >= 95 * (caught + missed) && (caught > 0 || since.is_some()) {
         true => Ok(()),
         false => run.and_then(|()| bail!("{caught} mutants were caught and {missed} missed: at least 95 % are wanted")),
     }

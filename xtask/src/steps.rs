@@ -102,11 +102,9 @@ pub(crate) const NIGHTLY: &[Step] = &[
     endless("calls", "each system call of the commands that write files may fail", proof::system_calls),
     endless("chaos", "faults at random lose, double and reorder nothing", proof::chaos_of_the_night),
     endless("coverage", "the tests run what they have to of each crate", proof::coverage),
-    endless(
-        "mutants",
-        "tests notice small changes of the decisions about access, limits and publishing",
-        proof::mutants,
-    ),
+    endless("mutants", "tests notice small changes of the decisions about access, limits and publishing", |it| {
+        proof::mutants(it, None)
+    }),
     endless("fuzz", "random bytes break no reader", proof::fuzz),
     step("work", "no operation of a template costs more than its steps", |it| {
         cargo(it, "test --release --package promptshelf-core --test it work::").run_tests()
