@@ -11,8 +11,9 @@ import { BINARY, browser, remove, visit, write } from './harness.mjs';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PAGE = join(ROOT, 'docs/guide/src/serving/walkthrough.md');
-/** Blocks of commands, files and settings, addresses of the page, and screenshots, in their order. */
-const STEPS = /^```(\S+)\n([\s\S]*?)^```$|<(http:[^>]+)>|\/web-walk-(\w+)-light\.png/gm;
+/** Blocks of commands, files and settings, addresses of the page, screenshots, and names of files, in their order. */
+const STEPS =
+  /^```(\S+)\n([\s\S]*?)^```$|<(http:[^>]+)>|\/web-walk-(\w+)-light\.png|Write it as `([^`]+)`/gm;
 /** An element of the complete view, the height of the picture, and an element to click. @type {Record<string, [string, number, string?]>} */
 const VIEWS = {
   usage: ['.usage-lists .usage-table', 1370],
@@ -96,14 +97,17 @@ async function shoot(open, name, url) {
 const open = await browser();
 try {
   let url = '';
+  let file = '';
   const text = readFileSync(PAGE, 'utf8').replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`);
-  for (const [, kind, block, address, view] of text.matchAll(STEPS)) {
+  for (const [, kind, block, address, view, named] of text.matchAll(STEPS)) {
     if (address) url = address;
+    else if (named) file = named;
     else if (view) await shoot(open, view, url);
     else if (kind === 'sh' && block.startsWith('promptshelf serve')) await serve(block);
     else if (kind === 'sh') run(block);
     else if (kind === 'toml,server') write(walk, { 'server.toml': block });
     else if (kind.includes('file=')) write(walk, { [kind.split('file=')[1]]: block });
+    else if (kind === 'markdown') write(walk, { [file]: block });
   }
 } finally {
   await stop();
