@@ -29,7 +29,7 @@ use crate::{
 
 pub(crate) use migrate::{KNOWN_MAJOR, Migrated, NEWEST, Table, VERSIONS, migrate, tables, version};
 pub use pool::Fault;
-pub(crate) use pool::{Database, Mode, listener_pool, private_file, settle};
+pub(crate) use pool::{Database, Mode, listener_pool, private_file, readable, settle};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};
 pub(crate) use value::{Row, Value, json, malformed};
 
@@ -174,6 +174,13 @@ impl OpenFile {
     pub(crate) fn new(path: &Path) -> OpenFile {
         let ids = Ids { file: id(path), log: None };
         OpenFile { path: path.to_owned(), ids: Mutex::new(ids) }
+    }
+
+    /// Returns whether a path is another name of the file.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        let known = self.ids.lock().file;
+        known.is_some() && id(path) == known
+            || std::fs::canonicalize(path).is_ok_and(|it| std::fs::canonicalize(&self.path).is_ok_and(|own| own == it))
     }
 
     pub(crate) fn is_replaced(&self) -> Result<bool, StoreError> {

@@ -18,8 +18,8 @@ use crate::{
     StoreError,
     address::{Place, StoreUrl},
     database::{
-        Database, Mode, NEWEST, Table, Transaction, VERSIONS, Value, insert, json, private_file, settle, tables,
-        version,
+        Database, Mode, NEWEST, OpenFile, Table, Transaction, VERSIONS, Value, insert, json, private_file, readable,
+        settle, tables, version,
     },
     digest::Parts,
     hints::{ALL_SOURCES, ALL_TOKENS},
@@ -130,6 +130,7 @@ impl Store {
     /// else than a backup or of the backup of another store, if another backup to it is being written, or if the store does
     /// not fit its digests, and errors of the database and the file system. What was there before is unchanged then.
     pub async fn back_up(&self, file: &Path) -> Result<StoreCopy, StoreError> {
+        self.must_be_another(file)?;
         let file = &replaceable(file).await?;
         let (part, lock) = (beside(file, ".part"), beside(file, ".lock"));
         for needed in [&part, &lock] {
@@ -145,6 +146,16 @@ impl Store {
             remove(&part).ok();
         }
         written
+    }
+
+    /// Fails if a file is the one of this store. It must not be opened again.
+    fn must_be_another(&self, file: &Path) -> Result<(), StoreError> {
+        match self.url().place() {
+            Place::Sqlite(store) if OpenFile::new(store).is_at(file) => {
+                Err(StoreError::invalid(format!("{} is the store itself", file.display())))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Fails if a file is the backup of another store.
@@ -189,12 +200,8 @@ impl Store {
     /// `replaces` is not set, or the backup is of another store and `of_other` is not set, [`StoreError::NewerSchema`],
     /// and errors of both databases. The store is unchanged then, but for contents that nothing refers to.
     pub async fn restore(&self, file: &Path, replaces: bool, of_other: bool) -> Result<StoreCopy, StoreError> {
+        self.must_be_another(file)?;
         let manifest = manifest(file).await?;
-        if let Place::Sqlite(store) = self.url().place()
-            && fs::canonicalize(store).is_ok_and(|store| fs::canonicalize(file).is_ok_and(|file| file == store))
-        {
-            return Err(StoreError::invalid(format!("{} is the store itself", file.display())));
-        }
         let backup = Store::at_rest(file).await.map_err(|error| damaged(file, &error))?;
         let restored = match is_other(self, &backup).await {
             Ok(true) if replaces && !of_other => Err(StoreError::state(format!(
@@ -372,9 +379,7 @@ async fn manifest(file: &Path) -> Result<Manifest, StoreError> {
     if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
         return Err(StoreError::invalid(format!("{} is not a file: expected a backup", file.display())));
     }
-    if let Err(error) = fs::File::open(file) {
-        return Err(StoreError::invalid(format!("the file {} cannot be read: {error}", file.display())));
-    }
+    readable(file).map_err(|error| StoreError::invalid(error.to_string()))?;
     let database = Database::at_rest(file);
     let read = async {
         let mut transaction = database.begin(Mode::Read).await?;

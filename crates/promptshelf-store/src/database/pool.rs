@@ -265,16 +265,33 @@ impl Database {
 const POSTGRES_READ_OLDER: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '8s'; \
                                    SET LOCAL statement_timeout = '60s'";
 
+// A file of a store is opened by SQLite alone: a process that closes a file loses all its locks on it, also those of the
+// connections it has open. Another process would then take itself for the only one, and remove the log that is in use
+// (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
+
 /// Whether a file cannot be written, such as one on a medium that is read-only.
 fn is_read_only(path: &Path) -> bool {
-    let opened = std::fs::File::options().write(true).open(path);
-    opened
+    permitted(path, false)
         .is_err_and(|error| matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem))
 }
 
+/// Fails if this process may not read a file, or not write it. Does not open it.
+#[cfg(unix)]
+fn permitted(path: &Path, reads: bool) -> io::Result<()> {
+    use rustix::fs::Access;
+
+    Ok(rustix::fs::access(path, if reads { Access::READ_OK } else { Access::WRITE_OK })?)
+}
+
+/// Locks of other systems do not end so.
+#[cfg(not(unix))]
+fn permitted(path: &Path, reads: bool) -> io::Result<()> {
+    std::fs::File::options().read(reads).write(!reads).open(path).map(drop)
+}
+
 /// Fails if a file cannot be read: SQLite would not say why.
-fn readable(path: &Path) -> Result<(), StoreError> {
-    std::fs::File::open(path).map(drop).map_err(|error| StoreError::Unreachable {
+pub(crate) fn readable(path: &Path) -> Result<(), StoreError> {
+    permitted(path, true).map_err(|error| StoreError::Unreachable {
         reason: format!(
             "the file {} cannot be read: {error}; run the program as the user that owns it",
             path.display()
