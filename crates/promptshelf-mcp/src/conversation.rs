@@ -1,12 +1,12 @@
 //! The state of a legacy conversation: revision, capabilities, subscriptions, log level.
 //!
-//! On stdio each connection has its own. HTTP has no sessions, so all legacy clients share one, in which
-//! only the subscribed resources count: every open stream receives notifications about all of them. A client may
+//! On stdio each connection has its own. HTTP has no sessions, so all legacy clients share one, in which only
+//! subscribed resources and log levels count: every open stream receives notifications about all of them. A client may
 //! receive more than it subscribed to, never less: a caller can unsubscribe only from its own subscriptions, and has a
 //! share of them. Anonymous callers are distinguished by their addresses.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -23,6 +23,9 @@ use crate::{error_code::WireError, followed::Followed, multi_round::Elicitation,
 const MAX_SUBSCRIBED: usize = 10_000;
 const MAX_SUBSCRIBED_PER_CALLER: usize = 1_000;
 
+/// The callers whose log level is kept.
+const MAX_LOG_LEVELS: usize = 1_024;
+
 /// The longest declaration of a client program that is kept, in bytes.
 const MAX_DECLARATION: usize = 1_024;
 
@@ -36,8 +39,9 @@ pub(crate) struct Conversation {
     client: Mutex<Option<Box<str>>>,
     /// The subscribed resources, by [`Caller::limit_key`] and URI.
     subscribed: Mutex<HashMap<String, HashMap<String, Arc<Followed>>>>,
-    /// Index of the selected level in [`LOG_LEVELS`](crate::request::LOG_LEVELS).
-    log_level: Mutex<Option<usize>>,
+    /// The level that each caller selected last, as an index of [`LOG_LEVELS`](crate::request::LOG_LEVELS), by
+    /// [`Caller::limit_key`].
+    log_levels: Mutex<VecDeque<(String, usize)>>,
     announcing: AtomicBool,
 }
 
@@ -107,12 +111,19 @@ impl Conversation {
         lock(&self.subscribed).values().flat_map(HashMap::values).cloned().collect()
     }
 
-    pub(crate) fn set_log_level(&self, level: usize) {
-        *lock(&self.log_level) = Some(level);
+    /// Stores the level that a caller selects.
+    pub(crate) fn set_log_level(&self, caller: &Caller, level: usize) {
+        let (key, mut levels) = (caller.limit_key(), lock(&self.log_levels));
+        levels.retain(|(of, _)| *of != key);
+        if levels.len() == MAX_LOG_LEVELS {
+            levels.pop_front();
+        }
+        levels.push_back((key, level));
     }
 
-    pub(crate) fn wants_log(&self, level: usize) -> bool {
-        lock(&self.log_level).is_some_and(|least| level >= least)
+    pub(crate) fn wants_log(&self, caller: &Caller, level: usize) -> bool {
+        let (key, levels) = (caller.limit_key(), lock(&self.log_levels));
+        levels.iter().any(|(of, least)| *of == key && level >= *least)
     }
 }
 
@@ -129,6 +140,24 @@ mod tests {
 
     use super::*;
     use crate::followed::Registry;
+
+    // req: O9
+    #[test]
+    fn log_level_is_that_of_its_caller() {
+        let conversation = Conversation::default();
+        let caller = |last: u16| Caller::anonymous().with_address([198, 18, (last / 256) as u8, last as u8].into());
+        assert!(!conversation.wants_log(&caller(0), 7));
+        for (number, level) in [(0, 3), (0, 1), (1, 5)] {
+            conversation.set_log_level(&caller(number), level);
+        }
+        assert!(conversation.wants_log(&caller(0), 1) && !conversation.wants_log(&caller(0), 0));
+        assert!(conversation.wants_log(&caller(1), 5) && !conversation.wants_log(&caller(1), 1));
+        for number in 2..=MAX_LOG_LEVELS as u16 {
+            conversation.set_log_level(&caller(number), 0);
+        }
+        assert!(!conversation.wants_log(&caller(0), 7), "the oldest one is forgotten");
+        assert!(conversation.wants_log(&caller(1), 7) && lock(&conversation.log_levels).len() == MAX_LOG_LEVELS);
+    }
 
     // req: S-60
     #[test]

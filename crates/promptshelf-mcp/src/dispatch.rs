@@ -192,7 +192,7 @@ impl Server {
                 let known = LOG_LEVELS.iter().position(|known| *known == level).ok_or_else(|| {
                     WireError::invalid_params(format!("`level` must be one of {}", LOG_LEVELS.join(", ")))
                 })?;
-                context.conversation.set_log_level(known);
+                context.conversation.set_log_level(context.caller, known);
                 out.extend_from_slice(b"{}");
                 Ok(())
             }

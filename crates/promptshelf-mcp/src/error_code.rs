@@ -90,13 +90,13 @@ impl WireError {
     }
 
     /// The prompt cannot continue without a question that the client cannot show. `missing` are the arguments that the
-    /// client can send instead.
+    /// client can send instead; without any, a model cannot help itself either.
     pub(crate) fn missing_elicitation(by_url: bool, missing: &[Problem]) -> WireError {
         let (mode, name) = if by_url { (json!({ "url": {} }), "URL mode of the ") } else { (json!({}), "") };
         let message = format!("This prompt asks the user a question, which requires the {name}elicitation capability");
         let data = json!({ "requiredCapabilities": { "elicitation": mode } });
-        let error =
-            WireError { data: Some(data), is_for_model: true, ..WireError::new(MISSING_CAPABILITY, 400, message) };
+        let is_for_model = !missing.is_empty();
+        let error = WireError { data: Some(data), is_for_model, ..WireError::new(MISSING_CAPABILITY, 400, message) };
         error.with_problems("; without it, these arguments must be sent", missing)
     }
 
@@ -245,5 +245,9 @@ mod tests {
         ] {
             assert_eq!((error.code, error.status), (code, status), "{error:?}");
         }
+        // A model that calls a tool can send arguments, and cannot gain a capability.
+        let missing = [Problem { argument: "a".to_owned(), reason: "is required".to_owned() }];
+        assert!(WireError::missing_elicitation(true, &missing).is_for_model);
+        assert!(!WireError::missing_elicitation(true, &[]).is_for_model);
     }
 }

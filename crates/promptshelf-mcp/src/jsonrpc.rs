@@ -66,7 +66,7 @@ pub(crate) struct Reply<'a> {
     pub(crate) result: Option<&'a RawValue>,
 }
 
-/// A request ID exactly as it was written: a JSON string or integer.
+/// A request ID exactly as it was written: a JSON string or integer, also as `1.0`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub(crate) struct RequestId(Box<RawValue>);
@@ -76,8 +76,9 @@ impl RequestId {
     pub(crate) fn parse(raw: &RawValue) -> Option<RequestId> {
         let text = raw.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
-        let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        (text.starts_with('"') || is_integer).then(|| RequestId(raw.to_owned()))
+        let is_written_as_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let is_integer = || text.parse().is_ok_and(|number: f64| number.is_finite() && number.fract() == 0.0);
+        (text.starts_with('"') || is_written_as_integer || is_integer()).then(|| RequestId(raw.to_owned()))
     }
 
     pub(crate) fn as_json(&self) -> &str {
@@ -207,6 +208,12 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
     }
     let Envelope { jsonrpc, id, method, params, result, error } = envelope(text).map_err(|error| unreadable(&error))?;
     let params = params.unwrap_or_default();
+    if method.is_none()
+        && let Some(result) = outcome(result, error)
+    {
+        // A response is never answered, so that two sides do not answer each other.
+        return Ok(Message::Response(Reply { id: id.and_then(RequestId::parse), result }));
+    }
     let id = match id.map(RequestId::parse) {
         None => None,
         Some(Some(id)) => Some(id),
@@ -216,12 +223,7 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
     if jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
         return Err(invalid(id, "`jsonrpc` must be \"2.0\""));
     }
-    let Some(method) = method else {
-        return match (result, error) {
-            (Some(_), None) | (None, Some(_)) => Ok(Message::Response(Reply { id, result })),
-            _ => Err(invalid(id, "`method` is missing")),
-        };
-    };
+    let Some(method) = method else { return Err(invalid(id, "`method` is missing")) };
     let Some(method) = json::text(method) else { return Err(invalid(id, "`method` must be a string")) };
     match id {
         // A notification with an ID is neither a notification nor a request.
@@ -230,6 +232,17 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
         }
         Some(id) => Ok(Message::Request(Request { id, method, params })),
         None => Ok(Message::Notification(Notification { method, params })),
+    }
+}
+
+/// Returns the result of a response, `None` inside for a failure. Some libraries write both members, one of them as `null`.
+fn outcome<'a>(result: Option<&'a RawValue>, error: Option<&RawValue>) -> Option<Option<&'a RawValue>> {
+    match (result, error) {
+        (Some(result), None) => Some(Some(result)),
+        (None, Some(_)) => Some(None),
+        (Some(result), Some(error)) if error.get() == "null" => Some(Some(result)),
+        (Some(result), Some(_)) if result.get() == "null" => Some(None),
+        _ => None,
     }
 }
 
@@ -370,6 +383,41 @@ mod tests {
         };
         assert!(given("") && given(",\"params\":null") && given(",\"params\":{}"));
         assert!(!given(",\"params\":[]") && !given(",\"params\":0"));
+    }
+
+    /// Two sides that answer each other's responses would never end.
+    #[test]
+    fn response_is_never_answered_and_null_is_no_result() {
+        for (members, succeeds) in [
+            (r#""id":"a","result":{},"error":null"#, true),
+            (r#""id":"a","result":null,"error":{"code":1}"#, false),
+            (r#""id":null,"error":{"code":-32700}"#, false),
+            (r#""id":1.5,"result":{}"#, true),
+        ] {
+            match parse(format!("{{\"jsonrpc\":\"2.0\",{members}}}").as_bytes()) {
+                Ok(Incoming::One(Message::Response(reply))) => {
+                    assert_eq!(reply.result.is_some(), succeeds, "{members}")
+                }
+                other => panic!("{members}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn integers_are_ids_however_they_are_written() {
+        let id = |text: &str| {
+            let message = format!("{{\"jsonrpc\":\"2.0\",\"id\":{text},\"method\":\"ping\"}}");
+            match parse(message.as_bytes()) {
+                Ok(Incoming::One(Message::Request(request))) => Some(request.id.as_json().to_owned()),
+                _ => None,
+            }
+        };
+        for text in ["0", "-1", "1.0", "1e3", "-0.0", "\"\"", "123456789012345678901234567890"] {
+            assert_eq!(id(text).as_deref(), Some(text));
+        }
+        for text in ["1.5", "null", "true", "[]", "1e-1", "1e999"] {
+            assert_eq!(id(text), None, "{text}");
+        }
     }
 
     proptest! {

@@ -320,7 +320,7 @@ impl Subscription {
     fn log(&self, change: &Change) -> Option<Bytes> {
         let Scope::Conversation(conversation) = &self.scope else { return None };
         let info = LOG_LEVELS.iter().position(|level| *level == "info")?;
-        if !(change.prompts || change.resources) || !conversation.wants_log(info) {
+        if !(change.prompts || change.resources) || !conversation.wants_log(&self.caller, info) {
             return None;
         }
         let view = self.server.service().view(&self.caller);

@@ -422,9 +422,9 @@ fn is_reserved(prefix: &str) -> bool {
     [0, 1, last_but_one].iter().any(|at| matches!(labels.get(*at), Some(&("modelcontextprotocol" | "mcp"))))
 }
 
-/// Whether a prefix is that of provenance, which authors must not be able to write.
+/// Whether a prefix is that of provenance and of sensitive arguments, which authors must not be able to write.
 fn is_own(prefix: &str) -> bool {
-    prefix.eq_ignore_ascii_case("dev.promptshelf")
+    ["dev.promptshelf", "promptshelf"].iter().any(|own| prefix.eq_ignore_ascii_case(own))
 }
 
 fn is_label(label: &str) -> bool {
@@ -567,6 +567,7 @@ mod tests {
             "mcp/x",
             "dev.promptshelf/approvedBy",
             "Dev.PromptShelf/version",
+            "promptshelf/sensitive",
         ];
         for bad in reserved.into_iter().chain([
             "/x",

@@ -122,7 +122,7 @@ impl Endpoint {
                 host_check::allow_sending(response.headers_mut(), &head.headers);
                 return Ok(response);
             }
-            Method::DELETE if session::is_named(&head.headers) => return self.end_session(&head.headers),
+            Method::DELETE if session::is_named(&head.headers) => return self.end_session(&head.headers, caller),
             _ => return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed; expected POST")),
         }
         let mut body = pin!(body);
@@ -147,8 +147,8 @@ impl Endpoint {
     async fn message(&self, headers: &HeaderMap, caller: &Caller, bytes: &[u8]) -> Result<Response<HttpBody>, Fault> {
         match jsonrpc::parse(bytes)? {
             Incoming::One(Message::Request(request)) => Ok(self.request(headers, caller, &request).await),
-            Incoming::One(Message::Notification(notification)) => self.notification(headers, &notification),
-            Incoming::One(Message::Response(_)) => self.response(headers),
+            Incoming::One(Message::Notification(notification)) => self.notification(headers, caller, &notification),
+            Incoming::One(Message::Response(_)) => self.response(headers, caller),
             // Boxed: every message would have room for it.
             Incoming::Batch(batch) => Box::pin(self.batch(headers, caller, batch)).await,
         }
@@ -239,7 +239,7 @@ impl Endpoint {
             // Its body names the revision.
             Era::Legacy if request.method == "initialize" => Revision::NEWEST_LEGACY,
             // Without an ID: the headers are invalid for any body.
-            Era::Legacy => self.legacy_revision(headers)?,
+            Era::Legacy => self.legacy_revision(headers, caller)?,
         };
         let asking = match meta.client_capabilities() {
             Some(capabilities) if revision.is_modern() => Asking::Rounds(capabilities),
@@ -256,11 +256,16 @@ impl Endpoint {
         header::check_name(headers, &request.method, &request.params)
     }
 
-    fn notification(&self, headers: &HeaderMap, notification: &Notification<'_>) -> Result<Response<HttpBody>, Fault> {
+    fn notification(
+        &self,
+        headers: &HeaderMap,
+        caller: &Caller,
+        notification: &Notification<'_>,
+    ) -> Result<Response<HttpBody>, Fault> {
         let (meta, era) = read_meta(headers, &notification.params)?;
         match era {
             Era::Modern => header::check_modern_notification(headers, meta, &notification.method)?,
-            Era::Legacy => drop(self.legacy_revision(headers)?),
+            Era::Legacy => drop(self.legacy_revision(headers, caller)?),
         }
         // All notifications from clients concern state that this server does not keep: an `initialize` handshake, or
         // another request in progress.
@@ -268,27 +273,27 @@ impl Endpoint {
     }
 
     /// Accepts a response from a client. This server sends no requests over HTTP.
-    fn response(&self, headers: &HeaderMap) -> Result<Response<HttpBody>, Fault> {
+    fn response(&self, headers: &HeaderMap, caller: &Caller) -> Result<Response<HttpBody>, Fault> {
         if header::names_modern_revision(headers) {
             return Err(WireError::invalid_request("This protocol revision has no responses from clients").into());
         }
-        self.legacy_revision(headers)?;
+        self.legacy_revision(headers, caller)?;
         Ok(reply::accepted())
     }
 
     /// Returns the revision of a legacy request, whose session must not have ended.
-    fn legacy_revision(&self, headers: &HeaderMap) -> Result<Revision, WireError> {
+    fn legacy_revision(&self, headers: &HeaderMap, caller: &Caller) -> Result<Revision, WireError> {
         let revision = header::legacy_revision(headers)?;
-        self.ended_sessions.check(headers)?;
+        self.ended_sessions.check(headers, caller)?;
         Ok(revision)
     }
 
-    fn end_session(&self, headers: &HeaderMap) -> Result<Response<HttpBody>, Fault> {
+    fn end_session(&self, headers: &HeaderMap, caller: &Caller) -> Result<Response<HttpBody>, Fault> {
         if header::names_modern_revision(headers) {
             return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "This protocol revision has no sessions"));
         }
-        self.legacy_revision(headers)?;
-        self.ended_sessions.end(headers);
+        self.legacy_revision(headers, caller)?;
+        self.ended_sessions.end(headers, caller);
         Ok(reply::no_content())
     }
 
@@ -298,7 +303,7 @@ impl Endpoint {
         caller: &Caller,
         batch: Vec<Result<Message<'_>, Fault>>,
     ) -> Result<Response<HttpBody>, Fault> {
-        if header::names_modern_revision(headers) || !self.legacy_revision(headers)?.has_batches() {
+        if header::names_modern_revision(headers) || !self.legacy_revision(headers, caller)?.has_batches() {
             return Err(WireError::no_batches().into());
         }
         check_batch(&batch)?;
@@ -374,7 +379,7 @@ impl Endpoint {
             let message = "This protocol revision has no GET stream; use subscriptions/listen";
             return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, message));
         }
-        self.legacy_revision(headers)?;
+        self.legacy_revision(headers, caller)?;
         if !header::accepts_events(headers) {
             let message = "Model Context Protocol endpoint: send messages with POST, or open a stream with GET and \
                            `Accept: text/event-stream`";

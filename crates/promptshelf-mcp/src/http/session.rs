@@ -9,12 +9,13 @@ use std::collections::VecDeque;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header::HeaderName};
 use parking_lot::Mutex;
+use promptshelf_service::Caller;
 
 use crate::{error_code::WireError, random_id};
 
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Number of ended sessions that are remembered; 16 bytes each.
+/// Number of ended sessions that are remembered.
 const MAX_ENDED: usize = 1_024;
 
 /// Adds a new session id to the response to `initialize`.
@@ -29,13 +30,14 @@ pub(super) fn is_named(headers: &HeaderMap) -> bool {
 
 #[derive(Debug, Default)]
 pub(super) struct EndedSessions {
-    ids: Mutex<VecDeque<u128>>,
+    /// Each with the [`limit_key`](Caller::limit_key) of its caller: nobody ends the session of another one.
+    ids: Mutex<VecDeque<(u128, String)>>,
 }
 
 impl EndedSessions {
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), WireError> {
+    pub(super) fn check(&self, headers: &HeaderMap, caller: &Caller) -> Result<(), WireError> {
         let Some(id) = id(headers) else { return Ok(()) };
-        if self.ids.lock().contains(&id) {
+        if self.ids.lock().iter().any(|(ended, by)| *ended == id && *by == caller.limit_key()) {
             Err(WireError {
                 status: StatusCode::NOT_FOUND.as_u16(),
                 ..WireError::invalid_request("This session has ended; start another one with initialize")
@@ -46,16 +48,17 @@ impl EndedSessions {
     }
 
     /// Ends the session of a request. An id that this server cannot have issued is ignored.
-    pub(super) fn end(&self, headers: &HeaderMap) {
+    pub(super) fn end(&self, headers: &HeaderMap, caller: &Caller) {
         let Some(id) = id(headers) else { return };
+        let ended = (id, caller.limit_key());
         let mut ids = self.ids.lock();
-        if ids.contains(&id) {
+        if ids.contains(&ended) {
             return;
         }
         if ids.len() == MAX_ENDED {
             ids.pop_front();
         }
-        ids.push_back(id);
+        ids.push_back(ended);
     }
 }
 
@@ -74,20 +77,33 @@ mod tests {
         HeaderMap::from_iter([(SESSION_ID.clone(), HeaderValue::try_from(id).expect("a header"))])
     }
 
+    fn caller(last: u8) -> Caller {
+        Caller::anonymous().with_address([192, 0, 2, last].into())
+    }
+
+    // req: S-597
+    #[test]
+    fn callers_end_their_own_sessions_only() {
+        let (ended, session) = (EndedSessions::default(), headers(&"a".repeat(32)));
+        ended.end(&session, &caller(1));
+        assert!(ended.check(&session, &caller(1)).is_err());
+        assert!(ended.check(&session, &caller(2)).is_ok());
+    }
+
     #[test]
     fn ended_sessions_are_bounded() {
-        let ended = EndedSessions::default();
+        let (ended, caller) = (EndedSessions::default(), caller(1));
         let numbered = |number: usize| headers(&format!("{number:032x}"));
         for number in 0..2 * MAX_ENDED {
-            ended.end(&numbered(number));
-            ended.end(&numbered(number));
+            ended.end(&numbered(number), &caller);
+            ended.end(&numbered(number), &caller);
         }
         assert_eq!(ended.ids.lock().len(), MAX_ENDED);
-        assert!(ended.check(&numbered(MAX_ENDED - 1)).is_ok());
-        assert!(ended.check(&numbered(MAX_ENDED)).is_err());
+        assert!(ended.check(&numbered(MAX_ENDED - 1), &caller).is_ok());
+        assert!(ended.check(&numbered(MAX_ENDED), &caller).is_err());
         for foreign in ["", "1", "+0000000000000000000000000000001", &"A".repeat(32), &"0".repeat(33)] {
-            ended.end(&headers(foreign));
-            assert!(ended.check(&headers(foreign)).is_ok(), "{foreign}");
+            ended.end(&headers(foreign), &caller);
+            assert!(ended.check(&headers(foreign), &caller).is_ok(), "{foreign}");
         }
     }
 }

@@ -177,9 +177,27 @@ fn text(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),
         Value::Bool(boolean) => Some(boolean.to_string()),
-        Value::Number(number) => Some(number.to_string()),
+        // `4.0` is an integer in JSON Schema, and some libraries write integers so.
+        Value::Number(number) => Some(match number.as_f64().filter(|it| !number.is_i64() && it.fract() == 0.0) {
+            Some(whole) if whole.abs() < 1e15 => format!("{whole:.0}"),
+            _ => number.to_string(),
+        }),
         Value::Array(items) if items.iter().all(Value::is_string) => Some(Value::Array(items).to_string()),
         Value::Null => Some(String::new()),
         Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_the_json_schema_of_the_form_has_them() {
+        let sent = r#"{"action":"accept","content":{"a":4.0,"b":4.5,"c":-2e3,"d":7,"e":18446744073709551615}}"#;
+        let raw: Box<RawValue> = serde_json::from_str(sent).expect("JSON");
+        let Some(ElicitResult::Accept(content)) = result(&raw) else { panic!("an answer") };
+        let read: Vec<&str> = content.values().map(String::as_str).collect();
+        assert_eq!(read, ["4", "4.5", "-2000", "7", "18446744073709551615"]);
     }
 }

@@ -53,10 +53,16 @@ pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: 
             Problem::invalid(format!("The version of the API is {VERSION}, and {VERSION_HEADER} names another one")),
         ),
         (Ok(()), None) => {
-            head.extensions.insert(caller);
+            head.extensions.insert(caller.clone());
             next.run(Request::from_parts(head, body)).await
         }
     };
+    // What is refused before an operation begins takes time, too.
+    if response.status().is_client_error()
+        && let Err(rejection) = checks.library.service().count_refused(&caller)
+    {
+        response = refused(rejection.into());
+    }
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));

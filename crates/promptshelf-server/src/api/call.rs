@@ -35,7 +35,10 @@ use super::{
     problem::Problem,
     request::Paging,
 };
-use crate::{channels::StoreHandle, http::Gate};
+use crate::{
+    channels::StoreHandle,
+    http::{Gate, auth::SignIn},
+};
 
 /// The size of a body from which on it is read on a thread that answers no requests.
 const LARGE_BODY: usize = 128 << 10;
@@ -54,6 +57,7 @@ pub(crate) struct Site {
     pub(crate) service: Service,
     pub(crate) endpoint: HttpService,
     pub(crate) trust: Trust,
+    pub(crate) sign_in: Option<SignIn>,
     pub(crate) channel_access: Arc<HashMap<String, Arc<Access>>>,
     pub(crate) source_access: Option<Arc<Access>>,
     /// The identities of callers in the operator's rules and tokens.
@@ -74,6 +78,11 @@ impl Site {
     /// Whether the operator means someone by the name of a token, or by that of its caller.
     pub(super) fn is_reserved(&self, token: &str) -> bool {
         [token.to_owned(), format!("{TOKEN_CALLER}{token}")].iter().any(|name| self.reserved.contains(&identity(name)))
+    }
+
+    /// Returns the scopes that a token with these scopes gives its caller.
+    pub(super) fn implied(&self, scopes: &[String]) -> Vec<String> {
+        self.sign_in.as_ref().map_or_else(|| scopes.to_vec(), |sign_in| sign_in.implied(scopes.to_vec()))
     }
 
     /// Whether a caller has a scope, which need not be one of the API.

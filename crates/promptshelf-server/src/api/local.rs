@@ -111,6 +111,7 @@ impl LocalApi {
             service: service.clone(),
             endpoint: library.server().http(options.mcp.clone()),
             trust: Trust::Operator,
+            sign_in: None,
             channel_access: Arc::default(),
             source_access: None,
             reserved: Arc::default(),

@@ -1,7 +1,7 @@
 //! Tokens of the store, with which callers sign in to every server that uses it.
 //!
 //! A caller can give a token only what the caller's own one has, and neither reviews nor administration: an administrator
-//! could otherwise approve own changes under another name. Such tokens come from who has the store itself. So do tokens
+//! could otherwise approve own changes under another name. What a scope includes counts as itself. Such tokens come from who has the store itself. So do tokens
 //! with the name of someone else, which rules of access and records would take for that person.
 
 use axum::{Json, http::StatusCode, response::IntoResponse as _};
@@ -58,7 +58,8 @@ async fn revoke_token(call: Call<op::RevokeToken>) -> Answer {
 fn grantable(call: &Context, new: &NewToken) -> Result<(), Problem> {
     let reserved = [Scope::Review.as_str(), Scope::Admin.as_str()];
     let refused = |what: String| Err(Problem::not_permitted("not-grantable", what));
-    for scope in new.scopes.iter().filter(|_| call.trust() == Trust::SignIn) {
+    let scopes = if call.trust() == Trust::SignIn { call.state.site.implied(&new.scopes) } else { Vec::new() };
+    for scope in &scopes {
         if reserved.contains(&scope.as_str()) {
             return refused(format!(
                 "A token with the scope {scope} is created by who has the store: promptshelf token create --store STORE"

@@ -89,6 +89,7 @@ fn programs(site: &Site, options: &Options) -> api::ProgramState {
         service: site.library.service().clone(),
         endpoint: site.endpoint.clone(),
         trust,
+        sign_in: options.sign_in.clone(),
         channel_access: std::sync::Arc::new(options.channel_access.clone()),
         source_access: options.source_access.clone(),
         gate: site.gate.clone(),

@@ -159,9 +159,11 @@ impl Site {
         let mut options = Options::default();
         options.sign_in = signed_in.then(sign_in);
         options.versions = Some(Versions::new(handle, Vec::new()));
+        // The default channel can be one of several sources, here without a name.
         let role = |role: &str| Arc::new(Access { roles: vec![role.to_owned()], ..Access::default() });
         options.channel_access =
             access.iter().map(|(channel, needed)| ((*channel).to_owned(), role(needed))).collect::<HashMap<_, _>>();
+        options.source_access = options.channel_access.remove("");
         let router = router_with_channels(&served[0], &served[1..], &options);
         Site { router, default: served[0].library.clone(), store, _following: following, _folder: folder }
     }

@@ -50,6 +50,7 @@ pub(super) async fn follow_channel(call: Call<op::FollowChannel, ProgramState>) 
         known => known.flatten(),
     };
     let served = call.state.channel(call.caller(), Some(channel.as_str()))?;
+    call.require_channel(channel)?;
     let slot = served.library.service().subscribe(call.caller())?;
     let reports = served.library.loader().reports();
     let feed = Feed {

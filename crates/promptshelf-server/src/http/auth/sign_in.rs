@@ -83,6 +83,13 @@ impl SignIn {
         self.0.options.tokens.iter().map(|token| &token.name)
     }
 
+    /// Returns scopes with all that they include.
+    #[cfg(feature = "channels")]
+    pub(crate) fn implied(&self, mut scopes: Vec<String>) -> Vec<String> {
+        imply(&self.0.options.implies, &mut scopes);
+        scopes
+    }
+
     /// Prepares the sign-in. The issuer's keys are fetched when the first token needs them, or by
     /// [`follow_keys`](SignIn::follow_keys).
     #[must_use]

@@ -4,6 +4,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use axum::http::Method;
 use promptshelf_core::Access;
+use promptshelf_server::http::auth::{SignIn, SignInOptions, StaticToken, digest_of};
 use promptshelf_service::Limits;
 use serde_json::{Value, json};
 
@@ -374,4 +375,43 @@ async fn the_character_nul_is_refused_like_any_mistake() {
         let answer = server.get("reader", path).await;
         assert!([400, 404].contains(&answer.status), "{path}: {answer:?}");
     }
+}
+
+/// A scope that includes another one gives its rights.
+// req: S-598
+#[tokio::test]
+async fn no_token_gets_review_or_administration_by_a_scope_that_includes_it() {
+    let sign_in = || {
+        let mut options = SignInOptions::default();
+        options.tokens = vec![StaticToken {
+            name: "admin".to_owned(),
+            sha256: digest_of("psk_admin"),
+            scopes: ["library:read", "library:admin", "lead", "reads"].map(str::to_owned).to_vec(),
+            roles: Vec::new(),
+            expires: None,
+        }];
+        options.implies = [("lead", "deputy"), ("deputy", "library:review"), ("reads", "library:read")]
+            .map(|(broad, narrow)| (broad.to_owned(), vec![narrow.to_owned()]))
+            .into();
+        SignIn::new(options)
+    };
+    let server = Server::with(|builder| builder, |options| options.sign_in = Some(sign_in())).await;
+    let create = async |scope: &str| server.post("admin", "/tokens", &json!({ "name": "t", "scopes": [scope] })).await;
+    assert_eq!(create("lead").await.problem(), refused(403, "not-grantable"));
+    create("reads").await.expect(201);
+}
+
+/// A request that is refused before its operation begins takes time, too.
+// req: S-24
+#[tokio::test]
+async fn refused_requests_count_for_their_caller() {
+    let limits = Limits { requests_per_minute: NonZeroU32::new(3).expect("not zero"), ..Limits::default() };
+    let server = Server::with(|builder| builder.limits(limits), |options| options.sign_in = Some(sign_in())).await;
+    server.get("reader", "/prompts?bogus=1").await.expect(400);
+    server.get("reader", "/nowhere").await.expect(404);
+    let json = [("Content-Type", "application/json")];
+    server.send(&Method::POST, &at("/prompts/hello/render"), "reader", &json, b"{").await.expect(400);
+    assert_eq!(server.get("reader", "/prompts?bogus=1").await.problem(), refused(429, "too-many-requests"));
+    assert_eq!(server.get("reader", "/channels").await.problem(), refused(429, "too-many-requests"));
+    server.get("ada", "/channels").await.expect(200);
 }

@@ -93,3 +93,13 @@ async fn events_do_not_name_hidden_prompts() {
     }
     assert_eq!(site.get(EVENTS).await.status, 401);
 }
+
+/// The other operations of the channel are refused, too.
+// req: S-599
+#[tokio::test]
+async fn channel_of_a_hidden_source_has_no_events() {
+    let site = Site::of(&[("production", &FILES)], true, &[("", "editor")]).await;
+    site.get_as("bob", EVENTS).await.expect(404);
+    let token = [("authorization", "Bearer psk_ada")];
+    assert!(Events::of(site.stream(EVENTS, &token).await).next().await.is_some());
+}
