@@ -396,7 +396,7 @@ mod tests {
         ] {
             match parse(format!("{{\"jsonrpc\":\"2.0\",{members}}}").as_bytes()) {
                 Ok(Incoming::One(Message::Response(reply))) => {
-                    assert_eq!(reply.result.is_some(), succeeds, "{members}")
+                    assert_eq!(reply.result.is_some(), succeeds, "{members}");
                 }
                 other => panic!("{members}: {other:?}"),
             }

@@ -337,6 +337,7 @@ impl Change<'_> {
             let text = file.text()?;
             let whole = parse(self.configuration.format, text).map_err(|error| self.broken(&error))?;
             let found = find_entry(self.configuration, &whole, self.name).map(|found| found.value);
+            let entry = &self.with_foreign_keys(entry, found.as_ref());
             if found.as_ref() == Some(entry) {
                 return Ok(Some(self.outcome(Status::Unchanged, Some(entry))));
             }
@@ -398,6 +399,20 @@ impl Change<'_> {
                 Replaced::Changed => Ok(None),
             }
         })
+    }
+
+    /// Adds the keys of the present entry that `install` never writes: a person did.
+    fn with_foreign_keys(&self, entry: &Value, present: Option<&Value>) -> Value {
+        let own = [self.configuration.stdio, self.configuration.url];
+        let is_own = |key: &String| own.iter().any(|keys| keys.iter().any(|(own, _)| own == key));
+        let mut entry = entry.clone();
+        if let (Some(members), Some(present)) = (entry.as_object_mut(), present.and_then(Value::as_object)) {
+            let foreign = present.iter().filter(|(key, _)| !is_own(key));
+            foreign.for_each(|(key, value)| {
+                members.entry(key).or_insert_with(|| value.clone());
+            });
+        }
+        entry
     }
 
     /// Reads the file and changes it, again if another program changed it meanwhile (`None`).

@@ -71,6 +71,30 @@ fn toml_keeps_comments_and_tables() {
     assert_eq!(crlf.matches('\n').count(), crlf.matches("\r\n").count(), "{crlf:?}");
 }
 
+/// Those at the end of the file would become a part of the entry below which they come, and go with it.
+#[test]
+fn toml_keeps_comments_around_an_entry_that_goes() {
+    for before in [
+        "model = \"x\"\n# [mcp_servers.old]\n# command = \"old\"\n",
+        "# only a comment\n",
+        "[mcp_servers.x]\ncommand = \"y\"\n# key = 1\n",
+        "[[list]]\na = 1\n\n# at the end",
+    ] {
+        let with = set("codex", before).expect("an entry can be added");
+        for added in ["", "startup_timeout_sec = 9\n", "# mine\nb = 1\n", "\n# next\n[profiles.a]\nm = 1\n"] {
+            let edited = format!("{with}{added}");
+            let without = unset("codex", &edited).expect("the entry can be removed");
+            for line in before.lines().chain(added.lines()).filter(|line| line.starts_with('#')) {
+                assert_eq!(without.matches(line).count(), 1, "{line:?} in {without:?} of {edited:?}");
+            }
+        }
+    }
+    let with = set("codex", "a = 1\n").expect("an entry can be added");
+    let commented = with.replace("command", "# mine\ncommand");
+    let changed = with_entry(configuration("codex"), &commented, "p", Some(&json!({ "command": "c", "args": [] })));
+    assert!(changed.is_ok_and(|changed| changed.contains("# mine\ncommand = \"c\"\nargs = []")));
+}
+
 #[test]
 fn yaml_keeps_comments_and_indentation() {
     let goose = "# mine\nGOOSE_MODE: auto # fast\nextensions: # all\n    # built in\n    developer:\n        enabled: true\n        timeout: 300\n\n    # last\nother:\n  - 1\n";
