@@ -110,6 +110,7 @@ pub(crate) const NIGHTLY: &[Step] = &[
         cargo(it, "test --release --package promptshelf-core --test it work::").run_tests()
     }),
     step("alerts", "alerts and dashboard work in a real Prometheus", alerts),
+    step("walkthrough", "the walk-through of the guide works, command by command", web::walkthrough),
     step("editors", "editors work with the configuration of the guide; the extension of VS Code packs", editors),
     step("guard", "the hot paths take at most 25 % more instructions than recorded", |it| guard::run(it, None)),
 ];

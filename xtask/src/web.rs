@@ -32,17 +32,27 @@ pub(crate) fn run(repository: &Repository) -> Result<()> {
     tool("biome")
         .args(&["check", "--error-on-warnings", "--config-path=tests/web/lint.json", ASSETS, "tests/web"])
         .run()?;
-    let browser = browser(&repository.root)?;
-    let mut node = Program::new("node", &folder)
-        .when_missing("Install Node.js (on Debian: apt-get install --yes nodejs) and start again.")
-        .env("PROMPTSHELF", &repository.binary().to_string_lossy())
-        .env("CHROMIUM", &browser.to_string_lossy())
-        // More browsers at once would only wait for each other on two cores.
-        .args(&["--test", "--test-timeout=1200000", "--test-concurrency=2"]);
+    // More browsers at once would only wait for each other on two cores.
+    let mut node = node(repository)?.args(&["--test", "--test-timeout=1200000", "--test-concurrency=2"]);
     for file in tests(&folder)? {
         node = node.arg(file);
     }
     node.run()
+}
+
+/// Follows the walk-through of the guide, with its screenshots.
+pub(crate) fn walkthrough(repository: &Repository) -> Result<()> {
+    build(repository)?;
+    install(&repository.web())?;
+    node(repository)?.arg("screens-walkthrough.mjs").arg(repository.target().join("screens")).run()
+}
+
+/// Node.js in the folder of the tests, with the program and a browser.
+fn node(repository: &Repository) -> Result<Program> {
+    Ok(Program::new("node", &repository.web())
+        .when_missing("Install Node.js (on Debian: apt-get install --yes nodejs) and start again.")
+        .env("PROMPTSHELF", &repository.binary().to_string_lossy())
+        .env("CHROMIUM", &browser(&repository.root)?.to_string_lossy()))
 }
 
 fn tests(folder: &Path) -> Result<Vec<String>> {

@@ -47,7 +47,7 @@ use promptshelf_core::{
 use promptshelf_source::{
     Files, Fingerprint, ForeignSyntax, MemoryTree, Source as _, SourceError, syntax::LIBRARY_FILE,
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{review::Reviewer, schema};
@@ -301,8 +301,8 @@ pub fn rename_file_references(path: &str, text: &str, from: &str, to: &str) -> O
     })
 }
 
-/// Returns the text of the file at `path` with the prompt `from` replaced by `to` in every call of `prompt`. `None` if
-/// the text has no such call.
+/// Returns the text of the file at `path` with the prompt `from` replaced by `to`: in every call of `prompt`, as the
+/// `replacement` of another prompt, and in the access rules of `promptshelf.toml`. `None` if the text does not name it.
 ///
 /// ```
 /// use promptshelf_author::rename_prompt_references;
@@ -312,23 +312,57 @@ pub fn rename_file_references(path: &str, text: &str, from: &str, to: &str) -> O
 /// ```
 #[must_use]
 pub fn rename_prompt_references(path: &str, text: &str, from: &str, to: &str) -> Option<String> {
-    replaced(path, text, from, to, |place| matches!(place, Place::String { callee: "prompt" }))
+    if path == LIBRARY_FILE {
+        let names = names_in_rules(text, from);
+        return (!names.is_empty()).then(|| with_replaced(text, names.into_iter(), to));
+    }
+    replaced(path, text, from, to, |place| match place {
+        Place::String { callee } => *callee == "prompt",
+        Place::Value { path } => path.last() == Some(&"replacement"),
+        _ => false,
+    })
+}
+
+/// Returns where access rules name a prompt. Patterns that fit it are not names.
+fn names_in_rules(text: &str, name: &str) -> Vec<Range<usize>> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Library {
+        access: Vec<Rule>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Rule {
+        prompts: Vec<toml::Spanned<String>>,
+    }
+    let library: Library = toml::from_str(text).unwrap_or_default();
+    let named = library.access.iter().flat_map(|rule| &rule.prompts).filter(|prompt| prompt.get_ref() == name);
+    // Without the quotes; a name that is written with escapes is none that a person would write.
+    let spans = named.map(|prompt| prompt.span().start + 1..prompt.span().end - 1);
+    spans.filter(|span| text.get(span.clone()) == Some(name)).collect()
+}
+
+fn with_replaced(text: &str, places: impl Iterator<Item = Range<usize>>, to: &str) -> String {
+    let (mut changed, mut rest) = (String::new(), 0);
+    for place in places {
+        changed.push_str(&text[rest..place.start]);
+        changed.push_str(to);
+        rest = place.end;
+    }
+    changed + &text[rest..]
 }
 
 fn replaced(path: &str, text: &str, from: &str, to: &str, is_reference: impl Fn(&Place<'_>) -> bool) -> Option<String> {
     if from.is_empty() {
         return None;
     }
-    let (mut renamed, mut rest) = (String::new(), 0);
-    for (start, _) in text.match_indices(from) {
+    let is_named = |start: usize| {
         let Cursor { place, word, .. } = cursor_at(path, text, start);
-        if word == from && is_reference(&place) {
-            renamed.push_str(&text[rest..start]);
-            renamed.push_str(to);
-            rest = start + from.len();
-        }
-    }
-    (rest > 0).then(|| renamed + &text[rest..])
+        word == from && is_reference(&place)
+    };
+    let starts = text.match_indices(from).map(|(start, _)| start).filter(|start| is_named(*start));
+    let places: Vec<_> = starts.map(|start| start..start + from.len()).collect();
+    (!places.is_empty()).then(|| with_replaced(text, places.into_iter(), to))
 }
 
 // Finds the syntax around a position in a prompt file.
@@ -381,6 +415,9 @@ fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
     let word = word_around(text, offset, is_word);
     let found = |place, span: Range<usize>| Cursor { place, word: &text[span.clone()], span, offset };
     let before = &text[body..offset];
+    if is_raw(before) {
+        return found(Place::Text, word);
+    }
     let open = before.rfind("{{").max(before.rfind("{%"));
     let Some(open) = open.filter(|open| !before[open + 2..].contains("}}") && !before[open + 2..].contains("%}"))
     else {
@@ -415,6 +452,14 @@ fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
         Place::Expression
     };
     found(place, word)
+}
+
+/// Whether a text ends inside of `{% raw %}`.
+fn is_raw(before: &str) -> bool {
+    before.match_indices("{%").fold(false, |is_raw, (at, _)| {
+        let word = before[at + 2..].trim_start_matches(['-', '+']).trim_start();
+        if is_raw { !word.starts_with("endraw") } else { word.starts_with("raw") }
+    })
 }
 
 /// Returns the word at the end; empty without one.

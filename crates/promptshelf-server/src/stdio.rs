@@ -117,7 +117,7 @@ mod linux {
         is_anonymous.then_some(path)
     }
 
-    /// Opens a pipe anew, non-blocking. `None` if it is not an anonymous pipe, or belongs to another
+    /// Opens a pipe again, non-blocking. `None` if it is not an anonymous pipe, or belongs to another
     /// user, or `/proc` is not mounted.
     pub(super) fn reopen_to_read(inherited: &impl AsRawFd) -> Option<pipe::Receiver> {
         pipe::OpenOptions::new().open_receiver(path_of_pipe(inherited)?).ok()

@@ -13,7 +13,7 @@ use promptshelf_core::{Diagnostic, PromptDefinition, SourceText, TemplateAnalysi
 use promptshelf_source::{ForeignSyntax, SourceError, syntax::LIBRARY_FILE};
 use similar::{DiffOp, DiffTag, TextDiff};
 
-use super::{Cursor, Place, Workspace, cursor_at, front_matter, is_word, position};
+use super::{Cursor, Place, Workspace, cursor_at, front_matter, is_word, names_in_rules, position};
 use crate::{
     Change, Fix, FixedFile, fixes,
     fixes::{edited, fix_all},
@@ -287,11 +287,12 @@ pub(super) fn uses(workspace: &Workspace, symbol: &Symbol) -> Vec<Use> {
             Symbol::Argument { name, files } => {
                 uses_of_argument(workspace, source, name, (files, &partials), &mut uses);
             }
+            Symbol::Prompt(name) if source.path == LIBRARY_FILE => {
+                uses.extend(names_in_rules(&source.text, name).into_iter().map(|span| (source.path.clone(), span)));
+            }
             Symbol::Prompt(name) => named(source, name, &mut uses, |place| match place {
                 Place::String { callee } => *callee == "prompt",
-                Place::Value { path } => {
-                    path.last() == Some(&"replacement") || path.as_slice() == ["name"] && source.path != LIBRARY_FILE
-                }
+                Place::Value { path } => path.last() == Some(&"replacement") || path.as_slice() == ["name"],
                 _ => false,
             }),
             Symbol::File(name) => named(source, name, &mut uses, |place| match place {

@@ -802,3 +802,17 @@ fn waiting_times_in_a_large_library() {
         );
     });
 }
+
+/// An access rule that keeps the old name of a prompt closes nothing.
+// req: S-610
+#[test]
+fn access_rules_follow_the_new_name_of_a_prompt() {
+    let rules =
+        "[[access]]\nroles = ['a']\nprompts = [\n  'greet', # greet\n  \"greet\",\n  \"greet*\", \"greeting\",\n]\n";
+    let renamed = super::rename_prompt_references("promptshelf.toml", rules, "greet", "hello").expect("it is named");
+    assert_eq!(renamed, rules.replace("'greet'", "'hello'").replace("\"greet\"", "\"hello\""));
+    let replaced = "---\ndeprecated:\n  replacement: greet\n---\ngreet {% raw %}{{ prompt('greet') }}{% endraw %}";
+    let renamed = super::rename_prompt_references("old.md", replaced, "greet", "hello").expect("it is named");
+    assert_eq!(renamed, replaced.replace("replacement: greet", "replacement: hello"));
+    assert_eq!(super::rename_prompt_references("promptshelf.toml", "[[access]", "greet", "hello"), None);
+}

@@ -217,6 +217,26 @@ fn later_changes_of_the_file_survive_uninstall() {
     }
 }
 
+/// `install` again changes what it wrote, and nothing that a person added to the entry.
+#[test]
+fn keys_of_a_person_stay_in_the_entry() {
+    let home = Home::new();
+    for (client, path) in [("cursor", ".cursor/mcp.json"), ("codex", ".codex/config.toml")] {
+        home.ok(&["install", "--client", client, "library"]);
+        let own = match client {
+            "codex" => format!("{}env = {{ K = \"v\" }} # mine\n", home.read(path)),
+            _ => home.read(path).replacen("\"command\"", "\"env\": {\"K\": \"v\"}, \"command\"", 1),
+        };
+        home.write(path, &own);
+        home.ok(&["install", "--client", client, "--tools", "library"]);
+        let again = home.read(path);
+        assert!(again.contains("--tools") && again.contains("\"v\""), "{again}");
+        assert_eq!(again.contains("# mine"), client == "codex", "{again}");
+        home.ok(&["uninstall", "--client", client]);
+        assert!(!home.read(path).contains("promptshelf"), "{}", home.read(path));
+    }
+}
+
 #[test]
 fn entries_with_several_keys_are_recognized_in_every_format() {
     let home = Home::new();

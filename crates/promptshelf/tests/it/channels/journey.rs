@@ -296,6 +296,8 @@ fn pull_merges_local_changes() {
     for file in ["added.md", "long.md", "new.md"] {
         assert!(conflict.stderr.contains(file), "{file}: {conflict:?}");
     }
+    assert!(conflict.stderr.contains("new.md (changed here and deleted in the channel: it stays)"), "{conflict:?}");
+    assert!(conflict.stdout.contains("3 in conflict") && conflict.stderr.contains("keep or delete"), "{conflict:?}");
     let marked = team.read("mine/long.md");
     let ours = "<<<<<<< this folder\nOurs.\n=======\nTheirs.\n>>>>>>> production, revision 4\n";
     assert!(marked.contains(ours) && marked.ends_with("The middle.\n\nLast.\n"), "{marked}");
@@ -312,6 +314,15 @@ fn pull_merges_local_changes() {
     team.ok(&["publish", "theirs", "-m", "Bytes"]);
     let binary = team.fails("14", &["pull", "sqlite:team.db", "mine", "--merge"]);
     assert!(binary.contains("a.bin") && fs::read(team.path("mine/a.bin")).expect("read") == [0xfe, 0], "{binary}");
+    // What was deleted here comes back with its bytes.
+    team.folder.remove("mine/a.bin");
+    team.ok(&["pull", "sqlite:team.db", "mine", "--merge"]);
+    fs::write(team.path("theirs/a.bin"), [0xfd, 0]).expect("written");
+    team.ok(&["publish", "theirs", "-m", "Other bytes"]);
+    team.folder.remove("mine/a.bin");
+    let back = team.fails("14", &["pull", "sqlite:team.db", "mine", "--merge"]);
+    assert!(back.contains("it is back)") && !back.contains("<<<<<<<"), "{back}");
+    assert_eq!(fs::read(team.path("mine/a.bin")).expect("read"), [0xfd, 0]);
 }
 
 // req: S-95

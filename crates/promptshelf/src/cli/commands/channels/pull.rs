@@ -119,12 +119,20 @@ async fn pull(store: &Connection, arguments: &PullArguments, place: &Place, fold
     if outcome.conflicts.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = outcome.conflicts.iter().map(String::as_str).collect();
+    let names: Vec<String> =
+        outcome.conflicts.iter().map(|(path, conflict)| format!("{path}{}", conflict.note())).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let message = format!("{} changed both here and in {channel}:", count(names.len(), "file"));
-    Err(Failure::new(Exit::Conflict, message + &named(&names)).help(
-        "edit each: what stands between `<<<<<<<` and `=======` is yours, what follows up to `>>>>>>>` is that of the channel; \
-         keep what is right, remove these lines, and publish",
-    ))
+    let has = |marked: bool| outcome.conflicts.iter().any(|(_, conflict)| (*conflict == Conflict::Marked) == marked);
+    let marked = "edit each: what stands between `<<<<<<<` and `=======` is yours, what follows up to `>>>>>>>` is that of the \
+                  channel; keep what is right, remove these lines, and publish";
+    let whole = "keep or delete each file that only one side has, and publish";
+    let failure = Failure::new(Exit::Conflict, message + &named(&names));
+    Err(match (has(true), has(false)) {
+        (true, true) => failure.help(format!("{marked}; {whole}")),
+        (true, false) => failure.help(marked),
+        (false, _) => failure.help(whole),
+    })
 }
 
 /// What a pull did, or would do.
@@ -135,7 +143,27 @@ struct Outcome {
     /// The files with the changes of both sides, by path.
     merged: Vec<String>,
     /// The files whose changes contradict each other, by path.
-    conflicts: Vec<String>,
+    conflicts: Vec<(String, Conflict)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Conflict {
+    /// The file has both, between marks.
+    Marked,
+    /// It was deleted here, and has the content of the channel again.
+    Back,
+    /// The channel has deleted it, and it has the content of here.
+    Kept,
+}
+
+impl Conflict {
+    fn note(self) -> &'static str {
+        match self {
+            Conflict::Marked => "",
+            Conflict::Back => " (deleted here and changed in the channel: it is back)",
+            Conflict::Kept => " (changed here and deleted in the channel: it stays)",
+        }
+    }
 }
 
 /// Replaces the files of the folder.
@@ -157,8 +185,11 @@ async fn replace(
     let mut outcome = Outcome { written, removed, ..Outcome::default() };
     let both = std::mem::take(&mut replacement.both);
     let merged = merge(store, base.as_ref(), (&target_channel, target_revision), files, both).await?;
-    for Merged { path, content, is_conflict } in &merged {
-        if *is_conflict { &mut outcome.conflicts } else { &mut outcome.merged }.push(path.clone());
+    for Merged { path, content, conflict } in &merged {
+        match conflict {
+            Some(conflict) => outcome.conflicts.push((path.clone(), *conflict)),
+            None => outcome.merged.push(path.clone()),
+        }
         if let Some(content) = content.as_ref().filter(|_| !arguments.dry_run) {
             replacement.stage_merged(path, content)?;
         }
@@ -174,7 +205,7 @@ struct Merged {
     path: String,
     /// The new content; `None` if the file stays as it is.
     content: Option<Vec<u8>>,
-    is_conflict: bool,
+    conflict: Option<Conflict>,
 }
 
 /// Merges files that have changed both here and in the channel.
@@ -197,7 +228,7 @@ async fn merge(
     let (mut merged, mut binary) = (Vec::new(), Vec::new());
     for BothChanged { path, base, ours } in &both {
         let theirs = theirs.get(path.as_str());
-        let (content, is_conflict) = match (ours, theirs) {
+        let (content, conflict) = match (ours, theirs) {
             (Some(ours), Some(theirs)) => {
                 let ancestor = base.and_then(|digest| ancestors.get(&digest)).map_or(&[][..], |bytes| &**bytes);
                 let texts = (str::from_utf8(ancestor), str::from_utf8(ours), str::from_utf8(theirs));
@@ -206,16 +237,14 @@ async fn merge(
                     continue;
                 };
                 match merging().merge(ancestor, ours, theirs) {
-                    Ok(text) => (Some(text), false),
-                    Err(text) => (Some(labelled(&text, channel, revision)), true),
+                    Ok(text) => (Some(text.into_bytes()), None),
+                    Err(text) => (Some(labelled(&text, channel, revision).into_bytes()), Some(Conflict::Marked)),
                 }
             }
-            // The channel has changed what was deleted here: it comes back.
-            (None, Some(theirs)) => (str::from_utf8(theirs).ok().map(str::to_owned), true),
-            // What the channel has removed, and was changed here, stays.
-            (_, None) => (None, true),
+            (None, Some(theirs)) => (Some(theirs.to_vec()), Some(Conflict::Back)),
+            (_, None) => (None, Some(Conflict::Kept)),
         };
-        merged.push(Merged { path: path.clone(), content: content.map(String::into_bytes), is_conflict });
+        merged.push(Merged { path: path.clone(), content, conflict });
     }
     if binary.is_empty() {
         return Ok(merged);
@@ -302,7 +331,8 @@ fn print(
     if arguments.json {
         let mut outcome = json!({ "channel": channel, "revision": revision, "written": written, "removed": removed });
         if arguments.merge {
-            (outcome["merged"], outcome["conflicts"]) = (json!(merged), json!(conflicts));
+            let paths: Vec<&String> = conflicts.iter().map(|(path, _)| path).collect();
+            (outcome["merged"], outcome["conflicts"]) = (json!(merged), json!(paths));
         }
         if arguments.dry_run {
             outcome["dryRun"] = json!(true);
@@ -314,6 +344,9 @@ fn print(
     let mut changes = format!("{} written, {removed} removed", count(*written, "file"));
     if !merged.is_empty() {
         changes.push_str(&format!(", {} merged", merged.len()));
+    }
+    if !conflicts.is_empty() {
+        changes.push_str(&format!(", {} in conflict", conflicts.len()));
     }
     match (arguments.dry_run, written + removed + merged.len() + conflicts.len()) {
         (true, _) => writeln!(output.out, "dry run: {shown} would be at revision {revision} of {channel}: {changes}")?,

@@ -861,7 +861,7 @@ export const channels = {
     zh: '已完成',
   },
   'ch.rollout-hint': {
-    en: 'It continues a stopped rollout, and begins the comparison anew.',
+    en: 'It continues a stopped rollout, and starts the comparison again.',
     de: 'Setzt einen gestoppten Rollout fort und beginnt den Vergleich neu.',
     ja: '停止したロールアウトは続行され、比較は最初からやり直されます。',
     zh: '已停止的逐步发布将继续，比较重新开始。',
