@@ -342,6 +342,8 @@ impl<'r> Release<'r> {
             QUICK => cargo.args(&["--", "-C", "link-arg=-Wl,-z,pack-relative-relocs"]),
             _ => cargo,
         };
+        // C has macros for the time of its compilation.
+        let cargo = cargo.env("SOURCE_DATE_EPOCH", &self.epoch);
         without_paths(cargo, repository, triple).run()?;
         let folder = if self.quick { "debug" } else { "dist" };
         Ok(repository.target().join(triple).join(folder).join(platform.program()))

@@ -3,7 +3,11 @@
 //! A change is derived from a finding and the text that it points into. Those with one answer are applied without a
 //! question; of the others, an editor offers each.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use promptshelf_core::{
     Code, Diagnostic, SourceText,
@@ -70,13 +74,14 @@ pub fn fixes(found: &Diagnostic) -> Vec<Fix> {
     vec![Fix { title, path: found.location.source.path.clone(), change, is_only }]
 }
 
-/// Returns the text of a file in UTF-16 with a byte order mark, or in Windows-1252. Bytes that would make no word of a
-/// language with Latin letters are of another encoding, which nobody can know.
+/// Returns the text of a file in UTF-16 with a byte order mark, or in a code page of Windows for Latin letters: if all the
+/// languages that have the letters of the text agree on it. `ê` in the western code page is `ę` in the central European one.
 #[must_use]
 pub fn decoded(bytes: &[u8]) -> Option<String> {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
-        String::from_utf16(&units).ok()
+        let (pairs, rest) = bytes.as_chunks::<2>();
+        let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+        String::from_utf16(&units).ok().filter(|_| rest.is_empty())
     };
     match bytes {
         [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
@@ -86,28 +91,57 @@ pub fn decoded(bytes: &[u8]) -> Option<String> {
         bytes if bytes.iter().any(|byte| matches!(byte, 0..=8 | 14..=31 | 127)) => None,
         bytes if bytes.windows(3).any(|bytes| bytes.iter().all(|byte| *byte >= 0x80)) => None,
         bytes => {
-            let text: String = bytes.iter().map(|byte| of_windows_1252(*byte)).collect::<Option<_>>()?;
-            let is_usual = |c: char| c.is_ascii() || c.is_alphabetic() && !"ªºÐÞðþ×÷".contains(c) || SIGNS.contains(c);
-            text.chars().all(is_usual).then_some(text)
+            let mut texts = LANGUAGES.iter().filter_map(|(page, letters)| in_language(bytes, page, letters));
+            let text = texts.next()?;
+            texts.all(|other| other == text).then_some(text)
         }
     }
 }
 
-/// What texts have besides letters.
-const SIGNS: &str = "\u{a0}€‚„…‘’“”•–—™‹›«»¡¿§©®°·±²³½¼¾£";
-
-/// The characters of Windows-1252 from 0x80 to 0x9f, `\0` where there is none.
-const WINDOWS_1252: [char; 32] = [
-    '€', '\0', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\0', 'Ž', '\0', '\0', '‘', '’', '“', '”', '•',
-    '–', '—', '˜', '™', 'š', '›', 'œ', '\0', 'ž', 'Ÿ',
-];
-
-fn of_windows_1252(byte: u8) -> Option<char> {
-    match byte {
-        0x80..=0x9f => Some(WINDOWS_1252[usize::from(byte - 0x80)]).filter(|c| *c != '\0'),
-        byte => Some(char::from(byte)),
-    }
+/// Returns the text of a language; `None` if it has other letters.
+fn in_language(bytes: &[u8], page: &str, letters: &str) -> Option<String> {
+    let character = |byte: &u8| match byte {
+        0..=0x7f => Some(char::from(*byte)),
+        byte => page.chars().nth(usize::from(byte - 0x80)).filter(|c| {
+            let small = c.to_lowercase().next().unwrap_or(*c);
+            SIGNS.contains(*c) || letters.contains(small)
+        }),
+    };
+    bytes.iter().map(character).collect()
 }
+
+/// What texts have besides letters.
+const SIGNS: &str = "\u{a0}€‚„…‘’“”•–—™‹›«»§©®°±µ·";
+
+/// The characters from 0x80 to 0xff of the code pages, `\0` where there is none.
+const CENTRAL_EUROPEAN: &str = "€\0‚\0„…†‡\0‰Š‹ŚŤŽŹ\0‘’“”•–—\0™š›śťžź\u{a0}ˇ˘Ł¤Ą¦§¨©Ş«¬\u{ad}®Ż°±˛ł´µ¶·¸ąş»Ľ˝ľż\
+     ŔÁÂĂÄĹĆÇČÉĘËĚÍÎĎĐŃŇÓÔŐÖ×ŘŮÚŰÜÝŢßŕáâăäĺćçčéęëěíîďđńňóôőö÷řůúűüýţ˙";
+const WESTERN: &str = "€\0‚ƒ„…†‡ˆ‰Š‹Œ\0Ž\0\0‘’“”•–—˜™š›œ\0žŸ\u{a0}¡¢£¤¥¦§¨©ª«¬\u{ad}®¯°±²³´µ¶·¸¹º»¼½¾¿\
+     ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖ×ØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõö÷øùúûüýþÿ";
+const BALTIC: &str = "€\0‚\0„…†‡\0‰\0‹\0¨ˇ¸\0‘’“”•–—\0™\0›\0¯˛\0\u{a0}\0¢£¤\0¦§Ø©Ŗ«¬\u{ad}®Æ°±²³´µ¶·ø¹ŗ»¼½¾æ\
+     ĄĮĀĆÄÅĘĒČÉŹĖĢĶĪĻŠŃŅÓŌÕÖ×ŲŁŚŪÜŻŽßąįāćäåęēčéźėģķīļšńņóōõö÷ųłśūüżž˙";
+
+/// Languages with the letters that they have besides `a` to `z`.
+const LANGUAGES: [(&str, &str); 18] = [
+    (WESTERN, "äöüß"),
+    (WESTERN, "àâæçéèêëîïôœùûüÿ"),
+    (WESTERN, "áéíñóúü¡¿ªº"),
+    (WESTERN, "áâãàçéêíóôõúü"),
+    (WESTERN, "àèéìíîòóùú"),
+    (WESTERN, "àçéèíïóòúü"),
+    (WESTERN, "æøåéèêóòâô"),
+    (WESTERN, "åäöéü"),
+    (WESTERN, "áéëïóöüèê"),
+    (CENTRAL_EUROPEAN, "ąćęłńóśźż"),
+    (CENTRAL_EUROPEAN, "áčďéěíňóřšťúůýž"),
+    (CENTRAL_EUROPEAN, "áäčďéíĺľňóôŕšťúýž"),
+    (CENTRAL_EUROPEAN, "áéíóöőúüű"),
+    (CENTRAL_EUROPEAN, "čćđšž"),
+    (CENTRAL_EUROPEAN, "ăâîşţ"),
+    (BALTIC, "ąčęėįšųūž"),
+    (BALTIC, "āčēģīķļņšūž"),
+    (BALTIC, "äõöüšž"),
+];
 
 /// A file that fixes change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +159,29 @@ pub struct FixedFile {
 #[must_use]
 pub fn only_fixes(findings: &[Diagnostic]) -> Vec<FixedFile> {
     let mut files: BTreeMap<String, FixedFile> = BTreeMap::new();
-    for fix in findings.iter().flat_map(fixes).filter(|fix| fix.is_only) {
+    let all: Vec<(&Diagnostic, Fix)> = findings
+        .iter()
+        .flat_map(|found| fixes(found).into_iter().map(move |fix| (found, fix)))
+        .filter(|(_, fix)| fix.is_only)
+        .collect();
+    // What another fix gives a new name: nothing gets the old one.
+    let names: BTreeSet<(&str, &str)> = all
+        .iter()
+        .filter(|(found, _)| found.code == Code::InvalidName)
+        .filter_map(|(found, fix)| match &fix.change {
+            Change::Edits(edits) => {
+                Some((fix.path.as_str(), found.location.source.text.get(edits.first()?.range.clone())?))
+            }
+            _ => None,
+        })
+        .collect();
+    let is_old = |fix: &Fix| match &fix.change {
+        Change::Edits(edits) => edits.iter().any(|edit| names.contains(&(fix.path.as_str(), edit.text.as_str()))),
+        _ => false,
+    };
+    let waiting: Vec<bool> = all.iter().map(|(_, fix)| is_old(fix)).collect();
+    drop(names);
+    for (_, fix) in all.into_iter().zip(waiting).filter(|(_, waits)| !waits).map(|(one, _)| one) {
         match files.get_mut(&fix.path) {
             None => {
                 files.insert(fix.path.clone(), FixedFile { path: fix.path, change: fix.change, count: 1 });
@@ -335,7 +391,11 @@ fn changed(from: &str, to: &str) -> String {
 fn suggested(found: &Diagnostic, at: &str) -> Option<(Change, String)> {
     let meant = found.help.as_deref()?.strip_prefix("did you mean `")?.split_once("`?")?.0;
     let word = at.trim_matches(['"', '\'']);
-    if word.contains(['\n', ' ']) || nearest(word, [meant]).is_none() {
+    if word.contains(['\n', ' ']) || meant.contains(' ') || nearest(word, [meant]).is_none() {
+        return None;
+    }
+    if found.code == Code::UnknownKey && has_key_beside(&found.location.source.text, found.location.span().start, meant)
+    {
         return None;
     }
     // `{% end if %}`
@@ -346,6 +406,35 @@ fn suggested(found: &Diagnostic, at: &str) -> Option<(Change, String)> {
         end += text[end..].len() - text[end..].trim_start().len() + meant.len() - "end".len();
     }
     Some((replaced(start..end, meant), changed(word, meant)))
+}
+
+/// Whether the mapping around a key has another one, in YAML or TOML.
+fn has_key_beside(text: &str, at: usize, key: &str) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
+    let own = indent(&text[line_of(text, at)]);
+    let start = line_of(text, at).start;
+    let is_blank = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let is_end = |line: &str| indent(line) < own || line.trim_end() == "---" || line.starts_with('[');
+    let is_key = |line: &str| {
+        indent(line) == own
+            && line[own..].strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with([':', '=']))
+    };
+    let begins_item = |line: &str| own > 0 && line.trim_start().starts_with('-');
+    let mut above = Vec::new();
+    if !begins_item(&text[line_of(text, at)]) {
+        for line in text[..start].lines().rev().filter(|line| !is_blank(line)) {
+            if is_end(line) {
+                break;
+            }
+            above.push(line);
+            if indent(line) == own && begins_item(line) {
+                break;
+            }
+        }
+    }
+    let below = text[start..].lines().skip(1).filter(|line| !is_blank(line));
+    let below = below.take_while(|line| !(is_end(line) || indent(line) == own && begins_item(line)));
+    above.into_iter().chain(below).any(is_key)
 }
 
 fn template_syntax(found: &Diagnostic, text: &str, span: &Range<usize>) -> Option<(Change, String)> {

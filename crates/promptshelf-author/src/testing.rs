@@ -7,10 +7,11 @@ mod expect;
 mod golden;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fmt::Write,
     io,
     path::PathBuf,
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -206,6 +207,8 @@ pub struct TestSuite<'c> {
     golden: GoldenFiles,
     filter: Option<String>,
     update: bool,
+    /// What was written for each golden file: several tests can name one.
+    written: Mutex<HashMap<PathBuf, String>>,
 }
 
 /// One test of a prompt.
@@ -254,14 +257,20 @@ impl<'c> TestSuite<'c> {
     /// looked up in.
     #[must_use]
     pub fn new(catalog: &'c Catalog, folder: impl Into<PathBuf>) -> TestSuite<'c> {
-        TestSuite { catalog, golden: GoldenFiles::Folder(folder.into()), filter: None, update: false }
+        TestSuite {
+            catalog,
+            golden: GoldenFiles::Folder(folder.into()),
+            filter: None,
+            update: false,
+            written: Mutex::default(),
+        }
     }
 
     /// Creates the suite of all tests of a catalog whose golden files are in a tree. They are compared and never
     /// written.
     #[must_use]
     pub fn of_tree(catalog: &'c Catalog, tree: MemoryTree) -> TestSuite<'c> {
-        TestSuite { catalog, golden: GoldenFiles::Tree(tree), filter: None, update: false }
+        TestSuite { catalog, golden: GoldenFiles::Tree(tree), filter: None, update: false, written: Mutex::default() }
     }
 
     /// Selects the tests whose full name contains a text.
@@ -370,8 +379,17 @@ impl<'c> TestSuite<'c> {
             let golden = GoldenFile::beside(&self.golden, &prompt.source().path, name);
             let transcript = golden::transcript(&messages);
             if self.update && matches!(self.golden, GoldenFiles::Folder(_)) {
+                let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+                if written.get(&golden.path).is_some_and(|other| *other != transcript) {
+                    let path = golden.path.display();
+                    let message =
+                        format!("another test has the golden file {path} for other messages: name another one");
+                    mismatches.push(Mismatch::new(message, ""));
+                    return Ok(mismatches);
+                }
+                written.insert(golden.path.clone(), transcript.clone());
                 let is_written = golden
-                    .write(&transcript)
+                    .write(&self.golden, &transcript)
                     .map_err(|source| TestError::GoldenFile { path: golden.path.clone(), source })?;
                 *updated = is_written.then_some(golden.path);
             } else {

@@ -244,6 +244,9 @@ impl EditableFolder {
         let place = self.place(path, false)?;
         let present = self.expected(path, &place, is_expected)?;
         let permissions = place.folder.symlink_metadata(place.name)?.permissions();
+        if permissions.readonly() {
+            return Err(EditError::Io(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only")));
+        }
         let temporary = place.write_temporary(bytes)?;
         let replaced = place.folder.set_permissions(&temporary, permissions).map_err(EditError::from).and_then(|()| {
             // The file may have been changed while the new one was written.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use promptshelf_core::{ContentBlock, Message, ResourceBody, is_interrupted};
-use promptshelf_source::{MemoryTree, syntax::GOLDEN_ENDING};
+use promptshelf_source::{EditError, EditableFolder, MemoryTree, syntax::GOLDEN_ENDING};
 use similar::TextDiff;
 
 use super::Mismatch;
@@ -33,20 +33,26 @@ impl GoldenFile {
         }
     }
 
+    /// Reads the file. Links lead nowhere: a library can come from anyone.
     fn read(&self, files: &GoldenFiles) -> io::Result<String> {
-        let tree = match files {
-            GoldenFiles::Folder(_) => return fs::read_to_string(&self.path),
-            GoldenFiles::Tree(tree) => tree,
+        let bytes = match files {
+            GoldenFiles::Folder(folder) => EditableFolder::open(folder)?.read(self.within(folder)).map_err(io_error)?,
+            GoldenFiles::Tree(tree) => {
+                let file = self.path.to_str().and_then(|path| tree.get(path));
+                file.ok_or(io::ErrorKind::NotFound)?.bytes().to_vec()
+            }
         };
-        let file = self.path.to_str().and_then(|path| tree.get(path)).ok_or(io::ErrorKind::NotFound)?;
-        String::from_utf8(file.bytes().to_vec()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    fn within(&self, folder: &Path) -> &str {
+        self.path.strip_prefix(folder).ok().and_then(Path::to_str).unwrap_or_default()
     }
 
     pub(super) fn compare(&self, files: &GoldenFiles, now: &str) -> Option<Mismatch> {
         let path = self.path.display();
         match self.read(files) {
-            // Version control may have changed the line endings.
-            Ok(before) if before.replace("\r\n", "\n") == now => None,
+            Ok(before) if is_same(&before, now) => None,
             Ok(before) => Some(Mismatch::new(format!("the messages differ from {path}:"), difference(&before, now))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Some(Mismatch::new(format!("missing golden file {path}; `--update` writes it"), ""))
@@ -56,12 +62,30 @@ impl GoldenFile {
     }
 
     /// Writes the file if its content changes, and returns whether it did.
-    pub(super) fn write(&self, now: &str) -> io::Result<bool> {
-        if fs::read_to_string(&self.path).is_ok_and(|before| before.replace("\r\n", "\n") == now) {
-            return Ok(false);
-        }
-        fs::write(&self.path, now)?;
+    pub(super) fn write(&self, files: &GoldenFiles, now: &str) -> io::Result<bool> {
+        let GoldenFiles::Folder(folder) = files else { return Ok(false) };
+        let (editable, path) = (EditableFolder::open(folder)?, self.within(folder));
+        let written = match editable.read(path) {
+            Ok(before) if str::from_utf8(&before).is_ok_and(|before| is_same(before, now)) => return Ok(false),
+            Ok(before) => editable.replace(path, now.as_bytes(), |present| present == before),
+            Err(EditError::NotFound) => editable.create(path, now.as_bytes()),
+            Err(error) => Err(error),
+        };
+        written.map_err(io_error)?;
         Ok(true)
+    }
+}
+
+/// Version control may have changed the line endings.
+fn is_same(before: &str, now: &str) -> bool {
+    before.replace("\r\n", "\n") == now.replace("\r\n", "\n")
+}
+
+fn io_error(error: EditError) -> io::Error {
+    match error {
+        EditError::NotFound => io::ErrorKind::NotFound.into(),
+        EditError::Io(error) => error,
+        error => io::Error::other(error.to_string()),
     }
 }
 
@@ -197,14 +221,40 @@ mod tests {
         let files = GoldenFiles::Folder(folder.path().to_owned());
         let golden = GoldenFile::beside(&files, "git/commit.md", "commit.golden.md");
         assert!(golden.compare(&files, "x\n").is_some_and(|mismatch| mismatch.message.contains("--update")));
-        assert!(golden.write("x\n").expect("it is written"));
-        assert!(!golden.write("x\n").expect("it is written"));
+        assert!(golden.write(&files, "x\n").expect("it is written"));
+        assert!(!golden.write(&files, "x\n").expect("it is written"));
         assert_eq!(golden.compare(&files, "x\n"), None);
         fs::write(&golden.path, "x\r\n").expect("there is room");
         assert_eq!(golden.compare(&files, "x\n"), None);
+        assert!(golden.write(&files, "x\r\ny\rz\n").expect("it is written"));
+        assert_eq!(golden.compare(&files, "x\r\ny\rz\n"), None);
+        assert!(golden.write(&files, "x\n").expect("it is written"));
         assert_eq!(unused(folder.path(), &HashSet::from([golden.path.clone()])), Vec::<PathBuf>::new());
         assert_eq!(unused(folder.path(), &HashSet::new()), std::slice::from_ref(&golden.path));
         assert_eq!(golden.compare(&files, "y\n").map(|mismatch| mismatch.details), Some("…\n-x\n+y".to_owned()));
+    }
+
+    /// A library can come from anyone, with links to the files of whoever tests it.
+    // req: S-611
+    #[cfg(unix)]
+    #[test]
+    fn golden_files_are_neither_read_nor_written_through_links() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let (library, precious) = (folder.path().join("library"), folder.path().join("precious.md"));
+        fs::create_dir(&library).expect("there is room");
+        fs::write(&precious, "mine\n").expect("there is room");
+        std::os::unix::fs::symlink(&precious, library.join("a.golden.md")).expect("a link");
+        std::os::unix::fs::symlink("../new.md", library.join("b.golden.md")).expect("a link");
+        std::os::unix::fs::symlink(folder.path(), library.join("out")).expect("a link");
+        let files = GoldenFiles::Folder(library);
+        for (prompt, name) in [("a.md", "a.golden.md"), ("b.md", "b.golden.md"), ("out/c.md", "c.golden.md")] {
+            let golden = GoldenFile::beside(&files, prompt, name);
+            assert!(golden.write(&files, "x\n").is_err(), "{name}");
+            let mismatch = golden.compare(&files, "mine\n").expect("it is not compared");
+            assert!(!mismatch.details.contains("mine"), "{mismatch:?}");
+        }
+        assert_eq!(fs::read_to_string(&precious).expect("it is there"), "mine\n");
+        assert!(!folder.path().join("new.md").exists() && !folder.path().join("c.golden.md").exists());
     }
 
     #[test]

@@ -421,12 +421,15 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
     source.grant_roots(roots);
     let files = EditableFolder::open(folder)?;
     let (refused, renamed) = (RefCell::new(BTreeSet::new()), RefCell::new(BTreeSet::new()));
+    let (mut kept, names) = (BTreeSet::new(), RefCell::new(BTreeMap::new()));
     let interrupted = Interrupted::noticed();
     let find = || {
         if interrupted.is_so() {
             return Ok(Vec::new());
         }
         let checked = promptshelf_core::check(source.read().map_err(OpenError::Source)?.into_definitions(), None);
+        let prompts = checked.catalog.prompts().iter();
+        names.replace(prompts.map(|prompt| (prompt.source().path.clone(), prompt.name().to_string())).collect());
         let mut findings = findings(&checked.catalog, &checked.diagnostics);
         findings.retain(|finding| {
             let path = &finding.location.source.path;
@@ -439,6 +442,15 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
     };
     let apply = |file: &FixedFile, text: &str| -> Result<bool, Failure> {
         if interrupted.is_so() {
+            return Ok(false);
+        }
+        if let Change::Rename(to) = &file.change
+            && is_named(&files, &file.path, names.borrow().get(&file.path).map(String::as_str))
+        {
+            let message = "keeps its name, by which other files or access rules may know it";
+            note(&[format!("{} {message}: rename it to {to} and change these", folder.join(&file.path).display())]);
+            renamed.borrow_mut().insert(file.path.clone());
+            kept.insert(file.path.clone());
             return Ok(false);
         }
         match corrected_file(&files, file, text, dry_run) {
@@ -473,7 +485,19 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
     writeln!(output.out, "{} {verb}\n", count(corrected, "finding"))?;
     output.out.flush()?;
     interrupted.end();
-    Ok(refused.into_inner())
+    kept.extend(refused.into_inner());
+    Ok(kept)
+}
+
+/// Whether another file may name a prompt: its path, its name, or an access rule, which can be a pattern.
+fn is_named(files: &EditableFolder, path: &str, name: Option<&str>) -> bool {
+    let Ok(all) = files.list() else { return true };
+    all.iter().filter(|other| other.path != path).any(|other| {
+        let text = files.read(&other.path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let is_rule = other.path == LIBRARY_FILE && text.contains("[[access]]");
+        is_rule || text.contains(path) || name.is_some_and(|name| text.contains(name))
+    })
 }
 
 enum Corrected {
