@@ -28,7 +28,7 @@ use lines::{Line, Lines};
 use parking_lot::{Mutex, MutexGuard};
 use promptshelf_core::BoxFuture;
 use promptshelf_service::Caller;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::oneshot,
@@ -217,7 +217,7 @@ impl Elicitations {
     /// Sends `elicitation/create` and waits for its result.
     async fn request(&self, write_queue: &WriteQueue, params: &Value) -> ElicitationResult {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let pending = Pending { elicitations: self, id: format!("promptshelf-{number}") };
+        let pending = Pending { elicitations: self, write_queue, id: format!("promptshelf-{number}") };
         let (sender, result) = oneshot::channel();
         self.lock().insert(pending.id.clone(), sender);
         write_queue.push(jsonrpc::request(&pending.id, "elicitation/create", params));
@@ -232,12 +232,17 @@ impl Elicitations {
 
 struct Pending<'a> {
     elicitations: &'a Elicitations,
+    write_queue: &'a WriteQueue,
     id: String,
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.elicitations.lock().remove(&self.id);
+        // The request that asks was cancelled: the form would stay open.
+        if self.elicitations.lock().remove(&self.id).is_some() {
+            let params = json!({ "requestId": self.id });
+            self.write_queue.push(jsonrpc::notification("notifications/cancelled", &params));
+        }
     }
 }
 
@@ -407,7 +412,8 @@ impl Connection {
             self.listen(request, caller).await?;
             return Ok(None);
         }
-        if !revision.is_modern() && request.method != "initialize" && agreed.is_some() {
+        // A client may send a ping before it is initialized.
+        if !revision.is_modern() && !["initialize", "ping"].contains(&&*request.method) && agreed.is_some() {
             self.announce();
         }
         let asking = match meta.client_capabilities() {

@@ -404,6 +404,12 @@ async fn cancelled_request_drops_question() {
     client
         .notify(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }))
         .await;
+    // The form would stay open.
+    let cancelled = client.receive().await;
+    assert_eq!(
+        (&cancelled["method"], &cancelled["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &question["id"])
+    );
     client.notify(&reply(&question, &accept(&json!({ "language": "rust" })))).await;
     assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await["id"], 2);
 }
