@@ -653,7 +653,8 @@ impl Model {
             None => None,
         };
         let before = (head > 0).then(|| memory(&present));
-        let (report, effects) = check_now(&checker, &Trees { before, after: memory(&tree), source }, tests);
+        let (report, effects) =
+            check_now(&checker, &Trees { before, after: memory(&tree), source }, tests);
         let found = report.prompts.iter().map(|prompt| (prompt.name.clone(), prompt.digest)).collect();
         Ok(Basis { before: channel.live(head).clone(), changes, tree, report, effects, found })
     }
