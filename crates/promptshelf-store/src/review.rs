@@ -183,18 +183,15 @@ async fn add_review(
     new: &NewReview,
     actor: &Actor,
 ) -> Result<Proposal, StoreError> {
-    let name = proposal::get(transaction, id).await?.channel;
-    // A change of the policy comes before the review, or finds it.
-    let policy = channel::lock(transaction, &name).await?.policy;
     let proposal = proposal::lock(transaction, id).await?;
     must_be_open(&proposal)?;
     if new.digest != proposal.digest {
         return Err(changed(id));
     }
+    let policy = channel::get(transaction, &proposal.channel).await?.policy;
     policy::may_review(&policy, &proposal, new, actor)?;
     let is_repeated = proposal.reviews.iter().any(|review| {
         (review.verdict, review.digest, &review.reviewer) == (new.verdict, new.digest, &actor.name)
-            && !review.lapsed
             && new.confirmed.iter().all(|name| review.confirmed.contains(name))
     });
     if !is_repeated {

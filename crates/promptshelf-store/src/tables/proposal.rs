@@ -234,24 +234,6 @@ pub(crate) async fn add_review(
     transaction.run(sql, values).await
 }
 
-/// Marks an approval that does not count any more, among its confirmations: no effect has such a name.
-const LAPSED: &str = "\nlapsed";
-
-/// Marks the approvals of all open proposals of a channel. Its row is locked.
-pub(crate) async fn lapse_approvals(transaction: &mut Transaction, channel: i64) -> Result<(), StoreError> {
-    let sql = "SELECT r.id, r.confirmed FROM ps_review r JOIN ps_proposal p ON p.id = r.proposal \
-               WHERE p.channel = $1 AND p.state = 'open' AND r.verdict = 'approve'";
-    for row in transaction.rows(sql, vec![channel.into()]).await? {
-        let mut confirmed: Vec<String> = row.json("confirmed")?;
-        if !confirmed.iter().any(|stored| stored == LAPSED) {
-            confirmed.push(LAPSED.to_owned());
-            let values = vec![json(&confirmed)?.into(), row.int("id")?.into()];
-            transaction.run("UPDATE ps_review SET confirmed = $1 WHERE id = $2", values).await?;
-        }
-    }
-    Ok(())
-}
-
 /// The stored form of a confirmation: the name, and the digest of the whole effect.
 fn confirmation(effect: &Effect) -> String {
     let Effect { impact, name, text, prompt, calls } = effect;
@@ -364,10 +346,8 @@ async fn select(
     let mut reviews = grouped(transaction, reviews, &ids, |row| {
         let verdict = Verdict::from_name(&row.text("verdict")?).ok_or_else(|| malformed("an unknown verdict"))?;
         let (digest, note, at) = (row.digest("digest")?, row.text("note")?, row.time("at")?);
-        let (reviewer, mut confirmed): (_, Vec<String>) = (row.text("reviewer")?, row.json("confirmed")?);
-        let lapsed = confirmed.iter().any(|stored| stored == LAPSED);
-        confirmed.retain(|stored| stored != LAPSED);
-        Ok((row.int("id")?, Review { reviewer, verdict, digest, note, confirmed, lapsed, at }))
+        let (reviewer, confirmed) = (row.text("reviewer")?, row.json("confirmed")?);
+        Ok((row.int("id")?, Review { reviewer, verdict, digest, note, confirmed, at }))
     })
     .await?;
     let outdated = "SELECT c.proposal, c.path FROM ps_change c JOIN ps_proposal p ON p.id = c.proposal \
