@@ -12,8 +12,7 @@ import { BINARY, browser, remove, visit, write } from './harness.mjs';
 const ROOT = join(import.meta.dirname, '../..');
 const PAGE = join(ROOT, 'docs/guide/src/serving/walkthrough.md');
 /** Blocks of commands, files and settings, addresses of the page, screenshots, and names of files, in their order. */
-const STEPS =
-  /^```(\S+)\n([\s\S]*?)^```$|<(http:[^>]+)>|\/web-walk-(\w+)-light\.png|Write it as `([^`]+)`/gm;
+const STEPS = /^```(\S+)\n([\s\S]*?)^```$|<(http:[^>]+)>|\/web-walk-(\w+)-light\.png|Write it as `([^`]+)`/gm;
 /** An element of the complete view, the height of the picture, and an element to click. @type {Record<string, [string, number, string?]>} */
 const VIEWS = {
   usage: ['.usage-lists .usage-table', 1370],
