@@ -2,12 +2,13 @@
 //!
 //! Connecting is in `options`, lists are in `pagination`, `get` and `read` in `multi_round`.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, mem, sync::Arc, time::Duration};
 
 use rmcp::{
     ServiceError,
     model::{
-        ArgumentInfo, CompleteRequestParams, CompletionContext, Reference, ServerCapabilities, SubscriptionFilter,
+        ArgumentInfo, CompleteRequestParams, CompletionContext, ErrorCode, ErrorData, Reference, ServerCapabilities,
+        SubscriptionFilter,
     },
     service::{Peer, RoleClient},
 };
@@ -240,18 +241,23 @@ impl Client {
     }
 
     /// Sends a request and waits for the answer, within the timeout. After a challenge of the server the user can sign
-    /// in, and the request is sent again.
+    /// in, and the request is sent again; as it is after a refusal of the revision that lists this very revision, as by
+    /// replicas during an update.
     pub(crate) async fn request<T, A>(&self, send: impl Fn() -> A) -> Result<T, ClientError>
     where
         A: Future<Output = Result<T, ServiceError>>,
     {
         let mut attempts = 0;
+        let mut may_repeat = true;
         loop {
             let sign_ins = self.auth.as_ref().map_or(0, |auth| auth.sign_ins());
             let error = match self.answer(send()).await? {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
+            if mem::take(&mut may_repeat) && self.supports_nevertheless(&error) {
+                continue;
+            }
             let challenge = match &error {
                 ServiceError::TransportSend(error) => Challenge::find(&*error.error),
                 _ => None,
@@ -271,6 +277,15 @@ impl Client {
             }
             attempts += 1;
         }
+    }
+
+    fn supports_nevertheless(&self, error: &ServiceError) -> bool {
+        let ServiceError::McpError(ErrorData { code: ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, data, .. }) = error else {
+            return false;
+        };
+        let supported = data.as_ref().and_then(|data| data["supported"].as_array());
+        let revision = self.revision();
+        supported.is_some_and(|supported| supported.iter().any(|it| it.as_str() == revision.as_deref()))
     }
 
     /// Waits for an answer. The timeout begins again as long as the user is interacting.

@@ -9,7 +9,7 @@ use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
-        FormElicitationCapability, Implementation, UrlElicitationCapability,
+        FormElicitationCapability, Implementation, ProtocolVersion, UrlElicitationCapability,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -26,6 +26,8 @@ pub(crate) struct Handler {
     interactions: Arc<AtomicUsize>,
     changes: Arc<watch::Sender<u64>>,
     wants_notifications: Arc<watch::Sender<bool>>,
+    /// The revision that `initialize` offers. The newest one has no handshake.
+    offered: ProtocolVersion,
 }
 
 impl Handler {
@@ -33,7 +35,14 @@ impl Handler {
         // Some servers send elicitations on the notification stream, although they should not.
         let wants_notifications = Arc::new(watch::Sender::new(elicitation.is_some()));
         let changes = Arc::new(watch::Sender::new(0));
-        Handler { label: label.into(), elicitation, interactions: Arc::default(), changes, wants_notifications }
+        let (label, interactions, offered) = (label.into(), Arc::default(), ProtocolVersion::V_2025_11_25);
+        Handler { label, elicitation, interactions, changes, wants_notifications, offered }
+    }
+
+    /// Returns a handler with the same state that offers another revision.
+    pub(crate) fn offering(&self, revision: Option<ProtocolVersion>) -> Handler {
+        let handler = self.clone();
+        Handler { offered: revision.unwrap_or(handler.offered), ..handler }
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
@@ -113,6 +122,6 @@ impl ClientHandler for Handler {
             capabilities.elicitation = Some(elicitation);
         }
         let program = Implementation::new("promptshelf", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities, program)
+        ClientConfig::new(capabilities, program).with_protocol_version(self.offered.clone())
     }
 }

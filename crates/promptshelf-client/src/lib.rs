@@ -33,15 +33,18 @@ mod challenge;
 mod client;
 mod client_config;
 mod client_handler;
+mod closing;
 mod content;
 mod elicitation;
 mod endpoint;
 mod error;
+mod events;
 mod http;
 mod model;
 mod multi_round;
 mod options;
 mod pagination;
+mod pipe;
 mod process;
 mod prompt_cache;
 mod prompt_request;
@@ -50,12 +53,14 @@ mod sdk_error;
 mod secure_url;
 mod sign_in;
 mod skills;
+mod tolerance;
 mod transport;
 
 pub use self::{
     api::{ApiClient, ApiRequest, ApiResponse, ServerUrl},
     client::{Changes, Client},
     client_config::{ConfigScope, ConfiguredServer},
+    closing::closed,
     content::{
         Annotations, ContentBlock, EmbeddedResource, Media, Message, ResourceBody, ResourceContents, ResourceLink,
         Role, Text,

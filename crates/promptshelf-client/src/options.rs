@@ -121,7 +121,7 @@ impl ConnectOptions {
         let mut attempts = 0;
         let connection = loop {
             let sign_ins = auth.as_ref().map_or(0, AuthSession::sign_ins);
-            let connecting = transport::connect(endpoint, &handler, auth.as_ref(), self.is_legacy);
+            let connecting = transport::connect(endpoint, &handler, auth.as_ref(), self.is_legacy, self.timeout);
             match with_timeout(self.timeout, connecting).await? {
                 Ok(connection) => break connection,
                 Err(ConnectFailure { error, challenge, .. }) => match (&auth, challenge) {
@@ -152,7 +152,7 @@ impl ConnectOptions {
     ) -> Result<Client, ClientError> {
         let label = self.label.clone().unwrap_or_else(|| "server".to_owned());
         let handler = Handler::new(label.clone(), self.elicitation.clone());
-        let connecting = transport::connect_io(reader, writer, &handler, self.is_legacy);
+        let connecting = transport::connect_io(reader, writer, &handler, self.is_legacy, self.timeout);
         let connection = with_timeout(self.timeout, connecting).await??;
         Ok(self.client(label, handler, connection, None))
     }

@@ -30,7 +30,8 @@ const MAX_CURSOR_BYTES: usize = 64 << 10;
 type Page<T> = (Vec<T>, Option<String>);
 
 impl Client {
-    /// Lists the server's prompts. Pages are requested as the stream is read.
+    /// Lists the server's prompts. Pages are requested as the stream is read; none of a server of a revision before
+    /// 2026-07-28 without the prompts capability.
     ///
     /// The stream ends after its first error: [`ClientError::LimitExceeded`] for a list whose cursors repeat or that
     /// exceeds [`ConnectOptions::max_list_entries`](crate::ConnectOptions::max_list_entries), and those of
@@ -42,6 +43,10 @@ impl Client {
                 let request = || async {
                     complete(self.peer().list_prompts(cursor.clone()).await?, |page| page.result_type.as_ref())
                 };
+                // A client uses only what was negotiated (specification 2025-11-25, *Lifecycle, Operation*).
+                if self.is_legacy() && !self.has_prompts() {
+                    return Ok((Vec::new(), None));
+                }
                 let page = self.request(request).await?;
                 Ok((page.prompts, page.next_cursor))
             },

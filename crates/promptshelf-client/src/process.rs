@@ -12,23 +12,27 @@ use parking_lot::Mutex;
 use tokio::{
     io::AsyncReadExt,
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
-    sync::watch,
-    task::JoinHandle,
+    sync::{oneshot, watch},
 };
 
-use crate::error::ClientError;
+use crate::{
+    closing::{self, Owner},
+    error::ClientError,
+};
 
 /// How much of the end of stderr is kept, in bytes.
 const MAX_STDERR_BYTES: usize = 2 << 10;
 /// How long to wait for the rest of stderr after a process seems to have ended.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long to wait for the end of a process: first after the end of its input, then after SIGTERM (specification
+/// 2025-11-25, *Lifecycle, Shutdown*).
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The process of a connection; empty for servers that were not started by this client.
 #[derive(Default)]
 pub(crate) struct Process {
-    #[expect(dead_code, reason = "owned, so that the process lives as long as the connection")]
-    child: Option<Child>,
-    reading: Option<JoinHandle<()>>,
+    /// Dropping it lets the process end.
+    _running: Option<(oneshot::Sender<()>, Owner)>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     is_open: Option<watch::Receiver<bool>>,
 }
@@ -63,7 +67,16 @@ impl Process {
         let tail = Arc::new(Mutex::new(VecDeque::new()));
         let (open, is_open) = watch::channel(true);
         let reading = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), open));
-        let process = Process { child: Some(child), reading: Some(reading), stderr: tail, is_open: Some(is_open) };
+        let (running, dropped) = oneshot::channel();
+        let (open, owner) = closing::open();
+        tokio::spawn(async move {
+            let _open = open;
+            // The sender is only ever dropped.
+            dropped.await.ok();
+            end(child).await;
+            reading.abort();
+        });
+        let process = Process { _running: Some((running, owner)), stderr: tail, is_open: Some(is_open) };
         Ok((process, stdin, stdout))
     }
 
@@ -88,12 +101,26 @@ impl Process {
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        if let Some(reading) = &self.reading {
-            reading.abort();
+/// Waits until a process has ended, whose input is closed with the connection, and makes it end.
+async fn end(mut child: Child) {
+    let ended = async |child: &mut Child| tokio::time::timeout(END_TIMEOUT, child.wait()).await.is_ok();
+    if ended(&mut child).await {
+        return;
+    }
+    #[cfg(unix)]
+    {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        // Commands such as `npx` start the server as their child.
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(group) = group {
+            kill_process_group(group, Signal::TERM).ok();
+            if ended(&mut child).await {
+                return;
+            }
+            kill_process_group(group, Signal::KILL).ok();
         }
     }
+    child.kill().await.ok();
 }
 
 async fn read_stderr(mut stderr: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>, open: watch::Sender<bool>) {

@@ -3,53 +3,54 @@
 use std::{pin::Pin, time::Duration};
 
 use rmcp::{
-    model::ProtocolVersion,
+    model::{ErrorCode, ErrorData, ProtocolVersion, RequestId, ServerJsonRpcMessage},
     service::{
         ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RoleClient, RunningService,
         serve_client_with_lifecycle,
     },
     transport::{
-        IntoTransport, StreamableHttpClientTransport, async_rw::AsyncRwTransport,
-        streamable_http_client::StreamableHttpClientTransportConfig,
+        IntoTransport, StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
     challenge::Challenge,
+    closing::{self, Owner},
     client_handler::Handler,
     endpoint::Endpoint,
     error::ClientError,
-    http::{HttpClient, HttpTransport, header_map, http_client},
+    http::{HttpClient, HttpTransport, Messages, header_map, http_client},
+    pipe::Pipe,
     process::Process,
     sdk_error::connect_error,
     sign_in::AuthSession,
 };
 
-/// The longest message over a pipe, in bytes: a prompt with images fits.
-const MAX_LINE_BYTES: usize = 64 << 20;
 /// Error codes that only servers of revision 2026-07-28 and later use.
 const MODERN_CODES: std::ops::RangeInclusive<i32> = -32022..=-32020;
 /// How long to try to open an HTTP session again after the server has forgotten it.
 const SESSION_RECOVERY: Duration = Duration::from_secs(10);
-
-type Reader = Box<dyn AsyncRead + Send + Unpin>;
-type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+/// The longest wait for the answer to `server/discover`.
+const MAX_PROBE_TIME: Duration = Duration::from_secs(10);
 
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
     pub(crate) process: Process,
+    _session: Option<Owner>,
 }
 
 pub(crate) struct ConnectFailure {
     pub(crate) error: ClientError,
     pub(crate) challenge: Option<Challenge>,
     can_retry: bool,
+    /// The newest revision that the server lists, if all of them are older ones.
+    older: Option<ProtocolVersion>,
 }
 
 impl From<ClientError> for ConnectFailure {
     fn from(error: ClientError) -> ConnectFailure {
-        ConnectFailure { error, challenge: None, can_retry: false }
+        ConnectFailure { error, challenge: None, can_retry: false, older: None }
     }
 }
 
@@ -57,18 +58,20 @@ impl From<ClientError> for ConnectFailure {
 ///
 /// Some servers of revisions before 2026-07-28 end, or answer outside of the protocol, when they receive
 /// `server/discover` first. For them a second connection begins with `initialize`; with `is_legacy`, the order is
-/// reversed.
+/// reversed. `timeout` is the time for the whole.
 pub(crate) async fn connect(
     endpoint: &Endpoint,
     handler: &Handler,
     auth: Option<&AuthSession>,
     is_legacy: bool,
+    timeout: Duration,
 ) -> Result<Connection, ConnectFailure> {
     let (first, second) = if is_legacy { (initialize(), discover()) } else { (discover(), initialize()) };
-    let connection = match attempt(endpoint, handler, auth, first).await {
+    let attempt = async |handler: &Handler, lifecycle| attempt(endpoint, handler, auth, lifecycle, timeout).await;
+    let connection = match attempt(handler, first).await {
         Ok(connection) => connection,
         Err(failure) if !failure.can_retry => return Err(failure),
-        Err(first) => match attempt(endpoint, handler, auth, second).await {
+        Err(first) => match attempt(&handler.offering(first.older.clone()), second).await {
             Ok(connection) => connection,
             // An unreachable server fails twice; the first error is the better one.
             Err(ConnectFailure {
@@ -90,9 +93,11 @@ pub(crate) async fn connect_io(
     writer: impl AsyncWrite + Send + Unpin + 'static,
     handler: &Handler,
     is_legacy: bool,
+    timeout: Duration,
 ) -> Result<Connection, ClientError> {
     let lifecycle = if is_legacy { initialize() } else { discover() };
-    let connection = start(handler, pipe(reader, writer), lifecycle, Process::default()).await;
+    let pipe = Pipe::new(reader, writer, probe_time(timeout));
+    let connection = start(handler, pipe, lifecycle, Process::default()).await;
     checked(connection.map_err(|failure| failure.error)?).await
 }
 
@@ -106,6 +111,17 @@ fn discover() -> ClientLifecycleMode {
 
 fn initialize() -> ClientLifecycleMode {
     ClientLifecycleMode::Initialize
+}
+
+/// Returns the time for the answer to `server/discover`, which leaves time for `initialize`.
+fn probe_time(timeout: Duration) -> Duration {
+    (timeout / 3).min(MAX_PROBE_TIME)
+}
+
+/// Creates the answer in place of one to `server/discover` that has not come in time. Servers of older revisions may
+/// ignore unknown methods.
+pub(crate) fn probe_error(id: RequestId) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no answer", None), Some(id))
 }
 
 async fn checked(connection: Connection) -> Result<Connection, ClientError> {
@@ -133,7 +149,9 @@ async fn attempt(
     handler: &Handler,
     auth: Option<&AuthSession>,
     lifecycle: ClientLifecycleMode,
+    timeout: Duration,
 ) -> Result<Connection, ConnectFailure> {
+    let probe_timeout = probe_time(timeout);
     match endpoint {
         Endpoint::Url { url, headers } => {
             let headers = header_map(headers)?;
@@ -141,28 +159,21 @@ async fn attempt(
             config.session_recovery_timeout = SESSION_RECOVERY;
             let client = match auth {
                 Some(auth) => HttpClient::Authorized(auth.http_client()),
-                None => HttpClient::Plain(http_client()?),
+                None => HttpClient::Plain(Messages(http_client()?)),
             };
-            let transport = HttpTransport { client, wants_notifications: handler.wants_notifications() };
+            let (open, owner) = closing::open();
+            let wants_notifications = handler.wants_notifications();
+            let transport = HttpTransport { client, wants_notifications, probe_timeout, _open: open };
             let transport = StreamableHttpClientTransport::with_client(transport, config);
             let starting: Starting<'_> = Box::pin(start(handler, transport, lifecycle, Process::default()));
-            starting.await
+            Ok(Connection { _session: Some(owner), ..starting.await? })
         }
         Endpoint::Command { line, environment, folder } => {
             let (process, stdin, stdout) = Process::start(line, environment, folder.as_deref())?;
-            let starting: Starting<'_> = Box::pin(start(handler, pipe(stdout, stdin), lifecycle, process));
+            let starting: Starting<'_> = Box::pin(start(handler, Pipe::new(stdout, stdin, probe_timeout), lifecycle, process));
             starting.await
         }
     }
-}
-
-/// Creates a transport of any two streams. Boxing them compiles the SDK's generic code once.
-fn pipe(
-    reader: impl AsyncRead + Send + Unpin + 'static,
-    writer: impl AsyncWrite + Send + Unpin + 'static,
-) -> AsyncRwTransport<RoleClient, Reader, Writer> {
-    let (reader, writer): (Reader, Writer) = (Box::new(reader), Box::new(writer));
-    AsyncRwTransport::new(reader, writer).with_max_line_length(MAX_LINE_BYTES)
 }
 
 async fn start<T, E, A>(
@@ -176,7 +187,7 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     match serve_client_with_lifecycle(handler.clone(), transport, lifecycle).await {
-        Ok(service) => Ok(Connection { service, process }),
+        Ok(service) => Ok(Connection { service, process, _session: None }),
         Err(error) => {
             if is_closed(&error) {
                 process.finish_stderr().await;
@@ -190,9 +201,19 @@ where
                 ClientInitializeError::JsonRpcError(error) => !MODERN_CODES.contains(&error.code.0),
                 error => challenge.is_none() && !error.is_authorization_required(),
             };
-            Err(ConnectFailure { error: connect_error(error, &process), challenge, can_retry })
+            let older = match &error {
+                ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => newest(server_supported),
+                _ => None,
+            };
+            Err(ConnectFailure { error: connect_error(error, &process), challenge, can_retry, older })
         }
     }
+}
+
+/// Returns the newest revision of a list that this client knows.
+fn newest(revisions: &[ProtocolVersion]) -> Option<ProtocolVersion> {
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter().filter(|revision| revisions.contains(revision));
+    known.max_by(|one, other| one.as_str().cmp(other.as_str())).cloned()
 }
 
 fn is_closed(error: &ClientInitializeError) -> bool {

@@ -19,7 +19,7 @@ use url::Url;
 use super::{
     AuthorizationServer, BrowserOpener, EarlierSignIn, Grant, Redirect, ServerCredentials, SignIn, SignInPage,
 };
-use crate::{challenge::Challenge, error::ClientError, http::http_client};
+use crate::{challenge::Challenge, error::ClientError, http::{Messages, http_client}};
 
 /// The name under which the client registers; authorization servers show it to users.
 const CLIENT_NAME: &str = "promptshelf";
@@ -35,7 +35,7 @@ pub(crate) struct AuthSession {
     server: String,
     config: SignIn,
     credentials: ServerCredentials,
-    client: AuthClient<reqwest::Client>,
+    client: AuthClient<Messages>,
     /// The scopes that were requested in this session. Locked during a sign-in, so that there is one at a time.
     requested: Mutex<BTreeSet<String>>,
     sign_ins: AtomicUsize,
@@ -48,7 +48,7 @@ impl AuthSession {
             .map_err(|error| ClientError::InvalidEndpoint(format!("expected a URL, got `{server}`: {error}")))?;
         let credentials = ServerCredentials::new(Arc::clone(&config.store), server, config.grant);
         let manager = manager(&url, &credentials).await.map_err(ClientError::sign_in)?;
-        let client = AuthClient::new(http_client()?, manager);
+        let client = AuthClient::new(Messages(http_client()?), manager);
         let session = AuthSession {
             url,
             server: server.to_owned(),
@@ -104,7 +104,7 @@ impl AuthSession {
         }
     }
 
-    pub(crate) fn http_client(&self) -> AuthClient<reqwest::Client> {
+    pub(crate) fn http_client(&self) -> AuthClient<Messages> {
         self.client.clone()
     }
 

@@ -88,7 +88,11 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
     // Nested values and blocks of templates use the stack; pages of it that nothing touches take no memory.
     let runtime = runtime.thread_stack_size(8 << 20).enable_all().build()?;
     let process = ProcessContext { stdin_is_terminal: io::stdin().is_terminal(), log_format, has_traces };
-    let outcome = runtime.block_on(command.run(settings, process));
+    let outcome = runtime.block_on(async {
+        let outcome = command.run(settings, process).await;
+        promptshelf_client::closed().await;
+        outcome
+    });
     // A pending read of stdin cannot be interrupted, and must not delay the end.
     runtime.shutdown_background();
     outcome

@@ -58,7 +58,9 @@ pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
         if stdout.terminal { table(&mut stdout, &rows) } else { lines(&mut stdout, &rows) }?;
     }
     stdout.out.flush()?;
-    if prompts.is_empty() && !arguments.json && !stdout.terminal {
+    if prompts.is_empty() && !connection.client.has_prompts() {
+        note(&["there are no prompts: the server does not declare that it has any".to_owned()]);
+    } else if prompts.is_empty() && !arguments.json && !stdout.terminal {
         note(&["there are no prompts".to_owned()]);
     }
     if let Some(library) = &connection.library {
