@@ -280,7 +280,8 @@ impl Client {
     }
 
     fn supports_nevertheless(&self, error: &ServiceError) -> bool {
-        let ServiceError::McpError(ErrorData { code: ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, data, .. }) = error else {
+        let ServiceError::McpError(ErrorData { code: ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, data, .. }) = error
+        else {
             return false;
         };
         let supported = data.as_ref().and_then(|data| data["supported"].as_array());

@@ -22,9 +22,7 @@ use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     transport::{
         AuthClient, WWWAuthenticateParams,
-        common::http_header::{
-            EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
-        },
+        common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE},
         streamable_http_client::{
             AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
             StreamableHttpError, StreamableHttpPostResponse as PostResponse,

@@ -43,8 +43,7 @@ impl Client {
                 let request = || async {
                     complete(self.peer().list_prompts(cursor.clone()).await?, |page| page.result_type.as_ref())
                 };
-                // A client uses only what was negotiated (specification 2025-11-25, *Lifecycle, Operation*).
-                if self.is_legacy() && !self.has_prompts() {
+                if !self.may_list_prompts() {
                     return Ok((Vec::new(), None));
                 }
                 let page = self.request(request).await?;
@@ -52,6 +51,11 @@ impl Client {
             },
             PromptInfo::from_wire,
         )
+    }
+
+    /// A client uses only what was negotiated (specification 2025-11-25, *Lifecycle, Operation*).
+    fn may_list_prompts(&self) -> bool {
+        self.has_prompts() || !self.is_legacy()
     }
 
     /// Lists the server's resources, like [`prompts`](Client::prompts).
@@ -151,6 +155,9 @@ impl Client {
         let request = |cursor: Option<PaginatedRequestParams>| {
             let received = &received;
             async move {
+                if !self.may_list_prompts() {
+                    return Ok((Vec::new(), None));
+                }
                 let request =
                     || async { page_of_prompts(self.peer().send_request(list_request(cursor.clone())).await?) };
                 let page = self.request(request).await?;

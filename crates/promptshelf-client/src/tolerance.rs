@@ -56,13 +56,15 @@ fn tolerate(message: &mut Value) {
         *scope = json!("private");
     }
     if result.contains_key("supportedVersions") {
-        for (member, default) in [("resultType", json!("complete")), ("ttlMs", json!(0)), ("cacheScope", json!("private"))]
+        for (member, default) in
+            [("resultType", json!("complete")), ("ttlMs", json!(0)), ("cacheScope", json!("private"))]
         {
             result.entry(member).or_insert(default);
         }
     }
     if let Some(completion) = result.get_mut("completion").and_then(Value::as_object_mut) {
-        completion.retain(|member, value| member != "total" || value.as_u64().is_some_and(|it| u32::try_from(it).is_ok()));
+        completion
+            .retain(|member, value| member != "total" || value.as_u64().is_some_and(|it| u32::try_from(it).is_ok()));
     }
     drop_odd_hints(result);
 }
@@ -188,7 +190,8 @@ mod tests {
 
     #[test]
     fn lone_surrogates_are_replaced() {
-        let repaired = |text: &str| without_lone_surrogates(text.as_bytes()).map(|it| String::from_utf8(it).expect("text"));
+        let repaired =
+            |text: &str| without_lone_surrogates(text.as_bytes()).map(|it| String::from_utf8(it).expect("text"));
         assert_eq!(repaired(r#""a\ud800b""#).as_deref(), Some(r#""a\ufffdb""#));
         assert_eq!(repaired(r#""\udc00\uD83D\uDE00\ud83d""#).as_deref(), Some(r#""\ufffd\uD83D\uDE00\ufffd""#));
         for text in [r#""\\ud800""#, r#""\ud83d\ude00""#, r#""\u00"#, r#""\"#] {

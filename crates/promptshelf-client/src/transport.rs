@@ -16,8 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
     challenge::Challenge,
-    closing::{self, Owner},
     client_handler::Handler,
+    closing::{self, Owner},
     endpoint::Endpoint,
     error::ClientError,
     http::{HttpClient, HttpTransport, Messages, header_map, http_client},
@@ -170,7 +170,8 @@ async fn attempt(
         }
         Endpoint::Command { line, environment, folder } => {
             let (process, stdin, stdout) = Process::start(line, environment, folder.as_deref())?;
-            let starting: Starting<'_> = Box::pin(start(handler, Pipe::new(stdout, stdin, probe_timeout), lifecycle, process));
+            let starting: Starting<'_> =
+                Box::pin(start(handler, Pipe::new(stdout, stdin, probe_timeout), lifecycle, process));
             starting.await
         }
     }

@@ -19,7 +19,11 @@ use url::Url;
 use super::{
     AuthorizationServer, BrowserOpener, EarlierSignIn, Grant, Redirect, ServerCredentials, SignIn, SignInPage,
 };
-use crate::{challenge::Challenge, error::ClientError, http::{Messages, http_client}};
+use crate::{
+    challenge::Challenge,
+    error::ClientError,
+    http::{Messages, http_client},
+};
 
 /// The name under which the client registers; authorization servers show it to users.
 const CLIENT_NAME: &str = "promptshelf";

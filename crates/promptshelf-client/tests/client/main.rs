@@ -5,4 +5,5 @@ mod errors;
 mod fake_server;
 mod limits;
 mod lists;
+mod negotiation;
 mod prompts;

@@ -100,6 +100,16 @@ async fn sign_in_lasts_for_later_runs() {
     assert_eq!(recorded.registered[0]["application_type"], "native");
 }
 
+/// The metadata is then at its well-known URL (specification 2025-11-25, *Protected Resource Metadata Discovery*).
+#[tokio::test]
+async fn refusal_without_challenge_requires_sign_in() {
+    let behaviour = Behaviour { no_challenge: true, ..Behaviour::default() };
+    let (realm, store) = (Realm::start(behaviour), Arc::default());
+    assert!(matches!(connect(&realm, &store, None).await, Err(ClientError::AuthenticationRequired)));
+    let client = connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
+    assert_eq!(client.all_prompts().await.expect("a list").len(), 2);
+}
+
 #[tokio::test]
 async fn expired_token_is_renewed_with_client_secret() {
     let behaviour = Behaviour { expired_tokens: true, secrets: true, ..Behaviour::default() };

@@ -40,6 +40,7 @@ mod many_streams;
 mod observe;
 #[cfg(unix)]
 mod official_client;
+mod older_servers;
 #[cfg(unix)]
 mod operation;
 mod page;

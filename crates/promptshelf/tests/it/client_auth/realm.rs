@@ -44,6 +44,8 @@ pub(crate) struct Behaviour {
     pub(crate) basic_only: bool,
     /// The issuer that the server claims in a document at a URL of its own, which it names as authorization server.
     pub(crate) claimed_issuer: Option<String>,
+    /// Refusals have no `WWW-Authenticate`.
+    pub(crate) no_challenge: bool,
     /// A fault of the token endpoint.
     pub(crate) token_fault: Option<TokenFault>,
 }
@@ -256,6 +258,9 @@ fn refusal(realm: &Inner, headers: &HeaderMap, needs_write: bool) -> Option<Resp
         false => format!(", resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", realm.url),
     };
     let refuse = |status: StatusCode, challenge: &str| {
+        if realm.behaviour.no_challenge {
+            return Some(status.into_response());
+        }
         Some((status, [(header::WWW_AUTHENTICATE, format!("Bearer {challenge}{metadata}"))]).into_response())
     };
     let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
