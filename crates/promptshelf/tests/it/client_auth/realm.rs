@@ -222,7 +222,7 @@ async fn token(State(realm): State<Arc<Inner>>, headers: HeaderMap, body: String
                 (&*challenge, "S256")
             );
             assert_eq!(page["redirect_uri"], request["redirect_uri"]);
-            page["scope"].clone()
+            page.get("scope").cloned().unwrap_or_default()
         }
         "client_credentials" => {
             // `mirror:between us`, form-encoded before Base64.
