@@ -102,6 +102,10 @@ pub(crate) fn is_text(mime_type: &MimeType) -> bool {
 /// The bytes of a byte order mark in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+pub(crate) fn has_mark(bytes: &[u8]) -> bool {
+    bytes.starts_with(BYTE_ORDER_MARK)
+}
+
 /// Whether bytes are those of a text, apart from a byte order mark.
 pub(crate) fn is_text_of(text: &str, bytes: &[u8]) -> bool {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes) == text.as_bytes()

@@ -133,6 +133,7 @@ fn of_folder(
     let mut files = BTreeMap::new();
     let mut add = |below: &str, file: Arc<LibraryFile>| {
         let before = previous.and_then(|previous| previous.files.get(below));
+        let file = with_mark(file, before);
         files.insert(below.to_owned(), SkillFile::new(&skill_path, below, file, before));
     };
     add(MANIFEST, manifest(prompt, &prompt.source().text));
@@ -205,12 +206,28 @@ fn check_name(name: &str) -> Result<(), Fault> {
     Err(Fault(message, "use 1 to 64 lower-case letters, digits and single hyphens between them"))
 }
 
+/// Returns a file with all of its bytes: skills are copied to clients unchanged.
+fn with_mark(file: Arc<LibraryFile>, before: Option<&SkillFile>) -> Arc<LibraryFile> {
+    const MARK: char = '\u{feff}';
+    let ResourceBody::Text(text) = &file.body else { return file };
+    if !file.has_mark || text.starts_with(MARK) {
+        return file;
+    }
+    // An unchanged text keeps its allocation, by which its digest is known.
+    let body = match before.map(|before| &before.file().body) {
+        Some(ResourceBody::Text(known)) if known.strip_prefix(MARK) == Some(&**text) => Arc::clone(known),
+        _ => Arc::from(format!("{MARK}{text}")),
+    };
+    Arc::new(LibraryFile { body: ResourceBody::Text(body), ..LibraryFile::clone(&file) })
+}
+
 /// Returns the `SKILL.md` as a file. Its path is that of the prompt's file, whose access rules apply to it.
 fn manifest(prompt: &Prompt, text: &Arc<str>) -> Arc<LibraryFile> {
     Arc::new(LibraryFile {
         path: prompt.source().path.clone(),
         mime_type: markdown(),
         body: ResourceBody::Text(Arc::clone(text)),
+        has_mark: false,
         modified: prompt.definition.origin.modified,
     })
 }

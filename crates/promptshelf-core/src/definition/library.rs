@@ -200,6 +200,8 @@ pub struct LibraryFile {
     pub mime_type: MimeType,
     /// The content.
     pub body: ResourceBody,
+    /// Whether the file begins with a byte order mark, which its text does not have.
+    pub has_mark: bool,
     /// The time of the last change, if known.
     pub modified: Option<Timestamp>,
 }

@@ -26,7 +26,8 @@ fn library() -> Definitions {
     prompts.push(silent);
     prompts.push(prompt("broken.md", "{{ undeclared }}"));
     let body = ResourceBody::Text("F".into());
-    let file = LibraryFile { path: "f.txt".into(), mime_type: MimeType::plain_text(), body, modified: None };
+    let file =
+        LibraryFile { path: "f.txt".into(), mime_type: MimeType::plain_text(), body, has_mark: false, modified: None };
     Definitions {
         partials: [("_p".to_owned(), SourceText::new("_p", "Partly."))].into(),
         files: [("f.txt".to_owned(), Arc::new(file))].into(),

@@ -135,7 +135,7 @@ fn library(template: &str) -> Catalog {
         .insert("_partial".into(), SourceText::new("_partial", "partial {{ value | quote }} {{ other }}"));
     let mut file = |path: &str, mime: &str, body| {
         let mime_type = MimeType::parse(mime).expect("a MIME type");
-        let file = LibraryFile { path: path.into(), mime_type, body, modified: None };
+        let file = LibraryFile { path: path.into(), mime_type, body, has_mark: false, modified: None };
         definitions.files.insert(path.into(), Arc::new(file));
     };
     file("dot.png", "image/png", ResourceBody::Blob(Blob::new(vec![1, 2, 3])));

@@ -47,7 +47,8 @@ impl Library {
     fn file(&self, path: &str, text: &str) -> Library {
         let mut library = self.clone();
         let body = ResourceBody::Text(text.into());
-        let file = LibraryFile { path: path.into(), mime_type: MimeType::plain_text(), body, modified: None };
+        let file =
+            LibraryFile { path: path.into(), mime_type: MimeType::plain_text(), body, has_mark: false, modified: None };
         library.0.files.insert(path.into(), Arc::new(file));
         library
     }

@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn library_file_is_found_by_its_uri(path in "[^_/]{1,10}(/[^_/]{1,10}){0,2}") {
         let mime_type = MimeType::plain_text();
-        let file = LibraryFile { path: path.clone(), mime_type, body: ResourceBody::Text("x".into()), modified: None };
+        let file = LibraryFile { path: path.clone(), mime_type, body: ResourceBody::Text("x".into()), has_mark: false, modified: None };
         let uri = file.uri();
         let mut definitions = Definitions::default();
         definitions.files.insert(path, file.into());
@@ -110,6 +110,7 @@ fn declared_file_has_its_declared_uri() {
         path: "_a.md".into(),
         mime_type: MimeType::parse("text/markdown").expect("a MIME type"),
         body: ResourceBody::Text("A.".into()),
+        has_mark: false,
         modified: None,
     };
     definitions.files.insert(file.path.clone(), file.into());

@@ -12,7 +12,8 @@ use crate::library::{demand, known, rule};
 
 fn file(path: &str, text: &str) -> (String, Arc<LibraryFile>) {
     let body = ResourceBody::Text(text.into());
-    let file = LibraryFile { path: path.to_owned(), mime_type: MimeType::plain_text(), body, modified: None };
+    let file =
+        LibraryFile { path: path.to_owned(), mime_type: MimeType::plain_text(), body, has_mark: false, modified: None };
     (path.to_owned(), Arc::new(file))
 }
 

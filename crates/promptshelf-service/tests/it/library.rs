@@ -29,7 +29,8 @@ fn resource(uri: &str, content: ResourceContent) -> ResourceDefinition {
 
 fn file(path: &str) -> (String, Arc<LibraryFile>) {
     let body = ResourceBody::Text(Arc::from(format!("what {path} holds")));
-    let file = LibraryFile { path: path.to_owned(), mime_type: MimeType::plain_text(), body, modified: None };
+    let file =
+        LibraryFile { path: path.to_owned(), mime_type: MimeType::plain_text(), body, has_mark: false, modified: None };
     (path.to_owned(), Arc::new(file))
 }
 

@@ -49,6 +49,7 @@ fn library() -> Definitions {
             path: path.into(),
             mime_type: MimeType::plain_text(),
             body: ResourceBody::Text(path.into()),
+            has_mark: false,
             modified: None,
         };
         definitions.files.insert(path.into(), file.into());

@@ -244,6 +244,7 @@ impl FileContent {
             diagnostics.push(at(path, code, false, message).help("rename the file, or save it in the other format"));
             mime_type = found;
         }
+        let has_mark = media_type::has_mark(&bytes);
         let body = shared.body(&mime_type, bytes);
         let mut partial = None;
         match &body {
@@ -264,7 +265,7 @@ impl FileContent {
                 }
             }
         }
-        let file = LibraryFile { path: path.to_string(), mime_type, body, modified: state.modified() };
+        let file = LibraryFile { path: path.to_string(), mime_type, body, has_mark, modified: state.modified() };
         FileContent {
             kind: ContentKind::Asset { file: Arc::new(file), partial },
             diagnostics,
@@ -285,7 +286,7 @@ impl FileContent {
                     ResourceBody::Text(text) => media_type::is_text_of(text, bytes),
                     ResourceBody::Blob(blob) => blob.bytes() == bytes,
                 };
-                same && file.modified == state.modified()
+                same && file.has_mark == media_type::has_mark(bytes) && file.modified == state.modified()
             }
             ContentKind::Generated | ContentKind::UnreadablePrompt(_) | ContentKind::Absent => false,
         }

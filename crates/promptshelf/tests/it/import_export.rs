@@ -59,6 +59,37 @@ fn folder_import_reports_losses() {
     assert!(text(&again.stderr).contains("greet.md already exists and was not changed"));
 }
 
+#[cfg(unix)]
+#[test]
+fn import_says_what_has_another_name_and_what_is_a_link() {
+    let folder = folder(&[
+        ("in/.claude/commands/PLAIN .md", "First\n"),
+        ("in/.claude/commands/plain.md", "Exact\n"),
+        ("elsewhere.md", "Not here\n"),
+    ]);
+    std::os::unix::fs::symlink("../elsewhere.md", folder.path().join("in/link.md")).expect("a link");
+    let done = promptshelf(folder.path(), &["import", "in", "--to", "library"]);
+    let said = text(&done.stderr);
+    let exact = fs::read_to_string(folder.path().join("library/plain.md")).expect("a file");
+    assert!(exact.ends_with("Exact\n"), "{exact}");
+    let renamed = "note: in/.claude/commands/PLAIN .md: converted to commands-plain.md, because another file was \
+                   converted to plain.md";
+    assert!(said.contains(renamed), "{said}");
+    assert!(said.contains("skipped in/link.md: it is a symbolic link"), "{said}");
+}
+
+#[test]
+fn export_names_the_other_files_of_a_skill() {
+    let folder = folder(&[
+        ("library/refunds/SKILL.md", "---\nname: refunds\ndescription: Handles a refund\n---\nUse `letter.md`.\n"),
+        ("library/refunds/letter.md", "Dear customer,\n"),
+    ]);
+    let done = promptshelf(folder.path(), &["export", "library", "--format", "skill", "--to", "out"]);
+    let said = text(&done.stderr);
+    assert!(said.contains("left out the other file of the skill refunds (letter.md)"), "{said}");
+    assert!(folder.path().join("out/refunds/SKILL.md").exists(), "{said}");
+}
+
 #[test]
 fn import_of_one_file_uses_the_named_format() {
     let folder = folder(&[("x.md", "---\ndescription: d\n---\nDo $0 {{ y }}\n")]);

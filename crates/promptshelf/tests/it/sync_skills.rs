@@ -84,6 +84,46 @@ fn skills_are_written_updated_and_removed_with_their_files() {
 }
 
 #[test]
+fn skill_that_comes_back_is_written_beside_files_of_others() {
+    let folder = refunds();
+    let run = || synced(folder.path(), &["--client", "codex", "prompts", "--to", "to"]);
+    let move_skill =
+        |from: &str, to: &str| fs::rename(folder.path().join(from), folder.path().join(to)).expect("a move");
+    let at = |path: &str| folder.path().join("to/.agents/skills/refunds").join(path);
+    run();
+    fs::write(at("notes.txt"), "mine").expect("a file");
+    move_skill("prompts/refunds", "away");
+    run();
+    assert!(at("notes.txt").exists() && !at("SKILL.md").exists());
+    move_skill("away", "prompts/refunds");
+    let back = run();
+    assert_eq!(paths(&back, "written"), below(".agents/skills", &ALL), "{back}");
+    assert_eq!((paths(&back, "kept"), fs::read(at("notes.txt")).expect("a file")), (vec![], b"mine".to_vec()));
+    // One of the user's files in the place of the skill's own keeps it all away.
+    move_skill("prompts/refunds", "away");
+    run();
+    fs::write(at("logo.png"), "mine").expect("a file");
+    move_skill("away", "prompts/refunds");
+    let kept = run();
+    assert_eq!(paths(&kept, "kept"), below(".agents/skills", &["logo.png"]), "{kept}");
+    assert!(!at("SKILL.md").exists());
+}
+
+#[test]
+fn files_of_skills_keep_all_of_their_bytes() {
+    let folder = refunds();
+    let marked = "\u{feff}Dear customer,\n";
+    let run = || synced(folder.path(), &["--client", "codex", "prompts", "--to", "to"]);
+    let letter =
+        || fs::read_to_string(folder.path().join("to/.agents/skills/refunds/templates/letter.md")).expect("a file");
+    for text in [marked, marked.trim_start_matches('\u{feff}'), marked] {
+        folder.write("prompts/refunds/templates/letter.md", text);
+        let written = run();
+        assert_eq!(letter(), text, "{written}");
+    }
+}
+
+#[test]
 fn watch_follows_the_files_of_skills_of_a_server() {
     let served = refunds();
     let move_skill =

@@ -153,7 +153,7 @@ fn file(block: &Block) -> LibraryFile {
         ResourceBody::Blob(Blob::new(bytes))
     };
     let modified = path.contains("dated").then(|| "2026-07-28T09:30:00Z".parse().expect("a time"));
-    LibraryFile { path: path.to_owned(), mime_type, body, modified }
+    LibraryFile { path: path.to_owned(), mime_type, body, has_mark: false, modified }
 }
 
 fn resource(block: &Block) -> ResourceDefinition {

@@ -42,7 +42,10 @@ fn definitions() -> Definitions {
     let plain = PromptDefinition::template("plain", "Nothing.").description("Is no skill");
     let file = |path: &str, body: ResourceBody, mime: &str| {
         let mime_type = MimeType::parse(mime).expect("a type");
-        (path.to_owned(), Arc::new(LibraryFile { path: path.to_owned(), mime_type, body, modified: None }))
+        (
+            path.to_owned(),
+            Arc::new(LibraryFile { path: path.to_owned(), mime_type, body, has_mark: false, modified: None }),
+        )
     };
     let text = |text: &str| ResourceBody::Text(text.into());
     let files = BTreeMap::from([

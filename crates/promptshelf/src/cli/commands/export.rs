@@ -19,7 +19,9 @@ use promptshelf_author::{
     clients::{NATIVE_FILES, NativeFiles},
     export,
 };
-use promptshelf_core::{About, BodyPiece, ContentBlock, Message, Prompt, RawArguments, ResourceBody, nearest};
+use promptshelf_core::{
+    About, BodyPiece, Catalog, ContentBlock, Message, Prompt, RawArguments, ResourceBody, Skill, nearest,
+};
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use promptshelf_source::Mark;
@@ -210,6 +212,9 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let mut has_failed = false;
     for prompt in &prompts {
         let name = prompt.name().as_str();
+        if format != ExportTarget::Messages {
+            note_other_files(&catalog, prompt);
+        }
         if arguments.to.is_some()
             && let Err(reason) = check_name(name, format)
         {
@@ -245,6 +250,24 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let mut writer = Writer::new(arguments, arguments.to.as_deref(), folder);
     writer.failed = has_failed || files.is_empty();
     writer.write(files, &[], &library)
+}
+
+/// Names the files of a skill that are not written with its text.
+fn note_other_files(catalog: &Catalog, prompt: &Prompt) {
+    let path = &*prompt.source().path;
+    let Some(folder) = path.strip_suffix("SKILL.md") else { return };
+    let is_of_prompt = |skill: &&Arc<Skill>| skill.files().any(|file| file.file().path == path);
+    let Some(skill) = catalog.skills().after(None).find(is_of_prompt) else { return };
+    let others = skill.files().map(|file| &file.file().path).filter(|other| **other != path);
+    let others: Vec<&str> = others.map(|other| other.strip_prefix(folder).unwrap_or(other)).collect();
+    if !others.is_empty() {
+        note(&[format!(
+            "left out the other {} of the skill {} ({}): `export` writes its text; `sync` and `export --plugin` write all",
+            if others.len() == 1 { "file" } else { "files" },
+            prompt.name(),
+            others.join(", ")
+        )]);
+    }
 }
 
 /// Returns why a prompt cannot have a file of a format.

@@ -92,6 +92,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     for skill in &skills {
         import.copy(skill)?;
     }
+    import.skip_links(&arguments.path);
     import.finish(arguments)
 }
 
@@ -107,7 +108,7 @@ fn skills(path: &Path, files: &[PathBuf]) -> Vec<SkillFolder> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let mut inside = Vec::new();
         if path.is_file() {
-            walk(folder, 0, &mut inside).ok()?;
+            walk(folder, 0, &mut inside, fs::FileType::is_file).ok()?;
         } else {
             inside.extend(files.iter().filter(|file| file.starts_with(folder)).cloned());
         }
@@ -126,6 +127,8 @@ struct Import {
     losses: Vec<Diagnostic>,
     /// The files that were not imported, with the reasons.
     skipped: Vec<(String, String)>,
+    /// The files that have another name because theirs was taken.
+    renamed: Vec<String>,
     problems: Vec<String>,
 }
 
@@ -163,11 +166,15 @@ impl Import {
 
     fn convert(&mut self) {
         let sources = std::mem::take(&mut self.sources);
+        let mut files = Vec::new();
         for ((source, _), imported) in sources.iter().zip(import_all(&sources)) {
             self.losses.extend(imported.losses);
-            for ImportedFile { path, text } in imported.files {
-                self.add(&source.path, path, text.into_bytes());
-            }
+            files.extend(imported.files.into_iter().map(|ImportedFile { path, text }| (&*source.path, path, text)));
+        }
+        // A file that has the name already keeps it.
+        files.sort_by_key(|(from, path, _)| stem(from) != stem(path));
+        for (from, path, text) in files {
+            self.add(from, path, text.into_bytes());
         }
     }
 
@@ -192,16 +199,30 @@ impl Import {
         // Files with one name in several folders keep theirs apart.
         let parent = from.rsplit('/').nth(1).filter(|_| self.files.contains_key(&to) && !to.contains('/'));
         let apart = parent.map(|parent| parent.trim_start_matches('.')).filter(|parent| !parent.is_empty());
-        let to = apart.map(|parent| format!("{parent}-{to}").to_lowercase().replace(' ', "-")).unwrap_or(to);
-        match self.files.entry(to) {
+        let named = apart.map(|parent| format!("{parent}-{to}").to_lowercase().replace(' ', "-"));
+        match self.files.entry(named.clone().unwrap_or_else(|| to.clone())) {
             Entry::Vacant(entry) => {
                 entry.insert(bytes);
+                if let Some(named) = named {
+                    self.renamed
+                        .push(format!("{from}: converted to {named}, because another file was converted to {to}"));
+                }
             }
             Entry::Occupied(entry) => {
                 let to = entry.key();
                 self.problems.push(format!("{from}: skipped, because another file was converted to {to}"));
             }
         }
+    }
+
+    /// Names the links, which are not followed: they can lead out of the folder.
+    fn skip_links(&mut self, path: &Path) {
+        let mut links = Vec::new();
+        if !self.is_file {
+            walk(path, 0, &mut links, fs::FileType::is_symlink).ok();
+        }
+        links.sort();
+        self.skipped.extend(links.iter().map(|link| (shown(link), "it is a symbolic link".to_owned())));
     }
 
     fn errors(&self, library: &Path) -> Vec<Diagnostic> {
@@ -263,6 +284,7 @@ impl Import {
             let mut list = list_json(items.into_iter());
             let reasons = self.skipped.iter().map(|(path, reason)| json!({ "path": path, "reason": reason }));
             list["skipped"] = reasons.collect();
+            list["renamed"] = json!(self.renamed);
             list["losses"] = to_json(&self.losses, Path::new("."))["items"].take();
             list["errors"] = to_json(&errors, &arguments.to)["items"].take();
             writeln!(output.out, "{}", pretty_json(&list))?;
@@ -271,6 +293,10 @@ impl Import {
         for (path, reason) in self.skipped.iter().take(MAX_SKIPPED) {
             let line = stderr.line(&format!("skipped {path}: {reason}")).into_owned();
             writeln!(stderr.out, "{line}")?;
+        }
+        for renamed in &self.renamed {
+            let renamed = stderr.line(renamed).into_owned();
+            writeln!(stderr.out, "note: {renamed}")?;
         }
         for problem in &self.problems {
             let problem = stderr.line(problem).into_owned();
@@ -294,6 +320,11 @@ impl Import {
 /// The reason why a file is not read.
 const NO_TEXT: &str = "is not UTF-8, or larger than 16 MiB";
 
+/// Returns the name of a file up to its first dot.
+fn stem(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default()
+}
+
 fn shown(path: &Path) -> String {
     path.display().to_string().replace('\\', "/")
 }
@@ -304,20 +335,20 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Ok(vec![path.to_owned()]);
     }
     let mut found = Vec::new();
-    walk(path, 0, &mut found)
+    walk(path, 0, &mut found, fs::FileType::is_file)
         .map_err(|error| Failure::new(Exit::Library, format!("{} cannot be read: {error}", path.display())))?;
     found.sort();
     Ok(found)
 }
 
-fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>, is_wanted: fn(&fs::FileType) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let (kind, name) = (entry.file_type()?, entry.file_name());
         if kind.is_dir() && depth < MAX_DEPTH && name != ".git" && name != "node_modules" {
             // Unreadable folders are skipped.
-            walk(&entry.path(), depth + 1, found).ok();
-        } else if kind.is_file() && found.len() < MAX_FILES {
+            walk(&entry.path(), depth + 1, found, is_wanted).ok();
+        } else if is_wanted(&kind) && found.len() < MAX_FILES {
             found.push(entry.path());
         }
     }

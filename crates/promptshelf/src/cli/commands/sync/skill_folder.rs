@@ -12,7 +12,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use promptshelf_source::SKILL_RECORD as RECORD;
 use serde::{Deserialize, Serialize};
 
-use super::{SyncFolder, TEMPORARY, names};
+use super::{SKILL, SyncFolder, TEMPORARY, names};
 use crate::{exit::Failure, output::file_json, state::digest_bytes};
 
 /// The largest record, in bytes; one of 512 files with long paths has less.
@@ -77,12 +77,15 @@ impl<'f> SkillFolder<'f> {
         format!("{}/{path}", self.path)
     }
 
+    /// Whether something else than a folder is at the path, or the folder has a skill. One without stays when a skill with
+    /// files of others is withdrawn.
     pub(super) fn is_taken(&self) -> Result<bool, Failure> {
         let Some(dir) = self.folder.dir() else { return Ok(false) };
         match dir.symlink_metadata(&self.path) {
             Ok(metadata) if metadata.is_dir() => {
-                let mut entries = dir.read_dir(&self.path).map_err(|error| self.failure("", &error))?;
-                Ok(entries.next().is_some())
+                let entries = dir.read_dir(&self.path).map_err(|error| self.failure("", &error))?;
+                let is_skill = |name: &std::ffi::OsStr| name.eq_ignore_ascii_case(SKILL) || name == RECORD;
+                Ok(entries.flatten().any(|entry| is_skill(&entry.file_name())))
             }
             Ok(_) => Ok(true),
             Err(error) if is_missing(&error) => Ok(false),
