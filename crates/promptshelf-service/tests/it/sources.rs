@@ -16,6 +16,7 @@ fn library(text: &str, uri: &str) -> Definitions {
         path: "notes.txt".to_owned(),
         mime_type: MimeType::plain_text(),
         body: ResourceBody::Text(format!("notes of {text}").into()),
+        has_mark: false,
         modified: None,
     };
     let template = "{% include \"_part.md\" %}{{ attach(\"notes.txt\") }}";
