@@ -507,6 +507,9 @@ pub struct Review {
     /// again.
     #[serde(default)]
     pub confirmed: Vec<String>,
+    /// Whether it is an approval that no longer counts: the policy has taken the review from some of those who had it then.
+    #[serde(default)]
+    pub lapsed: bool,
     /// The time of the review.
     pub at: Timestamp,
 }

@@ -109,6 +109,12 @@ pub fn loosened(before: &Policy, after: &Policy) -> Vec<&'static str> {
     conditions.into_iter().filter(|(_, is_loosened)| *is_loosened).map(|(name, _)| name).collect()
 }
 
+/// Returns whether some who may review under a policy may not under another one. An empty list permits every role.
+pub(crate) fn narrows_review(before: &Policy, after: &Policy) -> bool {
+    let (before, after) = (&before.roles.review, &after.roles.review);
+    !after.is_empty() && (before.is_empty() || before.iter().any(|role| !after.contains(role)))
+}
+
 /// Fails unless an actor may give a review.
 pub(crate) fn may_review(
     policy: &Policy,
@@ -194,6 +200,19 @@ pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -
         let text = format!("{needed} more {} needed{who}", if needed == 1 { "approval is" } else { "approvals are" });
         let reason = Reason::new(if policy.four_eyes { "approvals-by-others" } else { "approvals" }, text);
         lacks.push(reason.with("n", needed).with("author", &proposal.author));
+        let mut lapsed: Vec<&str> = Vec::new();
+        for review in of_present_changes(proposal).filter(|review| review.lapsed) {
+            if !lapsed.contains(&&*review.reviewer) {
+                lapsed.push(&review.reviewer);
+            }
+        }
+        if !lapsed.is_empty() {
+            let names = lapsed.join(", ");
+            let text = format!(
+                "approvals from before a change of the roles that may review do not count: those of {names} have to be given again"
+            );
+            lacks.push(Reason::new("approvals-lapsed", text).with("names", names));
+        }
     }
     lacks.extend(unconfirmed(policy, proposal));
     lacks
@@ -274,11 +293,13 @@ pub(crate) fn approvers(policy: &Policy, proposal: &Proposal) -> Vec<String> {
 /// Returns the approvals of the present changes that count.
 fn counting<'p>(policy: &Policy, proposal: &'p Proposal) -> impl Iterator<Item = &'p Review> {
     let four_eyes = policy.four_eyes;
-    proposal.reviews.iter().filter(move |review| {
-        review.verdict == Verdict::Approve
-            && review.digest == proposal.digest
-            && !(four_eyes && proposal.is_by(&review.reviewer))
-    })
+    let counts = move |review: &&Review| !(review.lapsed || four_eyes && proposal.is_by(&review.reviewer));
+    of_present_changes(proposal).filter(counts)
+}
+
+fn of_present_changes(proposal: &Proposal) -> impl Iterator<Item = &Review> {
+    let is_of = |review: &&Review| review.verdict == Verdict::Approve && review.digest == proposal.digest;
+    proposal.reviews.iter().filter(is_of)
 }
 
 fn checks(policy: &Policy, found: &CheckSummary) -> Vec<Reason> {

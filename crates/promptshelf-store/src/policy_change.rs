@@ -29,7 +29,7 @@ struct Change<'a> {
 
 impl Store {
     /// Sets the policy of a channel as an operator, and creates the channel if it does not exist. Open proposals are judged by the
-    /// new policy.
+    /// new policy. If it takes the review from a role, the approvals that they have do not count any more.
     ///
     /// # Errors
     ///
@@ -162,6 +162,10 @@ async fn change_policy(
 
 async fn write(transaction: &mut Transaction, channel: &Channel, new: &NewPolicyChange<'_>) -> Result<(), StoreError> {
     channel::set_policy(transaction, channel.id, new.after, new.actor).await?;
+    if policy::narrows_review(&channel.policy, new.after) {
+        // Roles of reviewers are not stored: which of them may still review is not known.
+        proposal::lapse_approvals(transaction, channel.id).await?;
+    }
     let change = policy_change::add(transaction, (channel.id, &channel.name), new).await?;
     announce::policy_changed(transaction, &change).await
 }

@@ -188,10 +188,12 @@ async fn add_review(
     if new.digest != proposal.digest {
         return Err(changed(id));
     }
+    // A change that takes the review from a role locks the proposal, too: it comes before, or finds the review.
     let policy = channel::get(transaction, &proposal.channel).await?.policy;
     policy::may_review(&policy, &proposal, new, actor)?;
     let is_repeated = proposal.reviews.iter().any(|review| {
         (review.verdict, review.digest, &review.reviewer) == (new.verdict, new.digest, &actor.name)
+            && !review.lapsed
             && new.confirmed.iter().all(|name| review.confirmed.contains(name))
     });
     if !is_repeated {

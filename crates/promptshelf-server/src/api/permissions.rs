@@ -91,10 +91,11 @@ fn is_overtaken(reason: &Reason) -> bool {
     matches!(&*reason.code, "changed-since" | "policy-changed-since" | "rollout-stopped")
 }
 
-/// Whether a caller has approved exactly the present changes.
+/// Whether a caller has approved exactly the present changes, and the approval still counts.
 fn has_approved(proposal: &Proposal, caller: &str) -> bool {
     proposal.reviews.iter().any(|review| {
-        review.verdict == Verdict::Approve && review.digest == proposal.digest && review.reviewer == caller
+        let is_of_present = review.verdict == Verdict::Approve && review.digest == proposal.digest;
+        is_of_present && !review.lapsed && review.reviewer == caller
     })
 }
 

@@ -34,6 +34,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0012_operation.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0013_once.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0014_findings.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0015_lapsed_reviews.sql") },
 ];
 
 const CHAIN: u64 = 11;

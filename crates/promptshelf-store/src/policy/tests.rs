@@ -13,6 +13,7 @@ fn proposal(effects: Vec<Effect>, reviews: &[(&str, &[&str])]) -> Proposal {
         digest,
         note: String::new(),
         confirmed: confirmed.iter().map(|name| (*name).to_owned()).collect(),
+        lapsed: false,
         at: Timestamp::UNIX_EPOCH,
     };
     Proposal {
@@ -170,4 +171,23 @@ fn names_that_look_alike_are_warned_about() {
     assert_eq!(warned("аda"), ["mixed-scripts", "similar-names"]);
     assert_eq!(warned("аԁа"), ["similar-names"]);
     assert_eq!(warned("Иван Petrov"), [""; 0]);
+}
+
+#[test]
+fn review_is_narrowed_by_a_role_that_loses_it() {
+    let policy = |review: &[&str]| {
+        let review = review.iter().map(|role| (*role).to_owned()).collect();
+        Policy { roles: PolicyRoles { review, ..PolicyRoles::default() }, ..Policy::default() }
+    };
+    for (before, after, is_narrowed) in [
+        (&[][..], &[][..], false),
+        (&[], &["boss"], true),
+        (&["boss"], &[], false),
+        (&["boss"], &["boss", "lead"], false),
+        (&["boss", "lead"], &["lead", "boss"], false),
+        (&["boss", "lead"], &["boss"], true),
+        (&["lead"], &["boss"], true),
+    ] {
+        assert_eq!(narrows_review(&policy(before), &policy(after)), is_narrowed, "{before:?} {after:?}");
+    }
 }

@@ -234,6 +234,19 @@ pub(crate) async fn add_review(
     transaction.run(sql, values).await
 }
 
+/// Ends the approvals of all open proposals of a channel, whose row is locked. A review locks its proposal, so that it either
+/// sees the new policy, or is found here.
+pub(crate) async fn lapse_approvals(transaction: &mut Transaction, channel: i64) -> Result<(), StoreError> {
+    let is_open = "channel = $1 AND state = 'open'";
+    let sql = format!("SELECT id FROM ps_proposal WHERE {is_open} ORDER BY id{}", transaction.for_update());
+    transaction.rows(sql, vec![channel.into()]).await?;
+    let sql = format!(
+        "UPDATE ps_review SET lapsed = 1 WHERE verdict = 'approve' AND lapsed = 0 \
+         AND proposal IN (SELECT id FROM ps_proposal WHERE {is_open})"
+    );
+    transaction.run(sql, vec![channel.into()]).await
+}
+
 /// The stored form of a confirmation: the name, and the digest of the whole effect.
 fn confirmation(effect: &Effect) -> String {
     let Effect { impact, name, text, prompt, calls } = effect;
@@ -342,12 +355,12 @@ async fn select(
         })
     })
     .await?;
-    let reviews = "SELECT proposal, reviewer, verdict, digest, note, at, id, confirmed FROM ps_review";
+    let reviews = "SELECT proposal, reviewer, verdict, digest, note, at, id, confirmed, lapsed FROM ps_review";
     let mut reviews = grouped(transaction, reviews, &ids, |row| {
         let verdict = Verdict::from_name(&row.text("verdict")?).ok_or_else(|| malformed("an unknown verdict"))?;
         let (digest, note, at) = (row.digest("digest")?, row.text("note")?, row.time("at")?);
-        let (reviewer, confirmed) = (row.text("reviewer")?, row.json("confirmed")?);
-        Ok((row.int("id")?, Review { reviewer, verdict, digest, note, confirmed, at }))
+        let (reviewer, confirmed, lapsed) = (row.text("reviewer")?, row.json("confirmed")?, row.int("lapsed")? != 0);
+        Ok((row.int("id")?, Review { reviewer, verdict, digest, note, confirmed, lapsed, at }))
     })
     .await?;
     let outdated = "SELECT c.proposal, c.path FROM ps_change c JOIN ps_proposal p ON p.id = c.proposal \

@@ -55,6 +55,7 @@ pub(crate) struct Review {
     of: (RevisionKind, String, Subject),
     note: String,
     confirmed: Vec<String>,
+    lapsed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -179,8 +180,8 @@ pub(crate) struct View {
     pub(crate) creators: Vec<String>,
     pub(crate) state: ProposalState,
     pub(crate) changes: Vec<FileChange>,
-    /// Reviewer, verdict, note, confirmed effects, whether it is of the present changes.
-    pub(crate) reviews: Vec<(String, Verdict, String, Vec<String>, bool)>,
+    /// Reviewer, verdict, note, confirmed effects, whether it is of the present changes, and whether it has lapsed.
+    pub(crate) reviews: Vec<(String, Verdict, String, Vec<String>, bool, bool)>,
     pub(crate) checks: CheckSummary,
     pub(crate) effects: Vec<Effect>,
     pub(crate) policy: Option<ProposedPolicy>,
@@ -408,6 +409,7 @@ impl Model {
         let counts = |review: &&Review| {
             review.verdict == Verdict::Approve
                 && review.of == proposal.about()
+                && !review.lapsed
                 && !(policy.four_eyes && self.is_by(proposal, &review.reviewer))
         };
         proposal.reviews.iter().filter(counts).collect()
@@ -464,6 +466,10 @@ impl Model {
         if needed > 0 {
             let code = if policy.four_eyes { "approvals-by-others" } else { "approvals" };
             reasons.push(format!("{code} n={needed}"));
+            let is_lapsed = |it: &&Review| it.lapsed && it.verdict == Verdict::Approve && it.of == proposal.about();
+            if proposal.reviews.iter().any(|it| is_lapsed(&it)) {
+                reasons.push("approvals-lapsed".to_owned());
+            }
         }
         let confirmed: BTreeSet<&String> =
             self.counting(&policy, proposal).into_iter().flat_map(|review| &review.confirmed).collect();
@@ -522,7 +528,7 @@ impl Model {
         };
         let review = |it: &Review| {
             let confirmed = proposal.confirmed(it).cloned().collect();
-            (it.reviewer.clone(), it.verdict, it.note.clone(), confirmed, it.of == proposal.about())
+            (it.reviewer.clone(), it.verdict, it.note.clone(), confirmed, it.of == proposal.about(), it.lapsed)
         };
         View {
             channel: proposal.channel.clone(),
@@ -867,6 +873,7 @@ impl Model {
         }
         let is_repeated = proposal.reviews.iter().any(|it| {
             (it.verdict, &it.of, &it.reviewer) == (new.verdict, &proposal.about(), &actor.name)
+                && !it.lapsed
                 && new.confirmed.iter().all(|name| proposal.confirmed(it).any(|known| known == name))
         });
         let stored = self.proposals.get_mut(&id).ok_or(Refusal::NotFound)?;
@@ -877,6 +884,7 @@ impl Model {
                 of: proposal.about(),
                 note: new.note.clone(),
                 confirmed: new.confirmed.clone(),
+                lapsed: false,
             });
         }
         if new.verdict == Verdict::Reject {
@@ -952,6 +960,16 @@ impl Model {
     fn set_policy(&mut self, name: &str, entry: PolicyEntry) {
         let (author, proposal) = (Some(entry.actor.clone()), entry.proposal);
         let channel = self.channels.entry(name.to_owned()).or_default();
+        let may = |policy: &Policy, role: &String| policy.roles.review.is_empty() || policy.roles.review.contains(role);
+        // `reader` stands for the roles that no policy of a sequence names.
+        let roles = ["editor", "chief", "reader"].map(str::to_owned);
+        let is_narrowed = roles.iter().any(|role| may(&channel.policy, role) && !may(&entry.after, role));
+        if is_narrowed {
+            let of_channel = |it: &&mut Proposal| it.channel == name && it.state == ProposalState::Open;
+            for review in self.proposals.values_mut().filter(of_channel).flat_map(|it| &mut it.reviews) {
+                review.lapsed |= review.verdict == Verdict::Approve;
+            }
+        }
         channel.policy = entry.after.clone();
         channel.policies.push(entry);
         self.announce(WebhookEvent::PolicyChanged, &Delivery { proposal, author, ..Self::about(name) });

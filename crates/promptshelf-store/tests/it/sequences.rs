@@ -114,6 +114,7 @@ pub(crate) struct Rules {
     pub(crate) no_regression: bool,
     pub(crate) no_breaking: bool,
     pub(crate) role: u8,
+    pub(crate) reviewers: u8,
 }
 
 /// A step of a sequence. Numbers choose among what there is at that moment, so that each part of a sequence is one too.
@@ -157,8 +158,8 @@ fn who() -> impl Strategy<Value = Who> {
 
 fn rules() -> impl Strategy<Value = Rules> {
     let rare = || proptest::bool::weighted(0.2);
-    (0..3u8, rare(), 0..3u8, rare(), 0..4u8, rare(), rare(), 0..3u8).prop_map(
-        |(approvals, four_eyes, checks, tests, evaluations, no_regression, no_breaking, role)| Rules {
+    (0..3u8, rare(), 0..3u8, rare(), 0..4u8, rare(), rare(), 0..3u8, 0..3u8).prop_map(
+        |(approvals, four_eyes, checks, tests, evaluations, no_regression, no_breaking, role, reviewers)| Rules {
             approvals: approvals.min(evaluations),
             four_eyes,
             checks,
@@ -167,6 +168,7 @@ fn rules() -> impl Strategy<Value = Rules> {
             no_regression,
             no_breaking,
             role,
+            reviewers,
         },
     )
 }
@@ -318,7 +320,14 @@ fn codes(reasons: &[promptshelf_store::Reason]) -> Vec<String> {
 
 fn view(proposal: &Proposal) -> View {
     let review = |it: &promptshelf_store::Review| {
-        (it.reviewer.clone(), it.verdict, it.note.clone(), it.confirmed.clone(), it.digest == proposal.digest)
+        (
+            it.reviewer.clone(),
+            it.verdict,
+            it.note.clone(),
+            it.confirmed.clone(),
+            it.digest == proposal.digest,
+            it.lapsed,
+        )
     };
     View {
         channel: proposal.channel.to_string(),
@@ -365,7 +374,7 @@ fn policy(rules: Rules) -> Policy {
         evaluations: (0..rules.evaluations).map(|_| "quality".to_owned()).collect(),
         no_regression: rules.no_regression,
         no_breaking: rules.no_breaking,
-        roles: PolicyRoles { publish: roles(rules.role), ..PolicyRoles::default() },
+        roles: PolicyRoles { publish: roles(rules.role), review: roles(rules.reviewers), ..PolicyRoles::default() },
     }
 }
 

@@ -20,6 +20,7 @@ const RULES: Rules = Rules {
     no_regression: false,
     no_breaking: false,
     role: 0,
+    reviewers: 0,
 };
 
 fn edits(edits: &[(u8, Option<u8>)]) -> [Option<Edit>; 3] {

@@ -16,6 +16,30 @@ async fn bad_input_is_refused_and_changes_nothing() {
     contract::publishing::bad_input_is_refused_and_changes_nothing(on_postgres().await).await;
 }
 
+// req: S-600
+#[tokio::test(flavor = "multi_thread")]
+async fn approval_does_not_outlive_the_right_to_review() {
+    let place = sqlite::store().await;
+    contract::reviewing::approval_does_not_outlive_the_right_to_review(place.store.clone()).await;
+    contract::reviewing::approval_does_not_outlive_the_right_to_review(on_postgres().await).await;
+}
+
+// req: S-600
+#[tokio::test(flavor = "multi_thread")]
+async fn confirmation_does_not_outlive_the_right_to_review() {
+    let place = sqlite::store().await;
+    contract::reviewing::confirmation_does_not_outlive_the_right_to_review(place.store.clone()).await;
+    contract::reviewing::confirmation_does_not_outlive_the_right_to_review(on_postgres().await).await;
+}
+
+// req: S-600
+#[tokio::test(flavor = "multi_thread")]
+async fn approval_beside_a_change_of_the_roles_does_not_count() {
+    let place = sqlite::store().await;
+    contract::reviewing::approval_beside_a_change_of_the_roles_does_not_count(place.store.clone()).await;
+    contract::reviewing::approval_beside_a_change_of_the_roles_does_not_count(on_postgres().await).await;
+}
+
 // req: S-82
 #[tokio::test(flavor = "multi_thread")]
 async fn authors_cannot_approve_with_four_eyes() {

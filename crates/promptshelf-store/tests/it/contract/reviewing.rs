@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{
     Actor, CheckReport, Checker, Checking, CommentLine, CommentSide, Effect, NewComment, NewReview, Policy,
-    PolicyGuard, PolicyOutcome, Proposal, ProposalQuery, ProposalState, Publish, Store, StoreError, Trees, Verdict,
-    check_now,
+    PolicyGuard, PolicyOutcome, PolicyRoles, Proposal, ProposalQuery, ProposalState, Publish, Store, StoreError, Trees,
+    Verdict, check_now,
 };
 
 use crate::sample::{actor, change, channel, checker, policy, prompts, publish, request, review, rollback, texts};
@@ -103,6 +103,72 @@ pub(crate) async fn revision_has_the_policy_that_it_met(store: Store) {
     let history = store.history(&channel("c"), &Default::default()).await.unwrap();
     let met: Vec<_> = history.into_iter().map(|revision| revision.policy).collect();
     assert_eq!(met, [Some(Policy::default()), Some(policy(1, true))]);
+}
+
+pub(crate) async fn approval_does_not_outlive_the_right_to_review(store: Store) {
+    let reviewers = |roles: &[&str]| {
+        let review = roles.iter().map(|role| (*role).to_owned()).collect();
+        Policy { roles: PolicyRoles { review, ..Default::default() }, ..policy(1, true) }
+    };
+    let writer = Actor { may_publish: false, ..actor("ben") };
+    let give = async |id: u64, confirmed: &[&str]| {
+        let proposal = store.proposal(id).await.unwrap();
+        store.review(id, &approval(&proposal, confirmed), &writer, checker()).await.unwrap().proposal
+    };
+    let publish_it = async |id: u64| store.publish_proposal(id, None, None, &actor("ada"), checker()).await;
+    demand(&store, &reviewers(&[])).await;
+    let first = propose(&store, "A").await.id;
+    assert_eq!(give(first, &[]).await.lacks, [""; 0]);
+    // Another condition, and a role more, take the review from nobody.
+    demand(&store, &Policy { no_breaking: true, ..reviewers(&[]) }).await;
+    assert_eq!(store.proposal(first).await.unwrap().lacks, [""; 0]);
+    demand(&store, &reviewers(&["boss"])).await;
+    let refusal = publish_it(first).await.unwrap_err();
+    let StoreError::Policy { reasons, .. } = &refusal else { panic!("{refusal}") };
+    let codes: Vec<&str> = reasons.iter().map(|reason| &*reason.code).collect();
+    assert_eq!(codes, ["approvals-by-others", "approvals-lapsed"]);
+    assert!(reasons[1].text.contains("those of ben have to be given again"), "{}", reasons[1].text);
+    assert!(store.proposal(first).await.unwrap().reviews[0].lapsed);
+    // It does not come back with the right.
+    demand(&store, &reviewers(&[])).await;
+    assert_eq!(store.proposal(first).await.unwrap().lacks.len(), 2);
+    // Given again, it counts.
+    demand(&store, &reviewers(&["boss"])).await;
+    assert_eq!(give(first, &[]).await.lacks, [""; 0]);
+    demand(&store, &reviewers(&["boss", "lead"])).await;
+    assert_eq!(publish_it(first).await.unwrap().proposal.revision, Some(1));
+    assert_eq!(store.revision(&channel("c"), 1).await.unwrap().approved_by, ["ben"]);
+}
+
+pub(crate) async fn confirmation_does_not_outlive_the_right_to_review(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "closed\nA")]).await.unwrap();
+    demand(&store, &policy(1, false)).await;
+    let request = request("c", 1, vec![change("a.md", "closed\nA", "A")]);
+    let proposal = store.publish(request, &actor("ada"), checker()).await.unwrap().proposal;
+    let writer = Actor { may_publish: false, ..actor("ben") };
+    let confirmed = approval(&proposal, &["access-opened:a.md"]);
+    store.review(proposal.id, &confirmed, &writer, checker()).await.unwrap();
+    let roles = PolicyRoles { review: vec!["boss".to_owned()], ..Default::default() };
+    demand(&store, &Policy { roles, ..policy(1, false) }).await;
+    let again = NewReview { confirmed: Vec::new(), ..confirmed };
+    let waiting = store.review(proposal.id, &again, &actor("cleo"), checker()).await.unwrap().proposal;
+    assert_eq!((waiting.state, &*waiting.reasons[0].code), (ProposalState::Open, "opening"));
+}
+
+pub(crate) async fn approval_beside_a_change_of_the_roles_does_not_count(store: Store) {
+    let open = policy(1, true);
+    let roles = PolicyRoles { review: vec!["boss".to_owned()], ..Default::default() };
+    let narrow = Policy { roles, ..open.clone() };
+    let writer = Actor { may_publish: false, ..actor("ben") };
+    demand(&store, &open).await;
+    for round in 0..10 {
+        let proposal = propose(&store, &format!("A{round}")).await;
+        let new = approval(&proposal, &[]);
+        let (reviewed, ()) = tokio::join!(store.review(proposal.id, &new, &writer, checker()), demand(&store, &narrow));
+        let lacks = store.proposal(proposal.id).await.unwrap().lacks;
+        assert!(!lacks.is_empty(), "round {round}: {reviewed:?}");
+        demand(&store, &open).await;
+    }
 }
 
 pub(crate) async fn authors_cannot_approve_with_four_eyes(store: Store) {
@@ -310,7 +376,7 @@ pub(crate) async fn policy_changes_only_if_it_is_the_expected_one(store: Store) 
     assert!(set(&policy(2, false), PolicyGuard::Absent).await.is_err());
     assert!(set(&policy(2, false), PolicyGuard::Is(policy(3, false))).await.is_err());
     assert_eq!(store.channel(&c).await.unwrap().policy, first);
-    let roles = promptshelf_store::PolicyRoles { publish: vec!["release".to_owned()], ..Default::default() };
+    let roles = PolicyRoles { publish: vec!["release".to_owned()], ..Default::default() };
     let second = Policy { roles, ..policy(2, true) };
     set(&second, PolicyGuard::Is(first)).await.unwrap();
     assert_eq!(store.channel(&c).await.unwrap().policy, second);

@@ -204,6 +204,7 @@ async fn show(store: &Connection, place: &Place, number: u64, is_json: bool) -> 
     print_summary(&mut output, &proposal)?;
     for review in &proposal.reviews {
         let verdict = match (review.verdict, review.digest == proposal.digest) {
+            (Verdict::Approve, true) if review.lapsed => "approved before the roles that may review changed",
             (Verdict::Approve, true) => "approved",
             (Verdict::Approve, false) => "approved earlier changes",
             (Verdict::Reject, _) => "rejected",

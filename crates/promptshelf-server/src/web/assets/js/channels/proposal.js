@@ -169,13 +169,14 @@ function facts(proposal) {
 }
 
 /** @param {any} one @param {string} digest */
-function review({ reviewer, verdict, note: words, at, digest: of }, digest) {
+function review({ reviewer, verdict, note: words, at, digest: of, lapsed }, digest) {
   const isApproval = verdict === 'approve';
   return h('li', null, [
     pill(isApproval ? 'good' : 'bad', isApproval ? t('ch.approved') : t('ch.rejected')),
     h('strong', null, revealed(reviewer)),
     when(at),
     of === digest ? null : pill('plain', t('ch.outdated')),
+    of === digest && lapsed ? pill('plain', t('ch.lapsed')) : null,
     words ? h('span.message', null, revealed(words)) : null,
   ]);
 }

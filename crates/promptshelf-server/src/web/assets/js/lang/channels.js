@@ -422,6 +422,12 @@ export const channels = {
     ja: '不足している条件',
     zh: '尚缺条件',
   },
+  'ch.lapsed': {
+    en: 'from before a change of the roles that may review',
+    de: 'vor einer Änderung der prüfenden Rollen',
+    ja: 'レビューできるロールの変更より前のもの',
+    zh: '在可审阅角色更改之前',
+  },
   'ch.leave': {
     en: 'Leave',
     de: 'Verlassen:',

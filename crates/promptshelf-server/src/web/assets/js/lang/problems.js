@@ -116,6 +116,12 @@ export const problems = {
     ja: 'あと {n} 件の承認が必要です。',
     zh: '还需要 {n} 个批准。',
   },
+  'reason.approvals-lapsed': {
+    en: 'Approvals from before a change of the roles that may review do not count. These people have to approve again: {names}',
+    de: 'Zustimmungen aus der Zeit vor einer Änderung der prüfenden Rollen zählen nicht. Erneut zustimmen müssen: {names}',
+    ja: 'レビューできるロールの変更より前の承認は無効です。次の人はもう一度承認する必要があります: {names}',
+    zh: '在可审阅角色更改之前给出的批准不再有效。以下人员需要重新批准：{names}',
+  },
   'reason.approvals-by-others': {
     en: '{n} more approval is needed by a reviewer other than {author}.|{n} more approvals are needed by reviewers other than {author}.',
     de: '{n} weitere Zustimmung fehlt, und nicht von {author}.|{n} weitere Zustimmungen fehlen, und nicht von {author}.',
