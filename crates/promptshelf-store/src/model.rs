@@ -422,7 +422,7 @@ pub struct Proposal {
     /// The policy that it asks for; `None` for a proposal of files.
     #[serde(default)]
     pub policy: Option<ProposedPolicy>,
-    /// What it promotes; `None` for other kinds.
+    /// What it promotes; `None` for other kinds, and for callers of a server who may not see that channel.
     #[serde(default)]
     pub source: Option<ProposalSource>,
     /// What a reviewer should know about the names of the author and the reviewers.

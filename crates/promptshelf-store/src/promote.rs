@@ -89,7 +89,8 @@ impl Store {
             return Err(StoreError::Unchanged { reason });
         }
         let revision = source.head.as_ref().map_or(0, |head| head.revision);
-        let fallback = format!("Promote {} from {from}, revision {revision}", listed(prompts));
+        // Without the name of the channel, which readers of the target may not see: it is the source of the proposal.
+        let fallback = format!("Promote {}", listed(prompts));
         let copy = Copy {
             channel: to,
             kind: RevisionKind::Promote,

@@ -401,10 +401,9 @@ async fn source_tree(
 ) -> Result<Option<MemoryTree>, StoreError> {
     let channel = channel::with_id(transaction, source.channel).await?;
     if source.revision < channel.oldest {
-        let (revision, name) = (source.revision, &channel.name);
-        return Err(StoreError::state(format!(
-            "the files of revision {revision} of the channel `{name}`, which are promoted, have been removed: promote again"
-        )));
+        return Err(StoreError::state(
+            "the revision that is promoted has been removed from its channel: promote again",
+        ));
     }
     let files = entry::at(transaction, channel.id, source.revision).await?;
     if Digest::of_tree(&files.iter().map(|(path, file)| (path.as_str(), file.digest)).collect()) == after {

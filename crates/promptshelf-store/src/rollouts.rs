@@ -354,10 +354,10 @@ pub(crate) async fn stopped_since(
     }
     let channel = &proposal.channel;
     let text = format!(
-        "the rollout of {channel} to {target} was stopped after this was proposed: promote {target} again, or continue the \
-         rollout with `promptshelf rollout set`"
+        "the rollout of {channel} that this ends was stopped after it was proposed: promote again, or continue the rollout with \
+         `promptshelf rollout set`"
     );
-    Ok(Some(Reason::new("rollout-stopped", text).with("channel", channel).with("target", target)))
+    Ok(Some(Reason::new("rollout-stopped", text).with("channel", channel)))
 }
 
 /// Ends the rollout whose new version a proposal has promoted as a whole.

@@ -202,6 +202,12 @@ impl Context<ApiState> {
             return Err(StoreError::NotFound { what: format!("proposal {id}") }.into());
         }
         self.note("channel", proposal.channel.as_str());
-        Ok(proposal)
+        Ok(self.shown(proposal))
+    }
+
+    /// Leaves out the source of a promotion if that channel is hidden from the caller.
+    fn shown(&self, mut proposal: Proposal) -> Proposal {
+        proposal.source = proposal.source.filter(|source| self.sees(&source.channel));
+        proposal
     }
 }

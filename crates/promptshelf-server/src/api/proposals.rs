@@ -63,7 +63,7 @@ async fn list_all_proposals(call: Call<op::ListAllProposals>) -> Answer {
         last = Some(proposal.id);
         if call.sees(&proposal.channel) {
             changes += proposal.changes.len();
-            items.push(proposal);
+            items.push(call.shown(proposal));
         }
         if changes >= PAGE_CHANGES {
             break;
@@ -126,7 +126,7 @@ async fn withdraw_proposal(call: Call<op::WithdrawProposal>) -> Answer {
     call.note_number("proposal", id);
     own_proposal(&call, id, &call.headers).await?;
     let withdrawn = call.store().await?.withdraw(id, &call.actor()).await?;
-    call.answer(&withdrawn)
+    call.answer(&call.shown(withdrawn))
 }
 
 async fn review_proposal(call: Call<op::ReviewProposal>) -> Answer {
@@ -228,7 +228,8 @@ async fn publish(
     Ok(store.publish(publish, &actor, checker).await?)
 }
 
-pub(super) async fn respond(call: &Context, status: StatusCode, published: Published) -> Result<Response, Problem> {
+pub(super) async fn respond(call: &Context, status: StatusCode, mut published: Published) -> Result<Response, Problem> {
+    published.proposal = call.shown(published.proposal);
     let proposal = &published.proposal;
     call.note("channel", proposal.channel.as_str());
     call.note_number("proposal", proposal.id);

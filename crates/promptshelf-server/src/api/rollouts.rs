@@ -62,8 +62,10 @@ async fn start_rollout(call: Call<op::StartRollout>) -> Answer {
     }
     call.note_number("percent", u64::from(plan.percent));
     must_be_reviewed(&call, &roles, channel, &to).await?;
-    let report = store.start_rollout(channel, &to, &plan, &reason(message, "started by hand"), &actor).await?;
-    call.created(&report)
+    match store.start_rollout(channel, &to, &plan, &reason(message, "started by hand"), &actor).await {
+        Ok(report) => call.created(&report),
+        Err(error) => Err(without_hidden(&call, channel, error).await?),
+    }
 }
 
 async fn change_rollout(call: Call<op::ChangeRollout>) -> Answer {
@@ -87,7 +89,22 @@ async fn change_rollout(call: Call<op::ChangeRollout>) -> Answer {
         _ => "set by hand",
     };
     let edit = RolloutEdit { percent, phase: state, reason: reason(message, usual), seen };
-    call.answer(&store.change_rollout(channel, Some(&found.target), &edit, &actor).await?)
+    match store.change_rollout(channel, Some(&found.target), &edit, &actor).await {
+        Ok(report) => call.answer(&report),
+        Err(error) if found.phase.is_over() => Err(without_hidden(&call, channel, error).await?),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the refusal of a rollout that has to wait for another one. One that is hidden from the caller does not exist, and
+/// cannot be stopped or finished either.
+async fn without_hidden(call: &Context, channel: &ChannelName, error: StoreError) -> Result<Problem, Problem> {
+    let StoreError::State { .. } = error else { return Ok(error.into()) };
+    let is_other = |one: &RolloutReport| one.channel == *channel && !one.phase.is_over();
+    let is_hidden =
+        call.store().await?.rollouts().await?.iter().any(is_other) && visible(call, is_other).await?.is_empty();
+    let reason = || format!("a rollout of the channel `{channel}` cannot begin now: ask who administers the channel");
+    Ok(if is_hidden { StoreError::State { reason: reason() } } else { error }.into())
 }
 
 async fn finish_rollout(call: Call<op::FinishRollout>) -> Answer {

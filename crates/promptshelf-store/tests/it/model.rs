@@ -508,7 +508,7 @@ impl Model {
             let key = (proposal.channel.clone(), target.clone());
             let phase = self.rollouts.get(&key).map(|found| found.phase);
             if phase == Some(RolloutPhase::Stopped) && proposal.was_stopped {
-                reasons.push(format!("rollout-stopped channel={} target={target}", proposal.channel));
+                reasons.push(format!("rollout-stopped channel={}", proposal.channel));
             }
         }
         reasons
@@ -1105,7 +1105,7 @@ impl Model {
         }
         let named = if is_whole { "all files".to_owned() } else { promotion.prompts.join(", ") };
         let from_source = (from.clone(), source.head(), is_whole);
-        let message = format!("Promote {named} from {from}, revision {}", source.head());
+        let message = format!("Promote {named}");
         let mut outcome = self.submit(
             Draft {
                 channel: to.clone(),

@@ -357,6 +357,77 @@ async fn proposals_and_rollouts_of_hidden_channels_equal_missing_ones() {
     let refusal = server.post("paul", rollouts, &json!({ "to": "next" })).await;
     assert_eq!(refusal.problem(), refused(409, "state"));
     assert!(!refusal.text().contains("secret"), "{}", refusal.text());
+    // It does not exist for the caller: nothing is said of it, and nothing suggested that the caller cannot do.
+    assert!(refusal.text().contains("cannot begin now"), "{}", refusal.text());
+    let seen = server.post("admin", rollouts, &json!({ "to": "next" })).await;
+    assert!(seen.text().contains("has a rollout that is not over"), "{}", seen.text());
+}
+
+// req: S-601
+#[tokio::test]
+async fn promotion_does_not_name_a_hidden_channel() {
+    let hide = |options: &mut promptshelf_server::http::Options| {
+        options.sign_in = Some(sign_in());
+        let access = Access { roles: vec!["admin".to_owned()], ..Access::default() };
+        options.channel_access.insert("vault".to_owned(), Arc::new(access));
+    };
+    let server = Server::with(|builder| builder, hide).await;
+    for channel in ["production", "vault"] {
+        server.create(channel, &policy_of(0)).await;
+        let first = proposal(0, &[("hello.md", None, Some(HELLO))]);
+        server.post("admin", &format!("/channels/{channel}/proposals"), &first).await.expect(201);
+    }
+    let tag = server.get("admin", "/channels/production/policy").await.etag();
+    server.put("admin", "/channels/production/policy", ("If-Match", &tag), &policy_of(1)).await.expect(200);
+    let rollouts = "/channels/production/rollouts";
+    let tag = server.get("admin", "/channels/vault/policy").await.etag();
+    let text = proposal(1, &[("hello.md", Some(HELLO), Some(BYE))]);
+    server.post("admin", "/channels/vault/proposals", &text).await.expect(201);
+    server.put("admin", "/channels/vault/policy", ("If-Match", &tag), &policy_of(1)).await.expect(200);
+    server.post("admin", rollouts, &json!({ "to": "vault" })).await.expect(201);
+    let promote = json!({ "from": "vault", "message": "" });
+    let waiting = server.post("admin", "/channels/production/promote", &promote).await.expect(201).json();
+    let id = waiting["proposal"]["id"].as_u64().expect("a number");
+    assert_eq!(waiting["proposal"]["source"]["channel"], "vault", "who sees the channel sees the source");
+    let stop = json!({ "state": "stopped", "to": "vault" });
+    let headers = [("Content-Type", "application/json")];
+    let at = super::at(rollouts);
+    server.send(&axum::http::Method::PATCH, &at, "admin", &headers, stop.to_string().as_bytes()).await.expect(200);
+    let path = format!("/proposals/{id}");
+    let present = server.get("paul", &path).await.expect(200).json();
+    let digest = &present["digest"];
+    assert_eq!(present["message"], "Promote all files");
+    assert_eq!(present["reasons"][1]["code"], "rollout-stopped", "{present}");
+    let review = json!({ "verdict": "approve", "digest": digest });
+    let tag = server.get("paul", &path).await.etag();
+    let reviewed = server.post("paul", &format!("{path}/reviews"), &review).await.expect(200);
+    assert_ne!(reviewed.etag(), tag);
+    assert_eq!(reviewed.etag(), server.get("paul", &path).await.etag(), "it is the tag of what the caller reads");
+    let publish = json!({ "digest": digest });
+    let mut answers = vec![reviewed, server.post("paul", &format!("{path}/publish"), &publish).await];
+    for path in [
+        path.clone(),
+        format!("{path}/contents"),
+        format!("{path}/permissions"),
+        "/proposals".to_owned(),
+        "/channels/production/proposals".to_owned(),
+        "/reviews".to_owned(),
+        "/rollouts".to_owned(),
+    ] {
+        answers.push(server.get("paul", &path).await.expect(200));
+    }
+    for answer in answers {
+        assert!(!answer.text().contains("vault"), "{}", answer.text());
+    }
+    assert!(server.get("admin", &path).await.expect(200).text().contains("vault"));
+    let again = json!({ "from": "vault", "message": "" });
+    let second =
+        server.post("admin", "/channels/production/promote", &again).await.expect(201).json()["proposal"].clone();
+    let review = json!({ "verdict": "approve", "digest": second["digest"] });
+    let published = server.post("paul", &format!("/proposals/{}/reviews", second["id"]), &review).await.expect(200);
+    assert_eq!(published.json()["proposal"]["state"], "published", "{}", published.text());
+    let history = server.get("paul", "/channels/production/revisions").await.expect(200);
+    assert!(!published.text().contains("vault") && !history.text().contains("vault"), "{}", history.text());
 }
 
 // req: S-509

@@ -20,7 +20,7 @@ pub(crate) async fn promotion_copies_all_files(store: Store) {
     publish(&store, "staging", 0, &[("a.md", "", "A"), ("x.txt", "", "X")]).await.unwrap();
     let published = promote(&store, &[]).await.unwrap();
     assert_eq!(published.proposal.kind, RevisionKind::Promote);
-    assert_eq!(published.proposal.message, "Promote all files from staging, revision 1");
+    assert_eq!(published.proposal.message, "Promote all files");
     assert_eq!(texts(&store, "c", None).await, texts(&store, "staging", None).await);
     publish(&store, "c", 1, &[("only.md", "", "here")]).await.unwrap();
     publish(&store, "staging", 1, &[("a.md", "A", "A2"), ("x.txt", "X", "")]).await.unwrap();

@@ -161,10 +161,12 @@ fn print_summary<W: Write>(output: &mut Output<W>, proposal: &Proposal) -> Resul
     let message = shortened(&output.line(&proposal.message), MESSAGE_COLUMNS);
     let author = output.line(&proposal.author).into_owned();
     let (kind, state) = (report::kind(proposal.kind), report::state(proposal.state));
+    let source = proposal.source.as_ref();
+    let source = source.map_or_else(String::new, |it| format!(" of revision {} of {}", it.revision, it.channel));
     writeln!(output.out, "{id}  {message}")?;
     writeln!(
         output.out,
-        "    {state} {kind} to {channel} (base {base}) by {author}, {}; {}; {}",
+        "    {state} {kind}{source} to {channel} (base {base}) by {author}, {}; {}; {}",
         report::time(proposal.at),
         count(proposal.changes.len(), "file"),
         report::checks(&proposal.checks)

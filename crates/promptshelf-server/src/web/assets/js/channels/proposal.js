@@ -124,12 +124,20 @@ export function view({ name }, until) {
 function facts(proposal) {
   const warnings = (proposal.warnings ?? []).map(reasonWords);
   const rest = proposal.message.split('\n').slice(1).join('\n').trim();
-  const { channel, author, at, kind, state, revision, checks, findings, reviews, digest, lacks, reasons } = proposal;
+  const { channel, author, at, kind, state, revision, checks, findings, reviews, digest, lacks, reasons, source } =
+    proposal;
   return [
     h('p.facts', null, [
       statePill(state),
       pill('plain', kindName(kind)),
       h('a', { href: linkTo('history', channel) }, revealed(channel)),
+      source
+        ? h(
+            'a',
+            { href: linkTo('revision', `${source.channel}/${source.revision}`) },
+            revealed(t('ch.revision-of', { n: String(source.revision), channel: source.channel })),
+          )
+        : null,
       h('strong', null, revealed(author)),
       when(at),
       revision

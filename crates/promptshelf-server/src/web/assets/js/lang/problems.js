@@ -255,10 +255,10 @@ export const problems = {
     zh: '{target} 的要求低于 {channel}（{conditions}）。请先为其设置相同的策略。',
   },
   'reason.rollout-stopped': {
-    en: 'The rollout of {channel} to {target} was stopped after this was proposed. Promote {target} again, or continue the rollout.',
-    de: 'Der Rollout von {channel} auf {target} wurde nach diesem Vorschlag gestoppt. Übernehmen Sie {target} noch einmal, oder setzen Sie den Rollout fort.',
-    ja: 'この提案の後に {channel} から {target} へのロールアウトが停止されました。もう一度 {target} を昇格するか、ロールアウトを続けてください。',
-    zh: '此提案之后，{channel} 到 {target} 的逐步发布已停止。请重新提升 {target}，或继续逐步发布。',
+    en: 'The rollout of {channel} that this ends was stopped after it was proposed. Promote again, or continue the rollout.',
+    de: 'Der Rollout von {channel}, den dies beendet, wurde nach diesem Vorschlag gestoppt. Übernehmen Sie noch einmal, oder setzen Sie den Rollout fort.',
+    ja: 'この提案で終わる {channel} のロールアウトは、提案の後に停止されました。もう一度昇格するか、ロールアウトを続けてください。',
+    zh: '此提案将结束的 {channel} 的逐步发布在提案之后已停止。请重新提升，或继续逐步发布。',
   },
   'reason.similar-names': {
     en: '{name} and {other} are different names that look alike. Are they two people?',
