@@ -1,13 +1,16 @@
 //! What a tree breaks and opens for the callers of the one that it replaces.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use promptshelf_author::{
     AffectedCalls, Difference, Impact, Opened, Subject, differences, opened_files, opened_moves, opened_prompts,
     opened_rules, opened_texts,
 };
 use promptshelf_core::{Catalog, RulePart};
-use promptshelf_source::{MemoryFile, MemoryTree};
+use promptshelf_source::{MemoryTree, syntax::front_matter};
 use promptshelf_store::{BrokenCalls, Effect, EffectImpact};
 
 /// The most effects; the last one stands for the rest.
@@ -83,7 +86,7 @@ fn replaced((before, old): (&MemoryTree, &Catalog), (after, new): (&MemoryTree, 
     let staying =
         before.iter().map(|(path, _)| path).filter(|path| after.get(path).is_some() && !prompts.contains(path));
     let mut files = opened_files(old, new, staying);
-    let (same, similar) = moves(before, after);
+    let (same, similar) = if old.restricts_contents() { moves(before, after) } else { Default::default() };
     files.extend(opened_moves(old, new, same));
     let is_told = |part: &RulePart<'_>| {
         let of_difference = opening.iter().any(|found| match found.subject {
@@ -125,25 +128,41 @@ fn replaced((before, old): (&MemoryTree, &Catalog), (after, new): (&MemoryTree, 
 /// Paths of files before, and paths of others that may have their text now.
 type Moves<'t> = Vec<(Vec<&'t str>, Vec<&'t str>)>;
 
-/// Returns the files whose content is new at other paths, and those that are gone with all new ones: a changed word, a new
-/// name or another folder hides none.
+/// Returns the files whose text is new at other paths, and those that are gone with all new ones: a changed word, a new name or
+/// another folder hides none.
 fn moves<'t>(before: &'t MemoryTree, after: &'t MemoryTree) -> (Moves<'t>, Moves<'t>) {
-    let mut contents: BTreeMap<&[u8], (Vec<&str>, Vec<&str>)> = BTreeMap::new();
-    let is_new = |(path, file): &(&str, &MemoryFile)| before.get(path).is_none_or(|old| old.bytes() != file.bytes());
-    let says_something = |(_, file): &(&str, &MemoryFile)| !file.bytes().trim_ascii().is_empty();
-    for (path, file) in after.iter().filter(is_new).filter(says_something) {
-        contents.entry(file.bytes()).or_default().1.push(path);
+    let mut texts: BTreeMap<u64, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
+    for (path, file) in after.iter() {
+        let old = before.get(path);
+        if old.is_none_or(|old| old.bytes() != file.bytes())
+            && let Some(text) = text_of(file.bytes())
+            && old.is_none_or(|old| text_of(old.bytes()) != Some(text))
+        {
+            texts.entry(text).or_default().1.push(path);
+        }
     }
     let mut gone = Vec::new();
-    for (path, file) in before.iter() {
-        match contents.get_mut(file.bytes()) {
+    for (path, file) in before.iter().filter(|_| !texts.is_empty()) {
+        match text_of(file.bytes()).and_then(|text| texts.get_mut(&text)) {
             Some((known, _)) => known.push(path),
             None if after.get(path).is_none() => gone.push(path),
             None => {}
         }
     }
     let new = after.iter().map(|(path, _)| path).filter(|path| before.get(path).is_none()).collect();
-    (contents.into_values().collect(), vec![(gone, new)])
+    (texts.into_values().collect(), vec![(gone, new)])
+}
+
+/// Returns a number for the words below the front matter of a file, or for all its words if none are below it: other keys (the
+/// access, for example) and white space make no other text. `None` without words.
+fn text_of(content: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(content);
+    let below = front_matter(&text).map(|(_, body)| &text[body]).filter(|body| !body.trim().is_empty());
+    let mut words = below.unwrap_or(text.trim_start_matches('\u{feff}')).split_whitespace().peekable();
+    words.peek()?;
+    let mut hasher = DefaultHasher::new();
+    words.for_each(|word| word.hash(&mut hasher));
+    Some(hasher.finish())
 }
 
 /// Joins equal openings of several prompts and resources: one rule often has many of them.
@@ -200,4 +219,29 @@ fn bounded(mut effects: Vec<Effect>) -> Vec<Effect> {
     let text = format!("{more} more effects of this kind");
     effects.push(Effect { impact, name: format!("more:{more}"), text, prompt: None, calls: None });
     effects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_white_space_make_no_other_text() {
+        let text = |text: &str| text_of(text.as_bytes());
+        let plan = text("---\naccess:\n  roles: [boss]\n---\nThe plan:\n\n- one\n");
+        assert!(plan.is_some());
+        for same in [
+            "The plan: - one",
+            "---\ndescription: x\n---\nThe plan:\n\n- one\n\n",
+            "\u{feff}---\r\ndescription: x\r\n---\r\nThe  plan:\r\n\r\n- one\r\n",
+            "\n\tThe plan:\n- one",
+        ] {
+            assert_eq!(text(same), plan, "{same:?}");
+        }
+        for other in ["The plan: - two", "Theplan: - one", "---\na: b\n---\n", "---\nThe plan: - one"] {
+            assert_ne!(text(other), plan, "{other:?}");
+        }
+        assert_eq!((text(""), text(" \n\u{feff}\t")), (None, None));
+        assert_ne!(text("---\na: b\n---\n"), None);
+    }
 }

@@ -276,6 +276,25 @@ fn text_that_leaves_a_closed_folder_is_an_opening_whatever_changes_with_it() {
     assert_eq!(openings(Some(&before), &empty, None), [""; 0], "empty files are no copies");
 }
 
+// req: S-602
+#[test]
+fn copy_of_closed_text_is_an_opening_with_other_keys_and_white_space() {
+    let before = closed_folder();
+    let plan = "---\ndescription: other\n---\nThe plan\nis secret\n";
+    let copy = |path: &'static str, text: &str| openings(Some(&before), &before.with([(path, file(text))]), None);
+    assert_eq!(copy("plan.md", plan), ["file-opened:plan.md"]);
+    assert_eq!(copy("plan.txt", "The plan is secret"), ["file-opened:plan.txt"]);
+    assert_eq!(copy("hello.md", plan), ["file-opened:hello.md"]);
+    assert_eq!(copy("private/copy.md", plan), [""; 0]);
+    assert_eq!(copy("plan.md", "The plan is public"), [""; 0]);
+    let own = "---\ndescription: d\naccess:\n  roles: [boss]\n---\nOwn rule\n";
+    let before = before.with([("own.md", file(own))]);
+    let open = "---\ndescription: d\n---\nOwn rule\n";
+    let copy = |path: &'static str| openings(Some(&before), &before.with([(path, file(open))]), None);
+    assert_eq!(copy("copy.md"), ["file-opened:copy.md"]);
+    assert_eq!(copy("own.md"), ["access-opened:own"], "it is named once");
+}
+
 // req: S-502
 #[test]
 fn rule_that_closes_nothing_yet_opens_what_comes_later() {
