@@ -394,7 +394,8 @@ fn suggested(found: &Diagnostic, at: &str) -> Option<(Change, String)> {
     if word.contains(['\n', ' ']) || meant.contains(' ') || nearest(word, [meant]).is_none() {
         return None;
     }
-    if found.code == Code::UnknownKey && has_key_beside(&found.location.source.text, found.location.span().start, meant)
+    if found.code == Code::UnknownKey
+        && siblings(&found.location.source.text, found.location.span().start).contains(&meant)
     {
         return None;
     }
@@ -408,33 +409,45 @@ fn suggested(found: &Diagnostic, at: &str) -> Option<(Change, String)> {
     Some((replaced(start..end, meant), changed(word, meant)))
 }
 
-/// Whether the mapping around a key has another one, in YAML or TOML.
-fn has_key_beside(text: &str, at: usize, key: &str) -> bool {
-    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
-    let own = indent(&text[line_of(text, at)]);
-    let start = line_of(text, at).start;
+/// Returns the keys that the mapping around an offset has on other lines.
+pub(crate) fn siblings(text: &str, offset: usize) -> Vec<&str> {
+    let line = line_of(text, offset).start;
+    let end = text[offset..].find('\n').map_or(text.len(), |newline| offset + newline + 1);
+    let own = &text[line..end];
+    let depth = depth_of(own);
+    let is_first_of_item = own.trim_start().starts_with("- ");
+    let mut keys = Vec::new();
     let is_blank = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
-    let is_end = |line: &str| indent(line) < own || line.trim_end() == "---" || line.starts_with('[');
-    let is_key = |line: &str| {
-        indent(line) == own
-            && line[own..].strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with([':', '=']))
-    };
-    let begins_item = |line: &str| own > 0 && line.trim_start().starts_with('-');
-    let mut above = Vec::new();
-    if !begins_item(&text[line_of(text, at)]) {
-        for line in text[..start].lines().rev().filter(|line| !is_blank(line)) {
-            if is_end(line) {
-                break;
+    if !is_first_of_item {
+        for line in text[..line].lines().rev().filter(|line| !is_blank(line)) {
+            match depth_of(line) {
+                less if less < depth || line.trim_end() == "---" || line.starts_with('[') => break,
+                same if same == depth => keys.extend(key_of(line)),
+                _ => continue,
             }
-            above.push(line);
-            if indent(line) == own && begins_item(line) {
+            if line.trim_start().starts_with("- ") {
                 break;
             }
         }
     }
-    let below = text[start..].lines().skip(1).filter(|line| !is_blank(line));
-    let below = below.take_while(|line| !(is_end(line) || indent(line) == own && begins_item(line)));
-    above.into_iter().chain(below).any(is_key)
+    for line in text[end..].lines().filter(|line| !is_blank(line)) {
+        match depth_of(line) {
+            less if less < depth || line.trim_end() == "---" || line.starts_with('[') => break,
+            same if same == depth && line.trim_start().starts_with("- ") => break,
+            same if same == depth => keys.extend(key_of(line)),
+            _ => {}
+        }
+    }
+    keys
+}
+
+fn key_of(line: &str) -> Option<&str> {
+    let key = line.trim_start_matches([' ', '-']).split([':', '=']).next()?.trim();
+    (!key.is_empty()).then_some(key)
+}
+
+pub(crate) fn depth_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '-']).len()
 }
 
 fn template_syntax(found: &Diagnostic, text: &str, span: &Range<usize>) -> Option<(Change, String)> {
@@ -924,3 +937,20 @@ fn written_otherwise(found: &Diagnostic, name: &str) -> Option<String> {
 
 /// Keys of commands of Claude Code that files of a library do not have.
 const CLAUDE_KEYS: [&str; 4] = ["argument-hint", "allowed-tools", "model", "disable-model-invocation"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn siblings_are_the_other_keys_of_a_mapping() {
+        let is = |text: &str, expected: &[&str]| {
+            let offset = text.find('^').expect("a cursor");
+            assert_eq!(siblings(&text.replacen('^', "", 1), offset), expected, "{text}");
+        };
+        is("---\ntitle: a\nde^\ntags: []\n---\nx: y\n", &["title", "tags"]);
+        is("arguments:\n  - name: a\n    ty^\n    required: true\n  - name: b\n", &["name", "required"]);
+        is("arguments:\n  - name: a\n  - na^\n    type: text\nnext: 1\n", &["type"]);
+        is("a = 1\n[limits]\nfuel = 1\nby^\n[roots]\nx = 1\n", &["fuel"]);
+    }
+}

@@ -50,7 +50,11 @@ use promptshelf_source::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{review::Reviewer, schema};
+use crate::{
+    fixes::{Edit, edited},
+    review::Reviewer,
+    schema,
+};
 
 /// A language server for one editor.
 ///
@@ -314,7 +318,7 @@ pub fn rename_file_references(path: &str, text: &str, from: &str, to: &str) -> O
 pub fn rename_prompt_references(path: &str, text: &str, from: &str, to: &str) -> Option<String> {
     if path == LIBRARY_FILE {
         let names = names_in_rules(text, from);
-        return (!names.is_empty()).then(|| with_replaced(text, names.into_iter(), to));
+        return (!names.is_empty()).then(|| with_replaced(text, names, to));
     }
     replaced(path, text, from, to, |place| match place {
         Place::String { callee } => *callee == "prompt",
@@ -342,14 +346,9 @@ fn names_in_rules(text: &str, name: &str) -> Vec<Range<usize>> {
     spans.filter(|span| text.get(span.clone()) == Some(name)).collect()
 }
 
-fn with_replaced(text: &str, places: impl Iterator<Item = Range<usize>>, to: &str) -> String {
-    let (mut changed, mut rest) = (String::new(), 0);
-    for place in places {
-        changed.push_str(&text[rest..place.start]);
-        changed.push_str(to);
-        rest = place.end;
-    }
-    changed + &text[rest..]
+fn with_replaced(text: &str, places: Vec<Range<usize>>, to: &str) -> String {
+    let edit = |range| Edit { range, text: to.to_owned() };
+    edited(text, &places.into_iter().map(edit).collect::<Vec<_>>())
 }
 
 fn replaced(path: &str, text: &str, from: &str, to: &str, is_reference: impl Fn(&Place<'_>) -> bool) -> Option<String> {
@@ -362,7 +361,7 @@ fn replaced(path: &str, text: &str, from: &str, to: &str, is_reference: impl Fn(
     };
     let starts = text.match_indices(from).map(|(start, _)| start).filter(|start| is_named(*start));
     let places: Vec<_> = starts.map(|start| start..start + from.len()).collect();
-    (!places.is_empty()).then(|| with_replaced(text, places.into_iter(), to))
+    (!places.is_empty()).then(|| with_replaced(text, places, to))
 }
 
 // Finds the syntax around a position in a prompt file.

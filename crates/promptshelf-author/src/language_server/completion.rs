@@ -9,7 +9,8 @@ use gen_lsp_types::{
 use promptshelf_core::{ArgumentDefinition, Choice, TemplateWords};
 use promptshelf_source::ForeignSyntax;
 
-use super::{Cursor, Place, Workspace, is_word, keys, position};
+use super::{Cursor, Place, Workspace, is_word, position};
+use crate::fixes::siblings;
 
 /// The most completions in a response; editors ask again after each key.
 const MAX_ITEMS: usize = 500;
@@ -20,7 +21,7 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         Place::Key { parents: ref within } => {
             let is_toml = path.ends_with(".toml");
             let (end, is_header) = if is_toml { (" = ", cursor.is_in_brackets(text)) } else { (": ", false) };
-            let present = if is_header { Vec::new() } else { keys::siblings(text, cursor.offset) };
+            let present = if is_header { Vec::new() } else { siblings(text, cursor.offset) };
             let is_new = |key: &str| (is_toml || !is_of_toml(key)) && !present.contains(&key);
             for (key, about) in workspace.keys(path, within).into_iter().filter(|(key, _)| is_new(key)) {
                 list.add(&key, Kind::Property, &about);

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::{Cursor, Place};
+use crate::fixes::depth_of;
 
 /// Returns the position at an offset of YAML that begins at `start`.
 pub(super) fn in_yaml(text: &str, start: usize, offset: usize) -> Cursor<'_> {
@@ -56,49 +57,8 @@ pub(super) fn in_toml(text: &str, offset: usize) -> Cursor<'_> {
     }
 }
 
-/// Returns the keys that the mapping around an offset has on other lines.
-pub(super) fn siblings(text: &str, offset: usize) -> Vec<&str> {
-    let line = line_start(text, offset);
-    let end = text[offset..].find('\n').map_or(text.len(), |newline| offset + newline + 1);
-    let own = &text[line..end];
-    let depth = depth_of(own);
-    let is_first_of_item = own.trim_start().starts_with("- ");
-    let mut keys = Vec::new();
-    let is_blank = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
-    if !is_first_of_item {
-        for line in text[..line].lines().rev().filter(|line| !is_blank(line)) {
-            match depth_of(line) {
-                less if less < depth || line.trim_end() == "---" || line.starts_with('[') => break,
-                same if same == depth => keys.extend(key_of(line)),
-                _ => continue,
-            }
-            if line.trim_start().starts_with("- ") {
-                break;
-            }
-        }
-    }
-    for line in text[end..].lines().filter(|line| !is_blank(line)) {
-        match depth_of(line) {
-            less if less < depth || line.trim_end() == "---" || line.starts_with('[') => break,
-            same if same == depth && line.trim_start().starts_with("- ") => break,
-            same if same == depth => keys.extend(key_of(line)),
-            _ => {}
-        }
-    }
-    keys
-}
-
-fn key_of(line: &str) -> Option<&str> {
-    let key = line.trim_start_matches([' ', '-']).split([':', '=']).next()?.trim();
-    (!key.is_empty()).then_some(key)
-}
-
 fn line_start(text: &str, offset: usize) -> usize {
     text[..offset].rfind('\n').map_or(0, |newline| newline + 1)
-}
-
-fn depth_of(line: &str) -> usize {
-    line.len() - line.trim_start_matches([' ', '-']).len()
 }
 
 fn above(text: &str, mut depth: usize) -> Vec<&str> {
@@ -158,18 +118,6 @@ mod tests {
         is("arguments:\n  - name: a\n    complete: {by: x, f^}", "key of arguments.complete: f");
         is("tests:\n  - complete:\n      # remark\n\n      va^", "key of tests.complete: va");
         is("arguments: []\nicons:\n  - src: a.svg\n    the^me: dark", "key of icons: theme");
-    }
-
-    #[test]
-    fn siblings_are_the_other_keys_of_a_mapping() {
-        let is = |text: &str, expected: &[&str]| {
-            let offset = text.find('^').expect("a cursor");
-            assert_eq!(siblings(&text.replacen('^', "", 1), offset), expected, "{text}");
-        };
-        is("---\ntitle: a\nde^\ntags: []\n---\nx: y\n", &["title", "tags"]);
-        is("arguments:\n  - name: a\n    ty^\n    required: true\n  - name: b\n", &["name", "required"]);
-        is("arguments:\n  - name: a\n  - na^\n    type: text\nnext: 1\n", &["type"]);
-        is("a = 1\n[limits]\nfuel = 1\nby^\n[roots]\nx = 1\n", &["fuel"]);
     }
 
     #[test]
