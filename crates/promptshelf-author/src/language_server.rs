@@ -51,7 +51,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    fixes::{Edit, edited},
+    fixes::{self, Edit},
     review::Reviewer,
     schema,
 };
@@ -348,7 +348,7 @@ fn names_in_rules(text: &str, name: &str) -> Vec<Range<usize>> {
 
 fn with_replaced(text: &str, places: Vec<Range<usize>>, to: &str) -> String {
     let edit = |range| Edit { range, text: to.to_owned() };
-    edited(text, &places.into_iter().map(edit).collect::<Vec<_>>())
+    fixes::edited(text, &places.into_iter().map(edit).collect::<Vec<_>>())
 }
 
 fn replaced(path: &str, text: &str, from: &str, to: &str, is_reference: impl Fn(&Place<'_>) -> bool) -> Option<String> {

@@ -10,7 +10,7 @@ use promptshelf_author::{
     opened_rules, opened_texts,
 };
 use promptshelf_core::{Catalog, RulePart};
-use promptshelf_source::{MemoryTree, syntax::front_matter};
+use promptshelf_source::{MemoryFile, MemoryTree, syntax::front_matter};
 use promptshelf_store::{BrokenCalls, Effect, EffectImpact};
 
 /// The most effects; the last one stands for the rest.
@@ -141,8 +141,8 @@ fn moves<'t>(before: &'t MemoryTree, after: &'t MemoryTree) -> (Moves<'t>, Moves
             texts.entry(text).or_default().1.push(path);
         }
     }
-    let mut gone = Vec::new();
-    for (path, file) in before.iter().filter(|_| !texts.is_empty()) {
+    let (mut gone, is_needed) = (Vec::new(), !texts.is_empty());
+    for (path, file) in before.iter().filter(|_| is_needed) {
         match text_of(file.bytes()).and_then(|text| texts.get_mut(&text)) {
             Some((known, _)) => known.push(path),
             None if after.get(path).is_none() => gone.push(path),
