@@ -10,7 +10,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    Code, Diagnostic, SourceText,
+    Catalog, Code, Diagnostic, SourceText,
     invisible::{describe, hidden},
     nearest,
 };
@@ -143,45 +143,200 @@ const LANGUAGES: [(&str, &str); 18] = [
     (BALTIC, "äõöüšž"),
 ];
 
-/// A file that fixes change.
+/// What a check says of a library: the findings, and the access rules of each prompt's file.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    findings: Vec<Diagnostic>,
+    access: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Verdict {
+    /// Joins [`findings`](fn@crate::findings) with the access rules of the catalog.
+    #[must_use]
+    pub fn new(findings: Vec<Diagnostic>, catalog: &Catalog) -> Verdict {
+        let mut access: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (index, prompt) in catalog.prompts().iter().enumerate() {
+            let rules = catalog.prompt_access(index).iter().map(|rule| format!("{rule:?}"));
+            access.entry(prompt.source().path.clone()).or_default().extend(rules);
+        }
+        Verdict { findings, access }
+    }
+
+    /// The findings.
+    #[must_use]
+    pub fn findings(&self) -> &[Diagnostic] {
+        &self.findings
+    }
+
+    /// Returns the number of errors of each file: before all, of those that hide others.
+    fn errors(&self) -> BTreeMap<&str, (usize, usize)> {
+        let mut errors: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for found in self.findings.iter().filter(|found| found.is_error()) {
+            let (hiding, all) = errors.entry(&found.location.source.path).or_default();
+            *hiding += usize::from(matches!(found.code, Code::NotUtf8 | Code::Syntax | Code::TemplateSyntax));
+            *all += 1;
+        }
+        errors
+    }
+
+    /// Returns why a library is worse than it was.
+    fn objection(&self, before: &Verdict) -> Option<String> {
+        let known = before.errors();
+        if let Some((path, _)) = self.errors().into_iter().find(|(path, now)| now > known.get(path).unwrap_or(&(0, 0)))
+        {
+            let of_file = |found: &&Diagnostic| found.is_error() && found.location.source.path == path;
+            let is_new = |found: &&Diagnostic| !before.findings.iter().any(|old| old.message == found.message);
+            let errors: Vec<&Diagnostic> = self.findings.iter().filter(of_file).collect();
+            let error = errors.iter().copied().find(is_new).or_else(|| errors.first().copied())?;
+            return Some(format!("{path} would have the error: {}", error.message));
+        }
+        before.access.iter().find_map(|(path, rules)| match self.access.get(path) {
+            None => Some(format!("the prompt of {path} would not be served")),
+            Some(now) => (now != rules).then(|| format!("other access rules would apply to {path}")),
+        })
+    }
+}
+
+/// A file with another text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FixedFile {
-    /// The path of the file.
-    pub path: String,
-    /// The change of the file, of the text that the findings point into.
-    pub change: Change,
+pub struct Corrected {
+    /// The text that the findings point into.
+    pub old: String,
+    /// The new text.
+    pub new: String,
     /// The number of corrected findings.
     pub count: usize,
 }
 
+/// What [`fix_all`] has found.
+#[derive(Debug, Default)]
+pub struct Corrections {
+    /// The files that change, by path.
+    pub files: BTreeMap<String, Corrected>,
+    /// The findings that would be corrected if nothing else became worse, with the reasons.
+    pub refused: Vec<(Diagnostic, String)>,
+    /// Of the library with all corrections.
+    pub verdict: Verdict,
+}
+
+/// The texts of a library that differ from those of its files; `None` for one that does not any more.
+pub type Texts = BTreeMap<String, Option<String>>;
+
+/// How often fixes are tried, among them those that were refused: others can make them right.
+const MOST_PASSES: usize = 4;
+const MOST_ROUNDS: usize = 100;
+
+/// Returns the texts in which no finding has a single answer: some mistakes are found only after others are corrected. A
+/// change is kept if no file has more errors with it, and every prompt is served under the same access rules.
+///
+/// `check` checks the library with some texts, `decode` returns the text of a file in another encoding, and `is_wanted` says
+/// which findings are corrected. Renamed files have other prompts: they are among the findings of the result.
+///
+/// # Errors
+///
+/// Those of `check`.
+pub fn fix_all<E>(
+    check: impl FnMut(&Texts) -> Result<Verdict, E>,
+    decode: impl FnMut(&str) -> Option<String>,
+    is_wanted: impl Fn(&Diagnostic) -> bool,
+) -> Result<Corrections, E> {
+    let mut fixing = Fixing { check, decode, texts: Texts::new(), corrections: Corrections::default() };
+    fixing.corrections.verdict = (fixing.check)(&fixing.texts)?;
+    for _ in 0..MOST_PASSES {
+        fixing.corrections.refused.clear();
+        let mut has_changed = false;
+        for _ in 0..MOST_ROUNDS {
+            if !fixing.apply(&fixing.candidates(&is_wanted))? {
+                break;
+            }
+            has_changed = true;
+        }
+        if !has_changed {
+            break;
+        }
+    }
+    Ok(fixing.corrections)
+}
+
+struct Fixing<C, D> {
+    check: C,
+    decode: D,
+    texts: Texts,
+    corrections: Corrections,
+}
+
+impl<C, D> Fixing<C, D> {
+    fn candidates(&self, is_wanted: impl Fn(&Diagnostic) -> bool) -> Vec<Diagnostic> {
+        let Corrections { verdict, refused, .. } = &self.corrections;
+        let is_of_encoding = |found: &&Diagnostic| found.code == Code::NotUtf8;
+        let unread: BTreeSet<&str> =
+            verdict.findings.iter().filter(is_of_encoding).map(|found| &*found.location.source.path).collect();
+        let is_candidate = |found: &&Diagnostic| {
+            let is_refused = |(other, _): &(Diagnostic, String)| other == *found;
+            let is_read = found.code == Code::NotUtf8 || !unread.contains(&*found.location.source.path);
+            let is_text = |fix: &Fix| fix.is_only && !matches!(fix.change, Change::Rename(_));
+            is_read && fixes(found).iter().any(is_text) && is_wanted(found) && !refused.iter().any(is_refused)
+        };
+        verdict.findings.iter().filter(is_candidate).cloned().collect()
+    }
+
+    /// Applies what corrects some findings, or a part of them. Returns whether it has changed a text.
+    fn apply<E>(&mut self, findings: &[Diagnostic]) -> Result<bool, E>
+    where
+        C: FnMut(&Texts) -> Result<Verdict, E>,
+        D: FnMut(&str) -> Option<String>,
+    {
+        let mut changes: Vec<(FixedFile, String, String)> = Vec::new();
+        for file in only_fixes(findings) {
+            let source = findings.iter().map(|found| &found.location.source).find(|source| source.path == file.path);
+            let Some(old) = source.map(|source| source.text.to_string()) else { continue };
+            let new = match &file.change {
+                Change::Edits(edits) => Some(edited(&old, edits)),
+                Change::Decode => (self.decode)(&file.path),
+                Change::Rename(_) => None,
+            };
+            changes.extend(new.map(|new| (file, old, new)));
+        }
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let before = self.texts.clone();
+        self.texts.extend(changes.iter().map(|(file, _, new)| (file.path.clone(), Some(new.clone()))));
+        let verdict = (self.check)(&self.texts)?;
+        if let Some(reason) = verdict.objection(&self.corrections.verdict) {
+            let restored = |path: &String| (path.clone(), before.get(path).cloned().flatten());
+            self.texts.extend(changes.iter().map(|(file, ..)| restored(&file.path)));
+            let (one, other) = findings.split_at(findings.len() / 2);
+            if let ([], [found]) = (one, other) {
+                self.corrections.refused.push((found.clone(), reason));
+                return Ok(false);
+            }
+            // The texts of the other ones would have changed.
+            return Ok(self.apply(one)? || self.apply(other)?);
+        }
+        self.corrections.verdict = verdict;
+        for (file, old, new) in changes {
+            let corrected = Corrected { old, new: String::new(), count: 0 };
+            let corrected = self.corrections.files.entry(file.path).or_insert(corrected);
+            corrected.new = new;
+            corrected.count += file.count;
+        }
+        Ok(true)
+    }
+}
+
+struct FixedFile {
+    path: String,
+    change: Change,
+    /// The number of corrected findings.
+    count: usize,
+}
+
 /// Returns the changes of all findings with one answer, joined by file. Fixes that touch the same text wait for the next
 /// check.
-#[must_use]
-pub fn only_fixes(findings: &[Diagnostic]) -> Vec<FixedFile> {
+fn only_fixes(findings: &[Diagnostic]) -> Vec<FixedFile> {
     let mut files: BTreeMap<String, FixedFile> = BTreeMap::new();
-    let all: Vec<(&Diagnostic, Fix)> = findings
-        .iter()
-        .flat_map(|found| fixes(found).into_iter().map(move |fix| (found, fix)))
-        .filter(|(_, fix)| fix.is_only)
-        .collect();
-    // What another fix gives a new name: nothing gets the old one.
-    let names: BTreeSet<(&str, &str)> = all
-        .iter()
-        .filter(|(found, _)| found.code == Code::InvalidName)
-        .filter_map(|(found, fix)| match &fix.change {
-            Change::Edits(edits) => {
-                Some((fix.path.as_str(), found.location.source.text.get(edits.first()?.range.clone())?))
-            }
-            _ => None,
-        })
-        .collect();
-    let is_old = |fix: &Fix| match &fix.change {
-        Change::Edits(edits) => edits.iter().any(|edit| names.contains(&(fix.path.as_str(), edit.text.as_str()))),
-        _ => false,
-    };
-    let waiting: Vec<bool> = all.iter().map(|(_, fix)| is_old(fix)).collect();
-    drop(names);
-    for (_, fix) in all.into_iter().zip(waiting).filter(|(_, waits)| !waits).map(|(one, _)| one) {
+    for fix in findings.iter().flat_map(fixes).filter(|fix| fix.is_only) {
         match files.get_mut(&fix.path) {
             None => {
                 files.insert(fix.path.clone(), FixedFile { path: fix.path, change: fix.change, count: 1 });
@@ -195,41 +350,11 @@ pub fn only_fixes(findings: &[Diagnostic]) -> Vec<FixedFile> {
                 }
                 _ => {}
             },
-            // A renamed or decoded file is checked again first.
+            // A decoded file is checked again first.
             Some(_) => {}
         }
     }
     files.into_values().collect()
-}
-
-/// How often a library is checked again after its files were corrected.
-const MOST_ROUNDS: usize = 10;
-
-/// Applies the fixes with one answer until no finding has one: some mistakes are found only after others are corrected.
-/// `find` returns the findings of the present texts, and `apply` changes a file whose text is the second value; it returns
-/// whether it has done so. Returns the number of corrected findings.
-///
-/// # Errors
-///
-/// The errors of `find` and `apply`.
-pub fn fix_all<E>(
-    mut find: impl FnMut() -> Result<Vec<Diagnostic>, E>,
-    mut apply: impl FnMut(&FixedFile, &str) -> Result<bool, E>,
-) -> Result<usize, E> {
-    let mut corrected = 0;
-    for _ in 0..MOST_ROUNDS {
-        let (findings, before) = (find()?, corrected);
-        for file in only_fixes(&findings) {
-            let text = findings.iter().find(|found| found.location.source.path == file.path);
-            if apply(&file, text.map_or("", |found| &found.location.source.text))? {
-                corrected += file.count;
-            }
-        }
-        if corrected == before {
-            break;
-        }
-    }
-    Ok(corrected)
 }
 
 fn overlap(one: &Edit, other: &Edit) -> bool {

@@ -51,7 +51,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    fixes::{self, Edit},
+    fixes::{self, Edit, Verdict},
     review::Reviewer,
     schema,
 };
@@ -1322,10 +1322,11 @@ impl Workspace {
         Ok(self.take(definitions))
     }
 
-    /// Returns the findings of the present texts, and leaves everything else as it is.
-    fn findings(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
+    /// Checks the present texts, and leaves everything else as it is.
+    fn verdict(&mut self) -> Result<Verdict, SourceError> {
         let checked = check(self.files.read()?.into_definitions(), Some(&self.catalog));
-        Ok(self.reviewer.findings(&checked.catalog, &checked.diagnostics))
+        let findings = self.reviewer.findings(&checked.catalog, &checked.diagnostics);
+        Ok(Verdict::new(findings, &checked.catalog))
     }
 
     /// Returns the diagnostics of one file and of `files` others, by path, at most `of_each` of each.

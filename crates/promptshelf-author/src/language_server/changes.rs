@@ -9,14 +9,14 @@ use gen_lsp_types::{
     CodeAction, CodeActionKind, DocumentChange, Edit, Location, RenameFile, TextDocumentEdit, TextEdit, Uri,
     WorkspaceEdit,
 };
-use promptshelf_core::{Diagnostic, PromptDefinition, SourceText, TemplateAnalysis, TemplateWords};
+use promptshelf_core::{Code, Diagnostic, PromptDefinition, SourceText, TemplateAnalysis, TemplateWords};
 use promptshelf_source::{ForeignSyntax, SourceError, syntax::LIBRARY_FILE};
 use similar::{DiffOp, DiffTag, TextDiff};
 
 use super::{Cursor, Place, Workspace, cursor_at, front_matter, is_word, names_in_rules, position};
 use crate::{
-    Change, Fix, FixedFile, fixes,
-    fixes::{edited, fix_all},
+    Change, Fix, fixes,
+    fixes::{Texts, Verdict, fix_all},
     format,
 };
 
@@ -98,25 +98,23 @@ fn find_all_fixed(workspace: &mut Workspace, path: &str) -> Option<AllFixed> {
     };
     let rename = of_file.flat_map(fixes).filter(|fix| fix.is_only).find_map(renamed);
     let rename = rename.filter(|_| workspace.editor_renames_files());
-    let (mut text, files) = (original.clone(), workspace.files().clone());
-    let mut is_first = true;
-    let find = || -> Result<Vec<Diagnostic>, SourceError> {
-        let mut found = if std::mem::take(&mut is_first) { workspace.found.clone() } else { workspace.findings()? };
-        found.retain(|found| {
-            let is_edit = |fix: &Fix| matches!(fix.change, Change::Edits(_));
-            found.location.source.path == path && fixes(found).iter().any(is_edit)
-        });
-        Ok(found)
+    let (files, mut first) = (workspace.files().clone(), true);
+    let check = |texts: &Texts| -> Result<Verdict, SourceError> {
+        if std::mem::take(&mut first) {
+            return Ok(Verdict::new(workspace.found.clone(), workspace.catalog()));
+        }
+        for (path, text) in texts {
+            files.set_unsaved(path, Some(text.as_deref().unwrap_or(&original)));
+        }
+        workspace.verdict()
     };
-    let apply = |file: &FixedFile, before: &str| {
-        let Change::Edits(edits) = &file.change else { return Ok(false) };
-        text = edited(before, edits);
-        files.set_unsaved(path, Some(&text));
-        Ok(true)
-    };
-    let count = fix_all(find, apply);
+    let is_wanted = |found: &Diagnostic| found.location.source.path == path && found.code != Code::NotUtf8;
+    let corrections = fix_all(check, |_| None, is_wanted);
     files.set_unsaved(path, Some(&original));
-    let count = count.inspect_err(|error| tracing::warn!("{error}")).ok()? + usize::from(rename.is_some());
+    let corrections = corrections.inspect_err(|error| tracing::warn!("{error}")).ok()?;
+    let corrected = corrections.files.into_values().next();
+    let count = corrected.as_ref().map_or(0, |file| file.count) + usize::from(rename.is_some());
+    let text = corrected.map_or_else(|| original.clone(), |file| file.new);
     (count > 0).then_some(AllFixed { text, rename, count })
 }
 

@@ -1,43 +1,63 @@
 //! Fixes: typical mistakes of a folder are corrected until only decisions are left.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+};
 
-use promptshelf_author::{Change, decoded, edited, findings, only_fixes};
-use promptshelf_core::{Diagnostic, check};
+use promptshelf_author::{Change, Texts, Verdict, decoded, findings, fix_all, fixes};
+use promptshelf_core::{Catalog, Diagnostic, check};
 use promptshelf_source::{Files, MemoryFile, MemoryTree, Source as _};
+use proptest::prelude::*;
+
+type Library = BTreeMap<String, Vec<u8>>;
 
 const HEAD: &str = "---\ndescription: Writes\narguments:\n  - name: tone\n    description: How\n---\n";
 
-fn read(files: &BTreeMap<String, Vec<u8>>) -> Vec<Diagnostic> {
+fn read(files: &Library) -> Vec<Diagnostic> {
+    checked(files).0
+}
+
+fn checked(files: &Library) -> (Vec<Diagnostic>, Catalog) {
     let tree: MemoryTree =
         files.iter().map(|(path, bytes)| (path.as_str(), MemoryFile::new(bytes.as_slice()))).collect();
     let checked = check(Files::tree(tree).lenient().read().expect("a library").into_definitions(), None);
-    findings(&checked.catalog, &checked.diagnostics)
+    (findings(&checked.catalog, &checked.diagnostics), checked.catalog)
 }
 
-/// Applies fixes as `check --fix` does, until there are none. Returns the number of corrected findings.
-fn fix(files: &mut BTreeMap<String, Vec<u8>>) -> usize {
-    let mut corrected = 0;
-    for _ in 0..10 {
-        let fixed = only_fixes(&read(files));
-        for file in &fixed {
-            let bytes = files.remove(&file.path).expect("a file");
-            let (path, bytes) = match &file.change {
-                Change::Edits(edits) => {
-                    (file.path.clone(), edited(&String::from_utf8_lossy(&bytes), edits).into_bytes())
-                }
-                Change::Rename(to) => (to.clone(), bytes),
-                Change::Decode => (file.path.clone(), decoded(&bytes).expect("a text").into_bytes()),
-                _ => unreachable!("there are no others"),
-            };
-            files.insert(path, bytes);
-            corrected += file.count;
-        }
-        if fixed.is_empty() {
-            break;
+fn verdict(files: &Library) -> Verdict {
+    let (findings, catalog) = checked(files);
+    Verdict::new(findings, &catalog)
+}
+
+/// Corrects the texts as `check --fix` does. Returns the number of corrected findings, and the refused fixes.
+fn fix_texts(files: &mut Library) -> (usize, Vec<(Diagnostic, String)>) {
+    let check = |texts: &Texts| -> Result<Verdict, Infallible> {
+        let mut present = files.clone();
+        let changed = texts.iter().filter_map(|(path, text)| Some((path.clone(), text.clone()?.into_bytes())));
+        present.extend(changed);
+        Ok(verdict(&present))
+    };
+    let Ok(corrections) = fix_all(check, |path| decoded(&files[path]), |_| true);
+    let count = corrections.files.values().map(|file| file.count).sum();
+    files.extend(corrections.files.into_iter().map(|(path, file)| (path, file.new.into_bytes())));
+    (count, corrections.refused)
+}
+
+/// Corrects texts and names of files. Returns the number of corrected findings.
+fn fix(files: &mut Library) -> usize {
+    let (mut count, _) = fix_texts(files);
+    for found in read(files) {
+        for fix in fixes(&found).into_iter().filter(|fix| fix.is_only) {
+            if let Change::Rename(to) = fix.change
+                && let Some(bytes) = files.remove(&fix.path)
+            {
+                files.insert(to, bytes);
+                count += 1;
+            }
         }
     }
-    corrected
+    count
 }
 
 #[test]
@@ -248,4 +268,166 @@ fn files_of_other_programs_keep_their_placeholders() {
         b"---\ndescription: Does\nargument-hint: x\n---\nDo $ARGUMENTS\n".to_vec(),
     )]);
     assert!(read(&files).iter().all(|found| !found.message.contains("$ARGUMENTS")), "{:?}", read(&files));
+}
+
+#[test]
+fn fix_that_makes_something_worse_is_refused_with_the_reason() {
+    let prompt = |key: &str| format!("---\ndescription: d\n{key}\n---\nHi\n").into_bytes();
+    let mut files = Library::from([
+        ("a.md".to_owned(), prompt("nmae: other")),
+        ("b.md".to_owned(), prompt("nmae: other")),
+        ("c.md".to_owned(), prompt("tgas: [internal]")),
+        ("promptshelf.toml".to_owned(), b"[[access]]\ntags = [\"internal\"]\nroles = [\"ops\"]\n".to_vec()),
+        ("d.md".to_owned(), prompt("titel: D")),
+    ]);
+    let (corrected, refused) = fix_texts(&mut files);
+    assert_eq!((corrected, &files["a.md"], &files["d.md"]), (2, &prompt("name: other"), &prompt("title: D")));
+    let reasons: Vec<(&str, &str)> =
+        refused.iter().map(|(found, reason)| (&*found.location.source.path, &**reason)).collect();
+    let [("b.md", duplicate), ("c.md", "other access rules would apply to c.md")] = reasons[..] else {
+        panic!("{reasons:?}")
+    };
+    assert!(duplicate.contains("would have the error: "), "{duplicate}");
+}
+
+/// Parts of files with mistakes that meet each other.
+fn library() -> impl Strategy<Value = Library> {
+    let key = || {
+        prop::sample::select(vec![
+            "description: d",
+            "desciption: d",
+            "titel: a",
+            "title: b",
+            "titlle: c",
+            "tags: [internal]",
+            "tgas: [internal]",
+            "name: My-Prompt",
+            "nmae: other",
+            "aliases: [Review]",
+            "acess: {roles: [ops]}",
+            "access: {roles: [a]}",
+            "description: Note: x",
+            "description:\u{a0}x",
+            "requird: yes",
+            "deprecated: {replacement: Review}",
+            "tool: yess",
+        ])
+    };
+    let argument = || {
+        prop::sample::select(vec![
+            "my arg",
+            "my-arg",
+            "my_arg",
+            "tone",
+            "ton",
+            "to\u{200b}ne",
+            "Tone\n    type: strng",
+            "x\n    titel: a\n    title: b",
+            "y\n    enum: [“a”, “b”]",
+            "z\n    default: 'it's'",
+        ])
+    };
+    let body = || {
+        prop::sample::select(vec![
+            "{{ my arg }}",
+            "{{ my_arg }}",
+            "{{ my-arg }}",
+            "{{ tone }}",
+            "{{ ton }}",
+            "{{ tone | uper }}",
+            "{% if tone = “x” %}a{% endif %}",
+            "{% set my_arg = 1 %}",
+            "{{ prompt(\"Review\") }}",
+            "{{ prompt(\"my-prompt\") }}",
+            "{% include _part.md %}",
+            "{% include \"_part.md\" %}",
+            "{{ role(\"asistant\") }}",
+            "Hi\u{200b}",
+            "{{ tone }",
+            "-----",
+            "My-Prompt",
+        ])
+    };
+    let lines = |mark: &'static str| prop::sample::select(vec![mark, mark, mark, "----", "—", " ---"]);
+    let file = (
+        lines("---"),
+        prop::collection::vec(key(), 0..4),
+        prop::collection::vec(argument(), 0..3),
+        lines("---"),
+        prop::collection::vec(body(), 0..4),
+        prop::sample::select(vec!["", "\u{f6}", "\u{e0}", "\0"]),
+    );
+    let file = file.prop_map(|(open, keys, arguments, close, body, other)| {
+        let keys: String = keys.iter().map(|key| format!("{key}\n")).collect();
+        let list: String = arguments.iter().map(|name| format!("  - name: {name}\n    description: d\n")).collect();
+        let list = if list.is_empty() { list } else { format!("arguments:\n{list}") };
+        let mut bytes = format!("{open}\n{keys}{list}{close}\n{}", body.join(" ")).into_bytes();
+        match other {
+            "" => {}
+            "\0" => bytes = [vec![0xff, 0xfe], bytes.into_iter().flat_map(|byte| [byte, 0]).skip(1).collect()].concat(),
+            other => bytes.extend(other.chars().map(|c| u8::try_from(u32::from(c)).expect("Latin-1"))),
+        }
+        bytes
+    });
+    let path = prop::sample::select(vec![
+        "a.md",
+        "b.md",
+        "My Prompt.md",
+        "my-prompt.md",
+        "Review.md",
+        "review.md",
+        "sub/Ünï.md",
+        "_part.md",
+        "_My Part.md",
+    ]);
+    let pattern = prop::sample::select(vec!["My-*", "my-prompt", "Review", "*", "[a-m]*", "Nobody"]);
+    let rule = prop::option::of((pattern, prop::sample::select(vec!["prompts", "tags", "folders"])));
+    (prop::collection::btree_map(path, file, 1..5), rule).prop_map(|(files, rule)| {
+        let mut files: Library = files.into_iter().map(|(path, bytes)| (path.to_owned(), bytes)).collect();
+        if let Some((pattern, key)) = rule {
+            let value = if key == "tags" { "internal" } else { pattern };
+            files.insert(
+                "promptshelf.toml".to_owned(),
+                format!("[[access]]\n{key} = [\"{value}\"]\nroles = [\"ops\"]\n").into_bytes(),
+            );
+        }
+        files
+    })
+}
+
+fn with_errors(findings: &[Diagnostic]) -> BTreeSet<String> {
+    let errors = findings.iter().filter(|found| found.is_error());
+    errors.map(|found| found.location.source.path.clone()).collect()
+}
+
+fn rules(catalog: &Catalog) -> BTreeMap<String, BTreeSet<String>> {
+    let rules = |index| catalog.prompt_access(index).iter().map(|rule| format!("{rule:?}")).collect();
+    catalog
+        .prompts()
+        .iter()
+        .enumerate()
+        .map(|(index, prompt)| (prompt.source().path.to_string(), rules(index)))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn fixes_leave_no_more_errors_and_the_same_access_rules_and_end(library in library()) {
+        let mut files = library.clone();
+        let (before, catalog) = checked(&files);
+        fix_texts(&mut files);
+        let (after, now) = checked(&files);
+        for path in with_errors(&after).difference(&with_errors(&before)) {
+            prop_assert!(false, "{path} has errors now: {after:?}");
+        }
+        let now = rules(&now);
+        for (path, rules) in rules(&catalog) {
+            prop_assert_eq!(now.get(&path), Some(&rules), "{}", path);
+        }
+        let corrected = files.clone();
+        fix_texts(&mut files);
+        prop_assert_eq!(files, corrected);
+    }
 }

@@ -241,7 +241,7 @@ mod tests {
         for other in ["The plan: - two", "Theplan: - one", "---\na: b\n---\n", "---\nThe plan: - one"] {
             assert_ne!(text(other), plan, "{other:?}");
         }
-        assert_eq!((text(""), text(" \n\u{feff}\t")), (None, None));
+        assert_eq!((text(""), text("\u{feff} \n\t")), (None, None));
         assert_ne!(text("---\na: b\n---\n"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! `promptshelf check`: reports every mistake in a library.
 
 use std::{
-    cell::RefCell,
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashMap},
     io::Write,
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
-use promptshelf_author::{Change, Fix, FixedFile, clients, findings, fix_all, fixes, sarif};
+use promptshelf_author::{Change, Corrected, Texts, Verdict, clients, decoded, findings, fix_all, fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_server::{
     Library, OpenError,
@@ -19,7 +19,7 @@ use promptshelf_server::{
 };
 use promptshelf_source::{
     EditError, EditableFolder, Files, Fixed, Mark, Source, SourceState, is_prompt_path,
-    syntax::{GOLDEN_ENDING, LIBRARY_FILE},
+    syntax::{GOLDEN_ENDING, LIBRARY_FILE, prompt_name},
 };
 
 use super::{
@@ -410,83 +410,106 @@ fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, F
     names.iter().map(|name| known_clients::find(name)).collect()
 }
 
-/// Corrects the findings of one library that have one answer, until there are none.
+/// Corrects the findings of one library that have one answer, until there are none. Returns the files that have such findings
+/// and stay as they are.
 fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTreeSet<String>, Failure> {
     let folder = &selection.folder;
     library::require_files(folder, "check --fix")?;
     let mut output = Output::stdout();
-    // The texts before and after, by path.
-    let mut texts: BTreeMap<String, (String, String)> = BTreeMap::new();
     let source = Files::folder(folder).lenient();
     source.grant_roots(roots);
     let files = EditableFolder::open(folder)?;
-    let (refused, renamed) = (RefCell::new(BTreeSet::new()), RefCell::new(BTreeSet::new()));
-    let (mut kept, names) = (BTreeSet::new(), RefCell::new(BTreeMap::new()));
+    // The contents of files in another encoding.
+    let mut encoded: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let interrupted = Interrupted::noticed();
-    let find = || {
-        if interrupted.is_so() {
-            return Ok(Vec::new());
-        }
+    let check = |texts: &Texts| -> Result<Verdict, Failure> {
+        interrupted.end();
+        texts.iter().for_each(|(path, text)| source.set_unsaved(path, text.as_deref()));
         let checked = promptshelf_core::check(source.read().map_err(OpenError::Source)?.into_definitions(), None);
-        let prompts = checked.catalog.prompts().iter();
-        names.replace(prompts.map(|prompt| (prompt.source().path.clone(), prompt.name().to_string())).collect());
-        let mut findings = findings(&checked.catalog, &checked.diagnostics);
-        findings.retain(|finding| {
-            let path = &finding.location.source.path;
-            // In a dry run, a renamed file still has its name.
-            let is_rename = |fix: &Fix| matches!(fix.change, Change::Rename(_));
-            let is_done = renamed.borrow().contains(path) && fixes(finding).iter().any(is_rename);
-            selection.has(path) && !refused.borrow().contains(path) && !is_done
-        });
-        Ok(findings)
+        Ok(Verdict::new(findings(&checked.catalog, &checked.diagnostics), &checked.catalog))
     };
-    let apply = |file: &FixedFile, text: &str| -> Result<bool, Failure> {
+    let decode = |path: &str| {
+        let bytes = files.read(path).ok()?;
+        let text = decoded(&bytes)?;
+        encoded.insert(path.to_owned(), bytes);
+        Some(text)
+    };
+    let is_wanted = |found: &Diagnostic| selection.has(&found.location.source.path);
+    let corrections = fix_all(check, decode, is_wanted)?;
+    let shown = |path: &str| folder.join(path).display().to_string();
+    let (mut kept, mut corrected) = (BTreeSet::new(), 0);
+    for (found, reason) in &corrections.refused {
+        let path = &found.location.source.path;
+        note(&[format!(
+            "{} stays as it is: with the correction of \u{201c}{}\u{201d}, {reason}",
+            shown(path),
+            found.message
+        )]);
+        kept.insert(path.clone());
+    }
+    for (path, file) in &corrections.files {
         if interrupted.is_so() {
-            return Ok(false);
+            break;
         }
-        if let Change::Rename(to) = &file.change
-            && is_named(&files, &file.path, names.borrow().get(&file.path).map(String::as_str))
-        {
-            let message = "keeps its name, by which other files or access rules may know it";
-            note(&[format!("{} {message}: rename it to {to} and change these", folder.join(&file.path).display())]);
-            renamed.borrow_mut().insert(file.path.clone());
-            kept.insert(file.path.clone());
-            return Ok(false);
-        }
-        match corrected_file(&files, file, text, dry_run) {
-            Ok(Corrected::Not) => return Ok(false),
-            Ok(Corrected::Renamed(to)) => {
-                let [from, to] = [&file.path, &to].map(|path| folder.join(path).display().to_string());
-                let verb = if dry_run { "would rename" } else { "renamed" };
-                let line = output.line(&format!("{verb} {from} to {to}")).into_owned();
-                writeln!(output.out, "{line}")?;
-                renamed.borrow_mut().insert(file.path.clone());
-            }
-            Ok(Corrected::Text { old, new }) => {
-                if dry_run {
-                    source.set_unsaved(&file.path, Some(&new));
-                }
-                texts.entry(file.path.clone()).or_insert((old, String::new())).1 = new;
+        let expected = encoded.get(path).map_or(file.old.as_bytes(), Vec::as_slice);
+        match write_corrected(&files, path, file, expected, dry_run) {
+            Ok(()) => {
+                let old = encoded.get(path).map_or(Cow::Borrowed(&*file.old), |bytes| String::from_utf8_lossy(bytes));
+                print_unified(&mut output, &unified(&old, &file.new, path, path))?;
+                corrected += file.count;
             }
             Err(error) => {
-                let path = folder.join(&file.path);
-                note(&[format!("{} cannot be changed: {error}", path.display())]);
-                refused.borrow_mut().insert(file.path.clone());
-                return Ok(false);
+                note(&[format!("{} cannot be changed: {error}", shown(path))]);
+                kept.insert(path.clone());
             }
         }
-        Ok(true)
-    };
-    let corrected = fix_all(find, apply)?;
-    for (path, (before, after)) in &texts {
-        print_change(&mut output, path, before, after)?;
+    }
+    let mut named = BTreeSet::new();
+    for found in corrections.verdict.findings().iter().filter(|found| is_wanted(found)) {
+        let source = &found.location.source;
+        let renames = fixes(found).into_iter().filter(|fix| fix.is_only);
+        let Some(to) =
+            renames.filter_map(|fix| if let Change::Rename(to) = fix.change { Some(to) } else { None }).next()
+        else {
+            continue;
+        };
+        if interrupted.is_so() || kept.contains(&source.path) || !named.insert(source.path.clone()) {
+            continue;
+        }
+        if is_named(&files, &source.path, prompt_name(source).as_deref()) {
+            let message = "keeps its name, by which other files or access rules may know it";
+            note(&[format!("{} {message}: rename it to {to} and change these", shown(&source.path))]);
+            kept.insert(source.path.clone());
+            continue;
+        }
+        let is_checked = |now: &[u8]| now == source.text.as_bytes();
+        let renamed = if dry_run { Ok(()) } else { files.rename(&source.path, &to, is_checked) };
+        if let Err(error) = renamed {
+            note(&[format!("{} cannot be changed: {error}", shown(&source.path))]);
+            kept.insert(source.path.clone());
+            continue;
+        }
+        let verb = if dry_run { "would rename" } else { "renamed" };
+        let line = output.line(&format!("{verb} {} to {}", shown(&source.path), shown(&to))).into_owned();
+        writeln!(output.out, "{line}")?;
+        corrected += 1;
     }
     let verb = if dry_run { "would be corrected" } else { "corrected" };
     writeln!(output.out, "{} {verb}\n", count(corrected, "finding"))?;
     output.out.flush()?;
     interrupted.end();
-    kept.extend(refused.into_inner());
     Ok(kept)
+}
+
+/// Writes one file, if it still has the content that was checked. The path is resolved below the open folder.
+fn write_corrected(
+    files: &EditableFolder,
+    path: &str,
+    file: &Corrected,
+    expected: &[u8],
+    dry_run: bool,
+) -> Result<(), EditError> {
+    if dry_run { Ok(()) } else { files.replace(path, file.new.as_bytes(), |now| now == expected) }
 }
 
 /// Whether another file may name a prompt: its path, its name, or an access rule, which can be a pattern.
@@ -498,39 +521,6 @@ fn is_named(files: &EditableFolder, path: &str, name: Option<&str>) -> bool {
         let is_rule = other.path == LIBRARY_FILE && text.contains("[[access]]");
         is_rule || text.contains(path) || name.is_some_and(|name| text.contains(name))
     })
-}
-
-enum Corrected {
-    Not,
-    Renamed(String),
-    Text { old: String, new: String },
-}
-
-/// Corrects one file, if it still has the text that the findings point into. The path is resolved below the open folder.
-fn corrected_file(files: &EditableFolder, file: &FixedFile, text: &str, dry_run: bool) -> Result<Corrected, EditError> {
-    let (old, new, expected) = match &file.change {
-        Change::Rename(to) => {
-            if !dry_run {
-                files.rename(&file.path, to, |now| now == text.as_bytes())?;
-            }
-            return Ok(Corrected::Renamed(to.clone()));
-        }
-        Change::Decode => {
-            let bytes = files.read(&file.path)?;
-            let Some(new) = promptshelf_author::decoded(&bytes) else { return Ok(Corrected::Not) };
-            (String::from_utf8_lossy(&bytes).into_owned(), new, bytes)
-        }
-        Change::Edits(edits) => (text.to_owned(), promptshelf_author::edited(text, edits), text.as_bytes().to_vec()),
-        _ => return Ok(Corrected::Not),
-    };
-    if !dry_run {
-        files.replace(&file.path, new.as_bytes(), |now| now == expected)?;
-    }
-    Ok(Corrected::Text { old, new })
-}
-
-fn print_change<W: Write>(output: &mut Output<W>, path: &str, before: &str, after: &str) -> Result<(), Failure> {
-    print_unified(output, &unified(before, after, path, path))
 }
 
 fn keep_selected(found: &mut Found, selection: &Selection) {
@@ -720,8 +710,6 @@ fn print_table<W: Write>(
 
 #[cfg(all(test, unix))]
 mod tests {
-    use promptshelf_author::Edit;
-
     use super::*;
 
     // req: S-551
@@ -737,15 +725,14 @@ mod tests {
         std::os::unix::fs::symlink(&outside, library.join("d")).expect("a link");
         let files = EditableFolder::open(&library).expect("a folder");
         let fix = |path: &str, text: &str| {
-            let edits = vec![Edit { range: 0..5, text: "title".to_owned() }];
-            let file = FixedFile { path: path.to_owned(), change: Change::Edits(edits), count: 1 };
-            corrected_file(&files, &file, text, false)
+            let file = Corrected { old: text.to_owned(), new: text.replace("titel", "title"), count: 1 };
+            write_corrected(&files, path, &file, text.as_bytes(), false)
         };
         assert!(matches!(fix("d/v.md", "titel"), Err(EditError::Outside | EditError::NotAFile | EditError::Link)));
         assert!(matches!(fix("v.md", "titel: "), Err(EditError::Changed { .. })));
         let read = |folder: &Path| std::fs::read_to_string(folder.join("v.md")).expect("a file");
         assert_eq!((read(&library), read(&outside)), ("titel".to_owned(), "titel".to_owned()));
-        assert!(matches!(fix("v.md", "titel"), Ok(Corrected::Text { .. })));
+        assert!(fix("v.md", "titel").is_ok());
         assert_eq!((read(&library), read(&outside)), ("title".to_owned(), "titel".to_owned()));
     }
 }
