@@ -88,11 +88,15 @@ pub(crate) const NIGHTLY: &[Step] = &[
     step("embed", "the library compiles without the command line, with few features", embed),
     step("windows", "the program compiles for Windows", windows),
     step("macos", "everything without C compiles for macOS", macos),
-    step(
-        "release",
-        "the packages of a release install and serve, and have the same bytes when made again",
-        release::check,
-    ),
+    // It compiles the program three times, twice with optimization at link time.
+    Step {
+        limit: Duration::from_secs(100 * 60),
+        ..step(
+            "release",
+            "the packages of a release install and serve, and have the same bytes when made again",
+            release::check,
+        )
+    },
     step("langfuse", "Langfuse's clients read prompts from the server", langfuse),
     step("frameworks", "agent frameworks start with the server and use its prompts", frameworks),
     endless("model", "random sequences of operations on a store do what the reference model says", proof::model),

@@ -16,7 +16,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use promptshelf_core::{AccessRule, CatalogPart, Definitions, Timestamp};
+use promptshelf_core::{Access, AccessRule, CatalogPart, Definitions, Timestamp};
 use tokio::{runtime::Handle, sync::watch, task::JoinSet, time::timeout};
 
 use self::member::Member;
@@ -359,6 +359,8 @@ pub struct SourceStatus {
     pub left_out: Vec<String>,
     /// What an operator should change although the newest state is served, such as a loop between servers.
     pub warning: Option<String>,
+    /// What callers have to meet ([`MemberOptions::access`]).
+    pub access: Option<Arc<Access>>,
 }
 
 /// The most entries of [`SourceStatus::left_out`].

@@ -524,6 +524,9 @@ pub struct Actor {
     pub may_publish: bool,
     /// Whether changes that open something need no confirmation, where the policy demands no approvals.
     pub may_administer: bool,
+    /// The roles that reviewed under the policy when it was seen that the actor has one of them: approvals under a policy with
+    /// others are refused. `None` for an operator.
+    pub review_roles: Option<Vec<String>>,
 }
 
 /// A review of a proposal, to store.

@@ -190,6 +190,9 @@ async fn add_review(
     }
     // A change that takes the review from a role locks the proposal, too: it comes before, or finds the review.
     let policy = channel::get(transaction, &proposal.channel).await?.policy;
+    if actor.review_roles.as_ref().is_some_and(|roles| *roles != policy.roles.review) {
+        return Err(StoreError::Changed { what: format!("the policy of the channel `{}`", proposal.channel) });
+    }
     policy::may_review(&policy, &proposal, new, actor)?;
     let is_repeated = proposal.reviews.iter().any(|review| {
         (review.verdict, review.digest, &review.reviewer) == (new.verdict, new.digest, &actor.name)

@@ -398,7 +398,7 @@ impl<S: Part> Context<S> {
 
     /// The caller as an actor who publishes nothing.
     pub(super) fn actor(&self) -> Actor {
-        Actor { name: self.name().to_owned(), may_publish: false, may_administer: false }
+        Actor { name: self.name().to_owned(), may_publish: false, may_administer: false, review_roles: None }
     }
 
     /// The caller as an actor, with the rights that scopes and the roles of a policy give.
@@ -406,6 +406,7 @@ impl<S: Part> Context<S> {
         Actor {
             may_publish: self.has(Scope::Publish) && self.has_role(&roles.publish),
             may_administer: self.has(Scope::Admin) && self.has_role(&roles.administer),
+            review_roles: (self.trust() == Trust::SignIn).then(|| roles.review.clone()),
             ..self.actor()
         }
     }

@@ -46,7 +46,7 @@ async fn publish(store: &Store, to: &str, revision: u64) {
         changes: vec![change],
         dry_run: false,
     };
-    let ada = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
+    let ada = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true, review_roles: None };
     store.publish(publish, &ada, Arc::new(NoCheck)).await.expect("published");
 }
 

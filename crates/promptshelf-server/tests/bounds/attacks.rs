@@ -199,7 +199,7 @@ async fn earlier_version_is_read_without_the_rest_of_its_revision() {
             changes: std::mem::take(&mut changes),
             dry_run: false,
         };
-        let ada = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
+        let ada = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true, review_roles: None };
         store.publish(publish, &ada, Arc::new(LibraryChecker::new())).await.expect("it is valid");
         let (before, after) = (Some(Digest::of(hello(version).as_bytes())), hello(version + 1));
         changes.push(Change { path: "hello.md".to_owned(), before, after: Some(after.as_bytes().into()) });

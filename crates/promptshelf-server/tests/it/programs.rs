@@ -127,7 +127,7 @@ pub(crate) async fn publish(store: &Store, channel: &str, files: &[(&str, &str)]
         changes: changes.collect(),
         dry_run: false,
     };
-    let actor = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
+    let actor = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true, review_roles: None };
     let published = store.publish(publish, &actor, Arc::new(LibraryChecker::new())).await.expect("it is valid");
     published.proposal.revision.expect("it is published")
 }

@@ -33,7 +33,7 @@ async fn publish(url: &StoreUrl, files: &[(&str, &str)]) {
         changes: files.iter().map(change).collect(),
         dry_run: false,
     };
-    let actor = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
+    let actor = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true, review_roles: None };
     store.publish(publish, &actor, Arc::new(LibraryChecker::new())).await.expect("it is valid");
     store.close().await;
 }

@@ -420,6 +420,7 @@ impl Member {
                 health.left_out.into_iter().chain(state.left_out.iter().cloned()).chain(unserved).collect(),
             ),
             warning: health.warning,
+            access: self.options.access.clone().map(Arc::new),
         }
     }
 }

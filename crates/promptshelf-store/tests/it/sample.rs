@@ -153,7 +153,7 @@ pub(crate) fn channel(name: &str) -> ChannelName {
 }
 
 pub(crate) fn actor(name: &str) -> Actor {
-    Actor { name: name.to_owned(), may_publish: true, may_administer: true }
+    Actor { name: name.to_owned(), may_publish: true, may_administer: true, review_roles: None }
 }
 
 /// A change from one text to another; an empty text stands for a missing file.

@@ -359,7 +359,7 @@ fn outcome(published: &Published) -> Outcome {
 
 pub(crate) fn actor(who: Who) -> Actor {
     let Who { name, may_publish, may_administer } = who;
-    Actor { name: NAMES[name as usize].to_owned(), may_publish, may_administer }
+    Actor { name: NAMES[name as usize].to_owned(), may_publish, may_administer, review_roles: None }
 }
 
 fn policy(rules: Rules) -> Policy {

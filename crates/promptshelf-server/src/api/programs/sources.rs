@@ -13,10 +13,12 @@ use super::{
 };
 
 pub(super) async fn list_sources(call: Call<op::ListSources, ProgramState>) -> Answer {
-    // In the order of the settings.
     let is_operator = call.has(Scope::Admin);
-    let sources = sources(&call.state)?.statuses().into_iter().map(|status| info(status, is_operator)).collect();
-    call.answer(&call.paging.of_short(sources)?)
+    // In the order of the settings, without those that are closed to the caller.
+    let is_open =
+        |status: &SourceStatus| is_operator || status.access.as_ref().is_none_or(|access| call.caller().meets(access));
+    let open = sources(&call.state)?.statuses().into_iter().filter(is_open);
+    call.answer(&call.paging.of_short(open.map(|status| info(status, is_operator)).collect())?)
 }
 
 /// Reasons name hosts and folders, which are for operators.

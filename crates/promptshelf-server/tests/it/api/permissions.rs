@@ -305,7 +305,12 @@ async fn no_token_takes_the_name_of_another_caller() {
     )
     .await;
     let store = server.store().await;
-    let actor = promptshelf_store::Actor { name: "operator".to_owned(), may_publish: true, may_administer: true };
+    let actor = promptshelf_store::Actor {
+        name: "operator".to_owned(),
+        may_publish: true,
+        may_administer: true,
+        review_roles: None,
+    };
     for (name, revoked) in [("robot", false), ("straße", true)] {
         let new = promptshelf_store::NewToken { name: name.to_owned(), ..Default::default() };
         let digest = promptshelf_store::Digest::of(name.as_bytes());

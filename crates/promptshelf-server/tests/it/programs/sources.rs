@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use axum::http::{Request, StatusCode};
-use promptshelf_core::BoxFuture;
+use promptshelf_core::{Access, BoxFuture};
 use promptshelf_server::{
     Library,
     http::{Options, router},
@@ -46,10 +46,13 @@ async fn call(router: &Router, token: &str, method: &str, path: &str) -> Answer 
 }
 
 // req: S-210
+// req: S-603
 #[tokio::test]
 async fn sources_are_reported_and_read_again_with_their_scopes() {
     let count = Arc::new(AtomicUsize::new(0));
-    let set = SourceSet::open([MemberOptions::new("platform", Box::new(Counting(Arc::clone(&count))))], &[]);
+    let member = |name: &str| MemberOptions::new(name, Box::new(Counting(Arc::clone(&count))));
+    let access = Access { roles: vec!["nobody".to_owned()], ..Access::default() };
+    let set = SourceSet::open([member("platform"), member("closed").prefix("closed-").access(access)], &[]);
     set.settled(std::time::Duration::from_secs(60)).await;
     let library = Library::builder().source(set.clone()).build().expect("a library");
     let mut options = Options::default();
@@ -60,7 +63,10 @@ async fn sources_are_reported_and_read_again_with_their_scopes() {
     // Reasons can name hosts and folders: they are for operators.
     let listed = call(&router, "psk_rita", "GET", "sources").await.expect(200).json();
     assert_eq!(listed["items"][0]["problem"], "the log of the server has the reason");
+    // Operators see what is closed to them.
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(1), "{listed}");
     let listed = call(&router, "psk_root", "GET", "sources").await.expect(200).json();
+    assert_eq!(listed["items"][1]["name"], "closed");
     let source = &listed["items"][0];
     assert_eq!(
         (&source["name"], &source["kind"], &source["state"], &source["commit"], &source["problem"]),

@@ -159,7 +159,7 @@ pub(crate) async fn approval_beside_a_change_of_the_roles_does_not_count(store: 
     let open = policy(1, true);
     let roles = PolicyRoles { review: vec!["boss".to_owned()], ..Default::default() };
     let narrow = Policy { roles, ..open.clone() };
-    let writer = Actor { may_publish: false, ..actor("ben") };
+    let writer = Actor { may_publish: false, review_roles: Some(Vec::new()), ..actor("ben") };
     demand(&store, &open).await;
     for round in 0..10 {
         let proposal = propose(&store, &format!("A{round}")).await;

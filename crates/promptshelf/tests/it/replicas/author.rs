@@ -80,7 +80,7 @@ impl Author {
             changes: files.into_iter().map(change).collect(),
             dry_run: false,
         };
-        let actor = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true };
+        let actor = Actor { name: "ada".to_owned(), may_publish: true, may_administer: true, review_roles: None };
         let published = self.store.publish(publish, &actor, Arc::clone(&self.checker)).await?;
         Ok(published.proposal.revision.expect("the policy asks for nothing"))
     }
