@@ -12,10 +12,10 @@ use std::{
 use promptshelf_core::{
     Catalog, Code, Diagnostic, SourceText,
     invisible::{describe, hidden},
-    nearest,
+    is_slip, nearest,
 };
 use promptshelf_source::{
-    ForeignSyntax,
+    CONVERTIBLE, ForeignSyntax,
     syntax::{LIBRARY_FILE, front_matter},
 };
 use unicode_normalization::UnicodeNormalization as _;
@@ -37,7 +37,7 @@ pub enum Change {
     Edits(Vec<Edit>),
     /// Gives the file another path.
     Rename(String),
-    /// Writes the file as UTF-8; [`decoded`] returns the text.
+    /// Writes the file as UTF-8; [`decoded`](promptshelf_source::decoded) returns the text.
     Decode,
 }
 
@@ -74,92 +74,40 @@ pub fn fixes(found: &Diagnostic) -> Vec<Fix> {
     vec![Fix { title, path: found.location.source.path.clone(), change, is_only }]
 }
 
-/// Returns the text of a file in UTF-16 with a byte order mark, or in a code page of Windows for Latin letters: if all the
-/// languages that have the letters of the text agree on it. `ê` in the western code page is `ę` in the central European one.
-#[must_use]
-pub fn decoded(bytes: &[u8]) -> Option<String> {
-    let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
-        let (pairs, rest) = bytes.as_chunks::<2>();
-        let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
-        String::from_utf16(&units).ok().filter(|_| rest.is_empty())
-    };
-    match bytes {
-        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
-        bytes if std::str::from_utf8(bytes).is_ok() => None,
-        // A text has no such bytes.
-        bytes if bytes.iter().any(|byte| matches!(byte, 0..=8 | 14..=31 | 127)) => None,
-        bytes if bytes.windows(3).any(|bytes| bytes.iter().all(|byte| *byte >= 0x80)) => None,
-        bytes => {
-            let mut texts = LANGUAGES.iter().filter_map(|(page, letters)| in_language(bytes, page, letters));
-            let text = texts.next()?;
-            texts.all(|other| other == text).then_some(text)
-        }
-    }
-}
-
-/// Returns the text of a language; `None` if it has other letters.
-fn in_language(bytes: &[u8], page: &str, letters: &str) -> Option<String> {
-    let character = |byte: &u8| match byte {
-        0..=0x7f => Some(char::from(*byte)),
-        byte => page.chars().nth(usize::from(byte - 0x80)).filter(|c| {
-            let small = c.to_lowercase().next().unwrap_or(*c);
-            SIGNS.contains(*c) || letters.contains(small)
-        }),
-    };
-    bytes.iter().map(character).collect()
-}
-
-/// What texts have besides letters.
-const SIGNS: &str = "\u{a0}€‚„…‘’“”•–—™‹›«»§©®°±µ·";
-
-/// The characters from 0x80 to 0xff of the code pages, `\0` where there is none.
-const CENTRAL_EUROPEAN: &str = "€\0‚\0„…†‡\0‰Š‹ŚŤŽŹ\0‘’“”•–—\0™š›śťžź\u{a0}ˇ˘Ł¤Ą¦§¨©Ş«¬\u{ad}®Ż°±˛ł´µ¶·¸ąş»Ľ˝ľż\
-     ŔÁÂĂÄĹĆÇČÉĘËĚÍÎĎĐŃŇÓÔŐÖ×ŘŮÚŰÜÝŢßŕáâăäĺćçčéęëěíîďđńňóôőö÷řůúűüýţ˙";
-const WESTERN: &str = "€\0‚ƒ„…†‡ˆ‰Š‹Œ\0Ž\0\0‘’“”•–—˜™š›œ\0žŸ\u{a0}¡¢£¤¥¦§¨©ª«¬\u{ad}®¯°±²³´µ¶·¸¹º»¼½¾¿\
-     ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖ×ØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõö÷øùúûüýþÿ";
-const BALTIC: &str = "€\0‚\0„…†‡\0‰\0‹\0¨ˇ¸\0‘’“”•–—\0™\0›\0¯˛\0\u{a0}\0¢£¤\0¦§Ø©Ŗ«¬\u{ad}®Æ°±²³´µ¶·ø¹ŗ»¼½¾æ\
-     ĄĮĀĆÄÅĘĒČÉŹĖĢĶĪĻŠŃŅÓŌÕÖ×ŲŁŚŪÜŻŽßąįāćäåęēčéźėģķīļšńņóōõö÷ųłśūüżž˙";
-
-/// Languages with the letters that they have besides `a` to `z`.
-const LANGUAGES: [(&str, &str); 18] = [
-    (WESTERN, "äöüß"),
-    (WESTERN, "àâæçéèêëîïôœùûüÿ"),
-    (WESTERN, "áéíñóúü¡¿ªº"),
-    (WESTERN, "áâãàçéêíóôõúü"),
-    (WESTERN, "àèéìíîòóùú"),
-    (WESTERN, "àçéèíïóòúü"),
-    (WESTERN, "æøåéèêóòâô"),
-    (WESTERN, "åäöéü"),
-    (WESTERN, "áéëïóöüèê"),
-    (CENTRAL_EUROPEAN, "ąćęłńóśźż"),
-    (CENTRAL_EUROPEAN, "áčďéěíňóřšťúůýž"),
-    (CENTRAL_EUROPEAN, "áäčďéíĺľňóôŕšťúýž"),
-    (CENTRAL_EUROPEAN, "áéíóöőúüű"),
-    (CENTRAL_EUROPEAN, "čćđšž"),
-    (CENTRAL_EUROPEAN, "ăâîşţ"),
-    (BALTIC, "ąčęėįšųūž"),
-    (BALTIC, "āčēģīķļņšūž"),
-    (BALTIC, "äõöüšž"),
-];
-
-/// What a check says of a library: the findings, and the access rules of each prompt's file.
+/// What a check says of a library: the findings, and the names and access rules of its prompts.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
     findings: Vec<Diagnostic>,
-    access: BTreeMap<String, BTreeSet<String>>,
+    /// By path.
+    prompts: BTreeMap<String, Served>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Served {
+    names: BTreeSet<String>,
+    aliases: BTreeSet<String>,
+    access: BTreeSet<String>,
 }
 
 impl Verdict {
     /// Joins [`findings`](fn@crate::findings) with the access rules of the catalog.
     #[must_use]
     pub fn new(findings: Vec<Diagnostic>, catalog: &Catalog) -> Verdict {
-        let mut access: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut prompts: BTreeMap<String, Served> = BTreeMap::new();
         for (index, prompt) in catalog.prompts().iter().enumerate() {
-            let rules = catalog.prompt_access(index).iter().map(|rule| format!("{rule:?}"));
-            access.entry(prompt.source().path.clone()).or_default().extend(rules);
+            let served = prompts.entry(prompt.source().path.clone()).or_default();
+            served.names.insert(prompt.name().to_string());
+            served.aliases.extend(prompt.aliases());
+            served.access.extend(catalog.prompt_access(index).iter().map(|rule| format!("{rule:?}")));
         }
-        Verdict { findings, access }
+        Verdict { findings, prompts }
+    }
+
+    /// Returns the path of another file whose prompt has a name.
+    #[must_use]
+    pub fn other_with(&self, name: &str, path: &str) -> Option<&str> {
+        let has = |served: &Served| served.names.contains(name) || served.aliases.contains(name);
+        self.prompts.iter().find(|(other, served)| *other != path && has(served)).map(|(other, _)| other.as_str())
     }
 
     /// The findings.
@@ -190,9 +138,11 @@ impl Verdict {
             let error = errors.iter().copied().find(is_new).or_else(|| errors.first().copied())?;
             return Some(format!("{path} would have the error: {}", error.message));
         }
-        before.access.iter().find_map(|(path, rules)| match self.access.get(path) {
+        before.prompts.iter().find_map(|(path, was)| match self.prompts.get(path) {
             None => Some(format!("the prompt of {path} would not be served")),
-            Some(now) => (now != rules).then(|| format!("other access rules would apply to {path}")),
+            Some(now) if now.access != was.access => Some(format!("other access rules would apply to {path}")),
+            Some(now) if now.names != was.names => Some(format!("the prompt of {path} would have another name")),
+            Some(_) => None,
         })
     }
 }
@@ -227,7 +177,7 @@ const MOST_PASSES: usize = 4;
 const MOST_ROUNDS: usize = 100;
 
 /// Returns the texts in which no finding has a single answer: some mistakes are found only after others are corrected. A
-/// change is kept if no file has more errors with it, and every prompt is served under the same access rules.
+/// change is kept if no file has more errors with it, and every prompt is served under the same name and access rules.
 ///
 /// `check` checks the library with some texts, `decode` returns the text of a file in another encoding, and `is_wanted` says
 /// which findings are corrected. Renamed files have other prompts: they are among the findings of the result.
@@ -384,11 +334,8 @@ fn only(found: &Diagnostic) -> Option<(Change, String)> {
     let text = &*source.text;
     let at = text.get(span.clone())?;
     if found.code == Code::NotUtf8 {
-        // Several letters in a row are none of a language with Latin letters.
-        if text.contains("\u{fffd}\u{fffd}\u{fffd}") {
-            return None;
-        }
-        return Some((Change::Decode, "Convert the file to UTF-8".to_owned()));
+        let is_convertible = found.help.as_deref().is_some_and(|help| help.starts_with(CONVERTIBLE));
+        return is_convertible.then(|| (Change::Decode, "Convert the file to UTF-8".to_owned()));
     }
     // The names of arguments are further down.
     if matches!(found.code, Code::InvalidName | Code::UnportableName) && span.start == 0 {
@@ -519,8 +466,11 @@ fn suggested(found: &Diagnostic, at: &str) -> Option<(Change, String)> {
     if word.contains(['\n', ' ']) || meant.contains(' ') || nearest(word, [meant]).is_none() {
         return None;
     }
-    if found.code == Code::UnknownKey
-        && siblings(&found.location.source.text, found.location.span().start).contains(&meant)
+    // Another word than a key with one slip is a decision.
+    let is_key = found.code == Code::UnknownKey;
+    if is_key
+        && (!is_slip(word, meant)
+            || siblings(&found.location.source.text, found.location.span().start).contains(&meant))
     {
         return None;
     }

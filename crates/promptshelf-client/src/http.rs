@@ -217,8 +217,13 @@ impl StreamableHttpClient for Messages {
         let request = self.0.post(&*uri).json(&message);
         let response = Messages::send(request, session, token, headers).await?;
         let status = response.status();
+        let is_request = matches!(message, JsonRpcMessage::Request(_));
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(PostResponse::Accepted);
+            return if is_request {
+                Err(unexpected(format!("HTTP {status} has no answer")))
+            } else {
+                Ok(PostResponse::Accepted)
+            };
         }
         if status == StatusCode::NOT_FOUND && has_session {
             return Err(HttpError::SessionExpired);
@@ -226,7 +231,6 @@ impl StreamableHttpClient for Messages {
         if !status.is_success() {
             return refused(response, &message, has_session).await;
         }
-        let is_request = matches!(message, JsonRpcMessage::Request(_));
         if !is_request && response.content_length() == Some(0) {
             return Ok(PostResponse::Accepted);
         }
@@ -237,7 +241,9 @@ impl StreamableHttpClient for Messages {
             Some(Media::Json) => {
                 let body = body(response, MAX_ANSWER_BYTES).await?;
                 match tolerance::messages(&body) {
-                    Ok(mut messages) if messages.len() == 1 => Ok(PostResponse::Json(messages.remove(0), new_session)),
+                    Ok(mut messages) if messages.len() == 1 => {
+                        Ok(PostResponse::Json(answering(&message, messages.remove(0)), new_session))
+                    }
                     Ok(messages) => Ok(PostResponse::Sse(batch(messages), new_session)),
                     Err(_) if !is_request => Ok(PostResponse::Accepted),
                     Err(error) => Err(unexpected(format!("the server's answer is no message of JSON-RPC: {error}"))),
@@ -327,11 +333,22 @@ async fn refused(
         }
         _ => match (error, failure) {
             (Some(error), _) if is_json && status != StatusCode::FORBIDDEN => {
-                Ok(PostResponse::Json(JsonRpcMessage::Error(error), None))
+                Ok(PostResponse::Json(answering(message, JsonRpcMessage::Error(error)), None))
             }
             (_, Some(failure)) => Err(failure.into()),
             _ => Err(unexpected(shown())),
         },
+    }
+}
+
+/// Gives an error without an identifier that of the request which it answers (specification 2025-11-25, *Sending Messages to the
+/// Server*).
+fn answering(message: &ClientJsonRpcMessage, answer: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    match (message, answer) {
+        (JsonRpcMessage::Request(request), JsonRpcMessage::Error(error)) if error.id.is_none() => {
+            ServerJsonRpcMessage::error(error.error, Some(request.id.clone()))
+        }
+        (_, answer) => answer,
     }
 }
 

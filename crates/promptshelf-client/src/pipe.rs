@@ -6,7 +6,9 @@ use std::{collections::VecDeque, future, io, time::Duration};
 
 use rmcp::{
     RoleClient,
-    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{
+        ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    },
     transport::{Transport, async_rw::AsyncRwTransport},
 };
 use tokio::{
@@ -97,6 +99,19 @@ impl Pipe {
     }
 }
 
+/// Returns an error in place of an answer that cannot be read. Other lines are left out: some servers write their log to stdout.
+fn unreadable(line: &[u8], error: &serde_json::Error) -> Vec<ServerJsonRpcMessage> {
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        id: RequestId,
+        method: Option<serde::de::IgnoredAny>,
+    }
+    let text = format!("the server's answer is no message of JSON-RPC: {error}");
+    let answer = serde_json::from_str::<Answer>(&String::from_utf8_lossy(line)).ok().filter(|it| it.method.is_none());
+    let error = |id| ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::PARSE_ERROR, text, None), Some(id));
+    answer.map(|answer| error(answer.id)).into_iter().collect()
+}
+
 impl Transport<RoleClient> for Pipe {
     type Error = io::Error;
 
@@ -137,8 +152,7 @@ impl Transport<RoleClient> for Pipe {
             }
             let line = self.line.trim_ascii();
             if !line.is_empty() {
-                // Some servers write their log to stdout.
-                self.ready.extend(tolerance::messages(line).unwrap_or_default());
+                self.ready.extend(tolerance::messages(line).unwrap_or_else(|error| unreadable(line, &error)));
             }
             self.line.clear();
         }

@@ -103,22 +103,20 @@ impl Process {
 
 /// Waits until a process has ended, whose input is closed with the connection, and makes it end.
 async fn end(mut child: Child) {
-    let ended = async |child: &mut Child| tokio::time::timeout(END_TIMEOUT, child.wait()).await.is_ok();
-    if ended(&mut child).await {
-        return;
-    }
     #[cfg(unix)]
     {
         use rustix::process::{Pid, Signal, kill_process_group};
-        // Commands such as `npx` start the server as their child.
+        // Commands such as `npx` start the server as their child, which may go on without them.
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        if let Some(group) = group {
-            kill_process_group(group, Signal::TERM).ok();
-            if ended(&mut child).await {
-                return;
-            }
-            kill_process_group(group, Signal::KILL).ok();
+        let signal = |signal| group.is_some_and(|group| kill_process_group(group, signal).is_ok());
+        let ended = async |child: &mut Child| tokio::time::timeout(END_TIMEOUT, child.wait()).await.is_ok();
+        if !ended(&mut child).await {
+            signal(Signal::TERM);
+            ended(&mut child).await;
+        } else if signal(Signal::TERM) {
+            tokio::time::sleep(END_TIMEOUT).await;
         }
+        signal(Signal::KILL);
     }
     child.kill().await.ok();
 }

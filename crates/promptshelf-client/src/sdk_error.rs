@@ -34,7 +34,14 @@ pub(crate) fn request_error(error: ServiceError, process: &Process) -> ClientErr
         ServiceError::TransportClosed => {
             ClientError::unreachable(process.with_stderr("the server closed the connection"))
         }
-        ServiceError::TransportSend(error) => transport_error(error, process),
+        ServiceError::TransportSend(error) => match transport_error(error, process) {
+            // It has been one until now.
+            ClientError::NotAnEndpoint { reason, source } => ClientError::InvalidResponse {
+                reason: format!("the server does not answer as before: {reason}"),
+                source,
+            },
+            other => other,
+        },
         ServiceError::UnexpectedResponse => {
             ClientError::invalid_response("the server's answer does not match the request")
         }
@@ -98,7 +105,13 @@ fn transport_error(error: DynamicTransportError, process: &Process) -> ClientErr
                 let seconds = retry_after.as_ref().and_then(|after| after.trim().parse().ok());
                 return ClientError::Unavailable { status: *status, retry_after: seconds.map(Duration::from_secs) };
             }
-            let (is_endpoint, reason) = match causes(cause).find_map(|cause| cause.downcast_ref()) {
+            let http = causes(cause).find_map(|cause| cause.downcast_ref());
+            if let Some(StreamableHttpError::UnexpectedServerResponse(answer)) = http
+                && answer.starts_with("HTTP 403")
+            {
+                return ClientError::Forbidden { scope: None };
+            }
+            let (is_endpoint, reason) = match http {
                 Some(http) => http_reason(http),
                 None => (true, process.with_stderr(&chain(cause))),
             };

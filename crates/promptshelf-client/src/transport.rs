@@ -44,13 +44,15 @@ pub(crate) struct ConnectFailure {
     pub(crate) error: ClientError,
     pub(crate) challenge: Option<Challenge>,
     can_retry: bool,
+    /// Whether the server does not know `initialize`: its answer to `server/discover` was late.
+    is_modern: bool,
     /// The newest revision that the server lists, if all of them are older ones.
     older: Option<ProtocolVersion>,
 }
 
 impl From<ClientError> for ConnectFailure {
     fn from(error: ClientError) -> ConnectFailure {
-        ConnectFailure { error, challenge: None, can_retry: false, older: None }
+        ConnectFailure { error, challenge: None, can_retry: false, is_modern: false, older: None }
     }
 }
 
@@ -66,25 +68,22 @@ pub(crate) async fn connect(
     is_legacy: bool,
     timeout: Duration,
 ) -> Result<Connection, ConnectFailure> {
-    let (first, second) = if is_legacy { (initialize(), discover()) } else { (discover(), initialize()) };
-    let attempt = async |handler: &Handler, lifecycle| attempt(endpoint, handler, auth, lifecycle, timeout).await;
-    let connection = match attempt(handler, first).await {
-        Ok(connection) => connection,
+    let first = if is_legacy { initialize() } else { discover() };
+    let first = match attempt(endpoint, handler, auth, first, probe_time(timeout)).await {
+        Ok(connection) => return checked(connection).await.map_err(ConnectFailure::from),
         Err(failure) if !failure.can_retry => return Err(failure),
-        Err(first) => match attempt(&handler.offering(first.older.clone()), second).await {
-            Ok(connection) => connection,
-            // An unreachable server fails twice; the first error is the better one.
-            Err(ConnectFailure {
-                error:
-                    ClientError::Unreachable { .. } | ClientError::Unavailable { .. } | ClientError::NotAnEndpoint { .. },
-                ..
-            }) => {
-                return Err(first);
-            }
-            Err(second) => return Err(second),
-        },
+        Err(failure) => failure,
     };
-    checked(connection).await.map_err(ConnectFailure::from)
+    let second = if is_legacy || first.is_modern { discover() } else { initialize() };
+    match attempt(endpoint, &handler.offering(first.older.clone()), auth, second, timeout).await {
+        Ok(connection) => checked(connection).await.map_err(ConnectFailure::from),
+        // An unreachable server fails twice; the first error is the better one.
+        Err(ConnectFailure {
+            error: ClientError::Unreachable { .. } | ClientError::Unavailable { .. } | ClientError::NotAnEndpoint { .. },
+            ..
+        }) => Err(first),
+        Err(second) => Err(second),
+    }
 }
 
 /// Connects over a pair of streams. A second attempt is impossible: the streams belong to the first one.
@@ -149,9 +148,8 @@ async fn attempt(
     handler: &Handler,
     auth: Option<&AuthSession>,
     lifecycle: ClientLifecycleMode,
-    timeout: Duration,
+    probe_timeout: Duration,
 ) -> Result<Connection, ConnectFailure> {
-    let probe_timeout = probe_time(timeout);
     match endpoint {
         Endpoint::Url { url, headers } => {
             let headers = header_map(headers)?;
@@ -206,7 +204,11 @@ where
                 ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => newest(server_supported),
                 _ => None,
             };
-            Err(ConnectFailure { error: connect_error(error, &process), challenge, can_retry, older })
+            let is_modern = matches!(
+                &error,
+                ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
+            );
+            Err(ConnectFailure { error: connect_error(error, &process), challenge, can_retry, is_modern, older })
         }
     }
 }

@@ -220,6 +220,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// Returns whether a word is another one with one slip: a letter that is missing, too much, or another one, or two that are
+/// exchanged.
+#[must_use]
+pub fn is_slip(word: &str, meant: &str) -> bool {
+    word.len() <= MAX_COMPARED_BYTES && strsim::damerau_levenshtein(&word.to_lowercase(), &meant.to_lowercase()) <= 1
+}
+
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
         /// The kinds of mistakes. The names are stable.

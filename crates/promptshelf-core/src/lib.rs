@@ -67,7 +67,7 @@ pub use definition::{
     ResourceContent, ResourceDefinition, Select, SkillSource, Spans, StepDefinition, SyncPromptFunction,
     TestDefinition, Words,
 };
-pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
+pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, is_slip, nearest};
 pub use glob::{Glob, GlobError, escape_glob};
 pub use handle::CatalogHandle;
 pub use identity::identity;

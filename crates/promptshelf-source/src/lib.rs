@@ -23,6 +23,7 @@
 //! Callers of prompts and network protocols are deliberately not part of this crate.
 
 mod editable_folder;
+mod encoding;
 mod error;
 mod file_role;
 mod files;
@@ -49,6 +50,7 @@ mod tree_path;
 mod watch;
 
 pub use editable_folder::{EditError, EditableFolder, ListedFile};
+pub use encoding::{CONVERTIBLE, decoded};
 pub use error::SourceError;
 pub use file_role::is_named_only;
 pub use files::Files;

@@ -60,9 +60,10 @@ impl Tree {
     /// Reads a file of at most `limit` bytes.
     pub(crate) fn read(&self, path: &str, limit: u64) -> Result<FileBytes, FileError> {
         match self {
-            Tree::Folder(_, unsaved) if let Some(file) = unsaved.get(path) => {
-                Ok(FileBytes { bytes: FileData::Shared(file.shared()), state: FileState::in_memory(file) })
-            }
+            Tree::Folder(_, unsaved) if let Some(file) = unsaved.get(path) => match file.bytes().len() as u64 {
+                len if len > limit => Err(FileError::TooLarge(len)),
+                _ => Ok(FileBytes { bytes: FileData::Shared(file.shared()), state: FileState::in_memory(file) }),
+            },
             Tree::Folder(folder, _) => folder.read(path, limit).map(|FileBytes { bytes, state }| {
                 let bytes = FileData::Read(bytes);
                 FileBytes { bytes, state }

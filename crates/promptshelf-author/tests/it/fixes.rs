@@ -5,9 +5,9 @@ use std::{
     convert::Infallible,
 };
 
-use promptshelf_author::{Change, Texts, Verdict, decoded, findings, fix_all, fixes};
+use promptshelf_author::{Change, Texts, Verdict, findings, fix_all, fixes};
 use promptshelf_core::{Catalog, Diagnostic, check};
-use promptshelf_source::{Files, MemoryFile, MemoryTree, Source as _};
+use promptshelf_source::{Files, MemoryFile, MemoryTree, Source as _, decoded};
 use proptest::prelude::*;
 
 type Library = BTreeMap<String, Vec<u8>>;
@@ -274,20 +274,30 @@ fn files_of_other_programs_keep_their_placeholders() {
 fn fix_that_makes_something_worse_is_refused_with_the_reason() {
     let prompt = |key: &str| format!("---\ndescription: d\n{key}\n---\nHi\n").into_bytes();
     let mut files = Library::from([
-        ("a.md".to_owned(), prompt("nmae: other")),
+        ("a.md".to_owned(), prompt("aliasse: [other]")),
         ("b.md".to_owned(), prompt("nmae: other")),
         ("c.md".to_owned(), prompt("tgas: [internal]")),
         ("promptshelf.toml".to_owned(), b"[[access]]\ntags = [\"internal\"]\nroles = [\"ops\"]\n".to_vec()),
         ("d.md".to_owned(), prompt("titel: D")),
     ]);
     let (corrected, refused) = fix_texts(&mut files);
-    assert_eq!((corrected, &files["a.md"], &files["d.md"]), (2, &prompt("name: other"), &prompt("title: D")));
+    assert_eq!((corrected, &files["a.md"], &files["d.md"]), (2, &prompt("aliases: [other]"), &prompt("title: D")));
     let reasons: Vec<(&str, &str)> =
         refused.iter().map(|(found, reason)| (&*found.location.source.path, &**reason)).collect();
-    let [("b.md", duplicate), ("c.md", "other access rules would apply to c.md")] = reasons[..] else {
-        panic!("{reasons:?}")
-    };
-    assert!(duplicate.contains("would have the error: "), "{duplicate}");
+    let expected =
+        [("b.md", "the prompt of b.md would have another name"), ("c.md", "other access rules would apply to c.md")];
+    assert_eq!(reasons, expected);
+}
+
+#[test]
+fn key_that_is_more_than_a_slip_is_a_decision() {
+    for (key, is_corrected) in
+        [("titel: x", true), ("tag: [x]", true), ("note: zz", false), ("foo: true", false), ("stage: [x]", false)]
+    {
+        let text = format!("---\ndescription: d\n{key}\n---\nHi\n").into_bytes();
+        let mut files = Library::from([("a.md".to_owned(), text.clone())]);
+        assert_eq!((fix_texts(&mut files).0 == 1, files["a.md"] != text), (is_corrected, is_corrected), "{key}");
+    }
 }
 
 /// Parts of files with mistakes that meet each other.

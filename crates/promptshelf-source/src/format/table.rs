@@ -51,6 +51,13 @@ impl<'n, 'p> Table<'n, 'p> {
             let message = format!("unknown key `{}` {place}", entry.key);
             let diagnostic = notes.error(Code::UnknownKey, &entry.key_span, message);
             diagnostic.severity = severity;
+            // Such a rule must not leave a prompt open to everyone.
+            if self.prefix.is_empty() && !known.contains(&"access") && nearest(&entry.key, ["access"]).is_some() {
+                diagnostic.severity = Severity::Error;
+                diagnostic.message = format!("`{}` restricts nothing {place}", entry.key);
+                diagnostic.help = Some("write the rule in promptshelf.toml, under [[access]]".to_owned());
+                continue;
+            }
             let known = known.iter().copied();
             diagnostic.help = Some(match nearest(&entry.key, known.clone()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),

@@ -25,6 +25,7 @@ use super::{
     walk::{FoundFile, at, unread_file},
 };
 use crate::{
+    encoding::{CONVERTIBLE, decoded},
     file_role::FileRole,
     format::{BrokenDraft, Draft, Format, foreign_folders, requirements},
     mark::Mark,
@@ -304,7 +305,7 @@ fn not_utf8(path: &SmolStr, error: &FromUtf8Error) -> (Arc<SourceText>, Diagnost
     let (text, encoding) = match bytes {
         [0xff, 0xfe, ..] => (units(u16::from_le_bytes), "UTF-16"),
         [0xfe, 0xff, ..] => (units(u16::from_be_bytes), "UTF-16"),
-        _ => (String::from_utf8_lossy(bytes).into_owned(), "Windows-1252 or another encoding of one byte a character"),
+        _ => (String::from_utf8_lossy(bytes).into_owned(), "another encoding"),
     };
     let at = match encoding {
         "UTF-16" => 0,
@@ -313,7 +314,15 @@ fn not_utf8(path: &SmolStr, error: &FromUtf8Error) -> (Arc<SourceText>, Diagnost
     let source = SourceText::new(path.clone(), text);
     let end = source.text.ceil_char_boundary(at + 1);
     let message = format!("this file is not UTF-8, but {encoding}");
-    let help = "save it as UTF-8: editors offer the encoding under *Save As* or in the status bar";
+    let help = if decoded(bytes).is_some() {
+        format!("{CONVERTIBLE}; editors offer the encoding under *Save As* or in the status bar")
+    } else if encoding == "UTF-16" {
+        "a character of it is damaged: compare it with the original, and save it as UTF-8".to_owned()
+    } else {
+        "which one cannot be told from its bytes: open it in the encoding that it was saved in, such as Windows-1252 (Western \
+         Europe), 1250 (Central Europe) or 1251 (Cyrillic), and save it as UTF-8"
+            .to_owned()
+    };
     let found = Diagnostic::error(Code::NotUtf8, Location::new(&source, at..end), message).help(help);
     (source, found)
 }

@@ -230,6 +230,7 @@ async fn connect_server(
             writeln!(stderr.out, "starting {}", visible_line(&endpoint.to_string())).ok();
         }
     }
+    terminal::close_on_signals();
     let legacy_servers = options.legacy_servers;
     let mut connecting = ConnectOptions::new().timeout(options.timeout);
     if let Some(elicitation) = options.elicitation {

@@ -89,10 +89,14 @@ fn run(command: &Command, settings: Settings, log_format: LogFormat, has_traces:
     let runtime = runtime.thread_stack_size(8 << 20).enable_all().build()?;
     let process = ProcessContext { stdin_is_terminal: io::stdin().is_terminal(), log_format, has_traces };
     let outcome = runtime.block_on(async {
-        let outcome = command.run(settings, process).await;
+        let outcome = tokio::select! {
+            outcome = command.run(settings, process) => Ok(outcome),
+            number = terminal::signalled() => Err(number),
+        };
         promptshelf_client::closed().await;
         outcome
     });
+    let outcome = outcome.unwrap_or_else(|number| std::process::exit(128 + number));
     // A pending read of stdin cannot be interrupted, and must not delay the end.
     runtime.shutdown_background();
     outcome

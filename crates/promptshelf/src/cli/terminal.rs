@@ -9,7 +9,7 @@ use std::{
     path::Path,
     process::Command,
     sync::{
-        Arc,
+        Arc, LazyLock, Once,
         atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -25,7 +25,10 @@ use rustyline::{
     history::FileHistory,
     validate::{ValidationContext, ValidationResult, Validator},
 };
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::{
+    sync::watch,
+    time::{Instant, MissedTickBehavior},
+};
 
 use crate::output::{is_quiet, shortened, visible_line};
 
@@ -62,6 +65,47 @@ impl Interrupted {
             std::process::exit(OF_SIGNAL)
         }
     }
+}
+
+/// The number of the signal that ends the program once its connections are closed; 0 before.
+static SIGNAL: LazyLock<watch::Sender<i32>> = LazyLock::new(|| watch::Sender::new(0));
+
+/// From here on Ctrl-C and SIGTERM end the program only after its connections are closed: processes of servers would stay.
+pub(crate) fn close_on_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        tokio::spawn(async {
+            let number = signal().await;
+            SIGNAL.send_replace(number);
+            // The same again ends it at once, as does work that cannot be interrupted.
+            tokio::time::timeout(Duration::from_secs(8), signal()).await.ok();
+            std::process::exit(128 + number);
+        });
+    });
+}
+
+/// Returns the number of a signal that ends the program.
+pub(crate) async fn signalled() -> i32 {
+    let mut signal = SIGNAL.subscribe();
+    let number = signal.wait_for(|number| *number != 0).await;
+    number.map_or(0, |number| *number)
+}
+
+async fn signal() -> i32 {
+    const SIGINT: i32 = 2;
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        const SIGTERM: i32 = 15;
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            return tokio::select! {
+                _ = terminate.recv() => SIGTERM,
+                _ = tokio::signal::ctrl_c() => SIGINT,
+            };
+        }
+    }
+    tokio::signal::ctrl_c().await.ok();
+    SIGINT
 }
 
 const DELAY: Duration = Duration::from_secs(1);

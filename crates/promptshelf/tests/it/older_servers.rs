@@ -5,6 +5,8 @@ use std::{
     path::Path,
     sync::{Arc, Mutex},
 };
+#[cfg(unix)]
+use std::{process::Stdio, time::Duration};
 
 use axum::{
     Json, Router,
@@ -53,7 +55,8 @@ fn server(
 
 fn list(folder: &Path, words: &[&str]) -> String {
     let mut command = promptshelf();
-    command.args(["list", "--timeout", "20"]).args(words).current_dir(folder);
+    let timeout: &[&str] = if words.contains(&"--timeout") { &[] } else { &["--timeout", "20"] };
+    command.arg("list").args(timeout).args(words).current_dir(folder);
     command.env("XDG_STATE_HOME", folder.join("state"));
     shown(command, "")
 }
@@ -142,4 +145,79 @@ fn processes_end_in_the_steps_of_the_specification() {
     };
     assert_eq!(ending("at-once", "echo end of input >>at-once"), "end of input\n");
     assert_eq!(ending("later", "while :; do sleep 0.05; done"), "signal\n");
+}
+
+/// The specification permits an error without an identifier as the body of a refusal.
+#[test]
+fn refusal_without_identifier_is_shown_at_once() {
+    let folder = library(&[]);
+    for status in [StatusCode::BAD_REQUEST, StatusCode::OK] {
+        let refused = move |_: &Value| {
+            let error = json!({ "code": -32000, "message": "the reason" });
+            (status, Json(json!({ "jsonrpc": "2.0", "id": null, "error": error }))).into_response()
+        };
+        let (server, _) = server(None, refused);
+        let listed = list(folder.path(), &["--url", &server.url]);
+        assert!(listed.contains("the reason"), "{status}: {listed}");
+    }
+    let (server, _) = server(None, |_| StatusCode::FORBIDDEN.into_response());
+    let listed = list(folder.path(), &["--url", &server.url]);
+    assert!(listed.starts_with("exit code: 12\n") && listed.contains("denied access"), "{listed}");
+}
+
+/// Answers in JSON-RPC, one line for each; `$id` is that of the request.
+#[cfg(unix)]
+const ANSWER: &str = r#"answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+    request() { read -r line && id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p'); }
+    modern='"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"prompts":{}},"serverInfo":{"name":"s","version":"1"},"ttlMs":0,"cacheScope":"private"}'
+"#;
+
+#[cfg(unix)]
+#[test]
+fn answer_that_cannot_be_read_is_reported_at_once() {
+    let folder = library(&[]);
+    let script = format!("{ANSWER} request; answer \"$modern\"; request; answer '\"result\":5e999'; sleep 30");
+    let listed = list(folder.path(), &["--", "sh", "-c", &script]);
+    assert!(listed.contains("the server's answer is no message of JSON-RPC"), "{listed}");
+}
+
+#[cfg(unix)]
+#[test]
+fn server_that_is_slow_to_start_is_asked_again_in_its_revision() {
+    let folder = library(&[]);
+    let script = format!(
+        r#"{ANSWER} sleep 3.5
+        while request; do
+            case "$line" in
+            *server/discover*) answer "$modern" ;;
+            *prompts/list*) answer '"result":{{"resultType":"complete","prompts":[{{"name":"found"}}],"ttlMs":0,"cacheScope":"private"}}' ;;
+            *) answer '"error":{{"code":-32601,"message":"Method not found"}}' ;;
+            esac
+        done"#
+    );
+    let listed = list(folder.path(), &["--timeout", "9", "--", "sh", "-c", &script]);
+    assert!(listed.contains("found"), "{listed}");
+}
+
+#[cfg(unix)]
+#[test]
+fn server_ends_with_a_client_that_is_interrupted() {
+    let folder = library(&[]);
+    for (signal, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)] {
+        let ended = folder.path().join(format!("ended-{code}"));
+        let script =
+            format!("trap 'echo signal >{}; exit' TERM; echo >started; while :; do sleep 0.05; done", ended.display());
+        let mut command = promptshelf();
+        command.args(["list", "--", "sh", "-c", &script]).current_dir(folder.path());
+        let mut client = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
+        let started = folder.path().join("started");
+        while !started.exists() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        fs::remove_file(&started).expect("a file");
+        let id = rustix::process::Pid::from_child(&client);
+        rustix::process::kill_process(id, signal).expect("a running program");
+        assert_eq!(client.wait().expect("an end").code(), Some(code));
+        assert_eq!(fs::read_to_string(&ended).expect("the server has ended"), "signal\n");
+    }
 }

@@ -1,16 +1,16 @@
 //! `promptshelf check`: reports every mistake in a library.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashMap},
     io::Write,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
-use promptshelf_author::{Change, Corrected, Texts, Verdict, clients, decoded, findings, fix_all, fixes, sarif};
+use promptshelf_author::{Change, Corrected, Texts, Verdict, clients, findings, fix_all, fixes, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_server::{
     Library, OpenError,
@@ -18,7 +18,7 @@ use promptshelf_server::{
     sources::{OpenSources, SharedSettings},
 };
 use promptshelf_source::{
-    EditError, EditableFolder, Files, Fixed, Mark, Source, SourceState, is_prompt_path,
+    EditError, EditableFolder, Files, Fixed, Mark, Source, SourceState, decoded, is_prompt_path,
     syntax::{GOLDEN_ENDING, LIBRARY_FILE, prompt_name},
 };
 
@@ -451,11 +451,9 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
         if interrupted.is_so() {
             break;
         }
-        let expected = encoded.get(path).map_or(file.old.as_bytes(), Vec::as_slice);
-        match write_corrected(&files, path, file, expected, dry_run) {
-            Ok(()) => {
-                let old = encoded.get(path).map_or(Cow::Borrowed(&*file.old), |bytes| String::from_utf8_lossy(bytes));
-                print_unified(&mut output, &unified(&old, &file.new, path, path))?;
+        match write_corrected(&files, path, file, encoded.get(path).map(Vec::as_slice), dry_run) {
+            Ok((old, new)) => {
+                print_unified(&mut output, &unified(&old, &new, path, path))?;
                 corrected += file.count;
             }
             Err(error) => {
@@ -464,7 +462,7 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
             }
         }
     }
-    let mut named = BTreeSet::new();
+    let (mut named, mut names) = (BTreeSet::new(), BTreeSet::new());
     for found in corrections.verdict.findings().iter().filter(|found| is_wanted(found)) {
         let source = &found.location.source;
         let renames = fixes(found).into_iter().filter(|fix| fix.is_only);
@@ -476,9 +474,17 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
         if interrupted.is_so() || kept.contains(&source.path) || !named.insert(source.path.clone()) {
             continue;
         }
-        if is_named(&files, &source.path, prompt_name(source).as_deref()) {
-            let message = "keeps its name, by which other files or access rules may know it";
-            note(&[format!("{} {message}: rename it to {to} and change these", shown(&source.path))]);
+        let message = if is_named(&files, &source.path, prompt_name(source).as_deref()) {
+            Some("other files or access rules may know it by its name".to_owned())
+        } else {
+            let new = prompt_name(&SourceText::new(to.clone(), Arc::clone(&source.text)));
+            let new = new.filter(|new| {
+                !names.insert(new.clone()) || corrections.verdict.other_with(new, &source.path).is_some()
+            });
+            new.map(|new| format!("another prompt is called {new}"))
+        };
+        if let Some(message) = message {
+            note(&[format!("{} keeps its name, because {message}: rename it to {to} by hand", shown(&source.path))]);
             kept.insert(source.path.clone());
             continue;
         }
@@ -501,15 +507,43 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
     Ok(kept)
 }
 
-/// Writes one file, if it still has the content that was checked. The path is resolved below the open folder.
+/// Writes one file, if it still has the content that was checked, and returns both texts. The path is resolved below the open
+/// folder. The text that was checked can lack a byte order mark, and has a comment in place of what templates do not include:
+/// what stands before the first change stays as it is.
 fn write_corrected(
     files: &EditableFolder,
     path: &str,
     file: &Corrected,
-    expected: &[u8],
+    encoded: Option<&[u8]>,
     dry_run: bool,
-) -> Result<(), EditError> {
-    if dry_run { Ok(()) } else { files.replace(path, file.new.as_bytes(), |now| now == expected) }
+) -> Result<(String, String), EditError> {
+    let present = files.read(path)?;
+    let (old, new) = match encoded {
+        Some(_) => (String::from_utf8_lossy(&present).into_owned(), file.new.clone()),
+        None => {
+            let text = String::from_utf8_lossy(&present).into_owned();
+            let same = file.old.chars().zip(file.new.chars()).take_while(|(old, new)| old == new);
+            let start: usize = same.map(|(c, _)| c.len_utf8()).sum();
+            match text.strip_suffix(&file.old[start..]) {
+                Some(before)
+                    if before.trim_start_matches('\u{feff}').len()
+                        == file.old[..start].trim_start_matches('\u{feff}').len() =>
+                {
+                    let new = format!("{before}{}", &file.new[start..]);
+                    (text, new)
+                }
+                _ => (file.old.clone(), file.new.clone()),
+            }
+        }
+    };
+    let expected = encoded.unwrap_or(old.as_bytes());
+    if dry_run && present != expected {
+        return Err(EditError::Changed { present });
+    }
+    if !dry_run {
+        files.replace(path, new.as_bytes(), |now| now == expected)?;
+    }
+    Ok((old, new))
 }
 
 /// Whether another file may name a prompt: its path, its name, or an access rule, which can be a pattern.
@@ -726,7 +760,7 @@ mod tests {
         let files = EditableFolder::open(&library).expect("a folder");
         let fix = |path: &str, text: &str| {
             let file = Corrected { old: text.to_owned(), new: text.replace("titel", "title"), count: 1 };
-            write_corrected(&files, path, &file, text.as_bytes(), false)
+            write_corrected(&files, path, &file, None, false)
         };
         assert!(matches!(fix("d/v.md", "titel"), Err(EditError::Outside | EditError::NotAFile | EditError::Link)));
         assert!(matches!(fix("v.md", "titel: "), Err(EditError::Changed { .. })));

@@ -18,7 +18,10 @@ use promptshelf_server::Library;
 use promptshelf_source::{Files, MemoryFile, read_served_tree};
 use serde_json::json;
 
-use super::diagnostics::{DiagnosticFormat, to_json};
+use super::{
+    diagnostics::{DiagnosticFormat, to_json},
+    private_files::private,
+};
 use crate::{
     command_line,
     exit::{Exit, Failure},
@@ -187,7 +190,12 @@ impl Import {
             match fs::metadata(path)
                 .and_then(|found| if found.len() > MAX_BYTES { Ok(None) } else { fs::read(path).map(Some) })
             {
-                Ok(Some(bytes)) => self.add(&shown(path), format!("{name}/{inside}"), bytes),
+                Ok(Some(bytes)) => match private(&inside, &bytes) {
+                    Some(what) => self
+                        .skipped
+                        .push((shown(path), format!("this looks like {what}: copy it by hand if it is none"))),
+                    None => self.add(&shown(path), format!("{name}/{inside}"), bytes),
+                },
                 Ok(None) => self.skipped.push((shown(path), "it is larger than 16 MiB".to_owned())),
                 Err(error) => self.problems.push(format!("{} cannot be read: {error}", shown(path))),
             }

@@ -8,7 +8,8 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use promptshelf_author::{portable, schema, starter};
-use promptshelf_core::PromptName;
+use promptshelf_core::{PromptName, check};
+use promptshelf_source::{Files, Source as _};
 use serde_json::json;
 
 use crate::{
@@ -74,6 +75,11 @@ pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
     let path = folder.join(format!("{name}.md"));
     let write_error =
         |error: io::Error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()));
+    let called = name.replace('/', "-");
+    if let Some(other) = present(folder, &called).filter(|other| *other != format!("{name}.md")) {
+        let message = format!("the prompt of {} is called {called}", folder.join(other).display());
+        return Err(Failure::new(Exit::Failed, message).help("choose another name, or edit the existing file"));
+    }
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(write_error)?;
     }
@@ -93,6 +99,12 @@ pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
     let shown = if arguments.json { json!({ "path": shown }).to_string() } else { output.line(&shown).into_owned() };
     writeln!(output.out, "{shown}")?;
     Ok(output.out.flush()?)
+}
+
+/// Returns the path of the prompt that has a name, or an alias of it.
+fn present(folder: &Path, name: &str) -> Option<String> {
+    let definitions = Files::folder(folder).lenient().read().ok()?.into_definitions();
+    Some(check(definitions, None).catalog.find(name)?.source().path.clone())
 }
 
 /// Rejects names that the loader ignores, and names that some clients would change.

@@ -83,7 +83,7 @@ pub(crate) fn refuse<'f>(files: impl Iterator<Item = (&'f str, &'f [u8])>, inclu
 }
 
 /// Returns what a private file looks like; `None` for other files.
-fn private(path: &str, bytes: &[u8]) -> Option<&'static str> {
+pub(super) fn private(path: &str, bytes: &[u8]) -> Option<&'static str> {
     if let Some((_, what)) = BEGINNINGS.iter().find(|(beginning, _)| bytes.starts_with(beginning)) {
         return Some(what);
     }
