@@ -93,6 +93,13 @@ impl Reviewer {
         all.retain(|finding| {
             finding.code != Code::MissingDescription || !unread.contains(&finding.location.source.path)
         });
+        // Nothing else is known of a text that cannot be read.
+        let encoded: HashSet<String> = all
+            .iter()
+            .filter(|finding| finding.code == Code::NotUtf8)
+            .map(|finding| finding.location.source.path.clone())
+            .collect();
+        all.retain(|finding| finding.is_error() || !encoded.contains(&finding.location.source.path));
         all.iter_mut().for_each(fixes::advise);
         all.sort_by(|a, b| position(a).cmp(&position(b)));
         all

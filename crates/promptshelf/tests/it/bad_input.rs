@@ -129,6 +129,81 @@ fn fixes_are_shown_and_written_once() {
 }
 
 #[test]
+fn file_keeps_its_name_if_another_prompt_has_the_new_one() {
+    let prompt = "---\ndescription: d\n---\nHi\n";
+    for (other, text) in [
+        ("x.md", "---\ndescription: d\nname: my-note\n---\nHi\n"),
+        ("x.md", "---\ndescription: d\naliases: [my-note]\n---\nHi\n"),
+        ("my note.md", prompt),
+    ] {
+        let folder = library(&[("My note.md", prompt), (other, text)]);
+        let listed = |folder| run(folder, &["list", "prompts"]);
+        let before = listed(&folder);
+        let [dry, fixed] =
+            [&["--dry-run"][..], &[]].map(|words| run(&folder, &[&["check", "prompts", "--fix"][..], words].concat()));
+        let notes = |output: &str| output.lines().filter(|line| line.contains("keeps its name")).count();
+        assert!(notes(&dry) > 0 && notes(&dry) == notes(&fixed), "{other}: {dry}{fixed}");
+        assert_eq!(listed(&folder).lines().count(), before.lines().count(), "{fixed}");
+        assert!(!fixed.contains("duplicate-name"), "{fixed}");
+    }
+}
+
+#[test]
+fn partials_and_byte_order_marks_are_corrected_in_the_file_that_is_there() {
+    let front = "---\ntitle: of no use\n---\n";
+    let folder = library(&[
+        ("a.md", "---\ndescription: d\n---\n{% include \"_p/p.md\" %}{% include \"_p/q.md\" %}\n"),
+        ("_p/p.md", &format!("{front}Hi {{{{ “x” }}}}\n")),
+        ("_p/q.md", "\u{feff}Hi {{ “y” }}\n"),
+    ]);
+    let dry = run(&folder, &["check", "prompts", "--fix", "--dry-run"]);
+    assert!(!dry.contains("cannot be changed"), "{dry}");
+    let fixed = run(&folder, &["check", "prompts", "--fix"]);
+    assert!(fixed.contains("2 findings corrected"), "{fixed}");
+    let read = |path: &str| fs::read_to_string(folder.path().join("prompts").join(path)).expect("a file");
+    assert_eq!(read("_p/p.md"), format!("{front}Hi {{{{ \"x\" }}}}\n"));
+    assert_eq!(read("_p/q.md"), "\u{feff}Hi {{ \"y\" }}\n");
+}
+
+#[test]
+fn text_in_an_unknown_encoding_stays_and_is_told() {
+    let folder = library(&[("a.md", "---\ndescription: d\n---\nHi\n")]);
+    let path = folder.path().join("prompts/a.md");
+    let utf32: Vec<u8> = "\u{feff}---\nx: y\n---\nHi 😀\n".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    for bytes in [&b"na\xefve\n"[..], b"ch\xc3\xa0o b\xe1n\n", &utf32] {
+        fs::write(&path, bytes).expect("a file");
+        let checked = run(&folder, &["check", "prompts"]);
+        assert!(!checked.contains("--fix"), "{checked}");
+        let fixed = run(&folder, &["check", "prompts", "--fix"]);
+        assert!(fixed.starts_with("exit code: 1\n") && fixed.contains("not-utf-8"), "{fixed}");
+        assert_eq!(fs::read(&path).expect("a file"), bytes);
+    }
+}
+
+#[test]
+fn new_prompt_takes_no_name_from_another_one() {
+    let folder = library(&[("git-commit.md", HELLO)]);
+    let refused = run(&folder, &["new", "prompts", "git/commit"]);
+    assert!(
+        refused.starts_with("exit code: 1\n") && refused.contains("git-commit.md is called git-commit"),
+        "{refused}"
+    );
+    assert!(!folder.path().join("prompts/git").exists());
+}
+
+#[test]
+fn access_rule_in_a_file_of_another_program_is_an_error() {
+    let folder = library(&[
+        (".claude/commands/a.md", "---\ndescription: d\naccess:\n  roles: [ops]\n---\nHi\n"),
+        ("sk/SKILL.md", "---\nname: sk\ndescription: d\nacess:\n  roles: [ops]\n---\nHi\n"),
+    ]);
+    let checked = run(&folder, &["check", "prompts"]);
+    assert!(checked.starts_with("exit code: 1\n") && checked.matches("restricts nothing").count() == 2, "{checked}");
+    let listed = run(&folder, &["list", "prompts"]);
+    assert!(!listed.contains("sk"), "{listed}");
+}
+
+#[test]
 fn values_are_for_arguments_of_the_chosen_prompts() {
     let argument = |name: &str| format!("---\ndescription: d\narguments: [{name}]\n---\nHi {{{{ {name} }}}}\n");
     let folder = library(&[("a.md", &argument("x")), ("b.md", &argument("y"))]);

@@ -91,6 +91,21 @@ fn export_names_the_other_files_of_a_skill() {
 }
 
 #[test]
+fn import_leaves_keys_of_a_skill_where_they_are() {
+    let folder = folder(&[
+        ("in/sk/SKILL.md", "---\nname: sk\ndescription: d\n---\nHi\n"),
+        ("in/sk/id_rsa", "dummy\n"),
+        ("in/sk/.env", "A=b\n"),
+        ("in/sk/notes.md", "Notes\n"),
+    ]);
+    let done = promptshelf(folder.path(), &["import", "in", "--to", "library"]);
+    let said = text(&done.stderr);
+    assert!(said.contains("skipped in/sk/id_rsa: this looks like a private key"), "{said}");
+    let copied = |path: &str| folder.path().join("library/sk").join(path).exists();
+    assert_eq!(["SKILL.md", "notes.md", "id_rsa", ".env"].map(copied), [true, true, false, false], "{said}");
+}
+
+#[test]
 fn import_of_one_file_uses_the_named_format() {
     let folder = folder(&[("x.md", "---\ndescription: d\n---\nDo $0 {{ y }}\n")]);
     let done = promptshelf(folder.path(), &["import", "x.md", "--from", "claude", "--to", "out"]);
