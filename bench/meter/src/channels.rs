@@ -199,7 +199,7 @@ async fn publish(store: &Store, file: usize, edit: usize) -> Result<()> {
         changes: vec![Change { path, before, after: Some(after.into()) }],
         dry_run: false,
     };
-    let author = Actor { name: "meter".to_owned(), may_publish: true, may_administer: true };
+    let author = Actor { name: "meter".to_owned(), may_publish: true, may_administer: true, review_roles: None };
     let published = store.publish(publish, &author, Arc::new(LibraryChecker::new())).await?;
     ensure!(published.proposal.revision.is_some(), "not published: {:?}", published.proposal.lacks);
     Ok(())
