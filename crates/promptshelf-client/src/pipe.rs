@@ -35,11 +35,13 @@ pub(crate) struct Pipe {
     /// The time for the answer to `server/discover`.
     probe_timeout: Duration,
     probe: Option<Probe>,
+    /// The request that was sent in place of one in the server's revision.
+    initialize: Option<RequestId>,
 }
 
 struct Probe {
     id: RequestId,
-    /// The end of the wait; `None` once it has been given up, and a late answer is dropped.
+    /// The end of the wait; `None` once it has been given up.
     deadline: Option<Instant>,
 }
 
@@ -58,6 +60,7 @@ impl Pipe {
             ready: VecDeque::new(),
             probe_timeout,
             probe: None,
+            initialize: None,
         }
     }
 
@@ -116,10 +119,15 @@ impl Transport<RoleClient> for Pipe {
     type Error = io::Error;
 
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        if let JsonRpcMessage::Request(request) = &message
-            && matches!(request.request, ClientRequest::DiscoverRequest(_))
-        {
-            self.probe = Some(Probe { id: request.id.clone(), deadline: Some(Instant::now() + self.probe_timeout) });
+        if let JsonRpcMessage::Request(request) = &message {
+            match request.request {
+                ClientRequest::DiscoverRequest(_) => {
+                    let deadline = Some(Instant::now() + self.probe_timeout);
+                    self.probe = Some(Probe { id: request.id.clone(), deadline });
+                }
+                ClientRequest::InitializeRequest(_) => self.initialize = Some(request.id.clone()),
+                _ => {}
+            }
         }
         self.writer.send(message)
     }
@@ -132,6 +140,10 @@ impl Transport<RoleClient> for Pipe {
                 }
                 if self.probe.take().is_some_and(|probe| probe.deadline.is_some()) {
                     return Some(message);
+                }
+                // The server was slow to start, and would go on in an older revision: it has to be asked again.
+                if let (JsonRpcMessage::Response(_), Some(id)) = (&message, self.initialize.take()) {
+                    return Some(probe_error(id));
                 }
             }
             let deadline = self.probe.as_ref().and_then(|probe| probe.deadline);

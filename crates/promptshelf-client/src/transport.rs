@@ -31,8 +31,6 @@ use crate::{
 const MODERN_CODES: std::ops::RangeInclusive<i32> = -32022..=-32020;
 /// How long to try to open an HTTP session again after the server has forgotten it.
 const SESSION_RECOVERY: Duration = Duration::from_secs(10);
-/// The longest wait for the answer to `server/discover`.
-const MAX_PROBE_TIME: Duration = Duration::from_secs(10);
 
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
@@ -114,7 +112,7 @@ fn initialize() -> ClientLifecycleMode {
 
 /// Returns the time for the answer to `server/discover`, which leaves time for `initialize`.
 fn probe_time(timeout: Duration) -> Duration {
-    (timeout / 3).min(MAX_PROBE_TIME)
+    timeout / 3
 }
 
 /// Creates the answer in place of one to `server/discover` that has not come in time. Servers of older revisions may
@@ -204,12 +202,17 @@ where
                 ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => newest(server_supported),
                 _ => None,
             };
-            let is_modern = matches!(
-                &error,
-                ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
-            );
+            let is_modern = lacks_initialize(&error);
             Err(ConnectFailure { error: connect_error(error, &process), challenge, can_retry, is_modern, older })
         }
+    }
+}
+
+fn lacks_initialize(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => error.code == ErrorCode::METHOD_NOT_FOUND,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => lacks_initialize(fallback),
+        _ => false,
     }
 }
 

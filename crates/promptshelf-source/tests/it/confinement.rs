@@ -104,7 +104,7 @@ fn invalid_utf_8_is_reported() {
         library.mistakes(),
         [
             "caf\u{fffd}.md:1:1: warning[not-utf-8]: this file is left out: its name is not UTF-8 (rename it)",
-            "latin.md:1:4: error[not-utf-8]: this file is not UTF-8, but Windows-1252 or another encoding of one byte a character (save it as UTF-8: editors offer the encoding under *Save As* or in the status bar)",
+            "latin.md:1:4: error[not-utf-8]: this file is not UTF-8, but another encoding (`check --fix` converts it to UTF-8; editors offer the encoding under *Save As* or in the status bar)",
         ]
     );
     let definitions = library.read();

@@ -70,10 +70,16 @@ impl Interrupted {
 /// The number of the signal that ends the program once its connections are closed; 0 before.
 static SIGNAL: LazyLock<watch::Sender<i32>> = LazyLock::new(|| watch::Sender::new(0));
 
+static SIGNALS: Once = Once::new();
+
+/// Leaves signals to the command, such as Ctrl-C that ends a request and not the program.
+pub(crate) fn handles_signals() {
+    SIGNALS.call_once(|| {});
+}
+
 /// From here on Ctrl-C and SIGTERM end the program only after its connections are closed: processes of servers would stay.
 pub(crate) fn close_on_signals() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    SIGNALS.call_once(|| {
         tokio::spawn(async {
             let number = signal().await;
             SIGNAL.send_replace(number);

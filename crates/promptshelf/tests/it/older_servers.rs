@@ -191,7 +191,7 @@ fn server_that_is_slow_to_start_is_asked_again_in_its_revision() {
             case "$line" in
             *server/discover*) answer "$modern" ;;
             *prompts/list*) answer '"result":{{"resultType":"complete","prompts":[{{"name":"found"}}],"ttlMs":0,"cacheScope":"private"}}' ;;
-            *) answer '"error":{{"code":-32601,"message":"Method not found"}}' ;;
+            *'"initialize"'*) answer '"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}' ;;
             esac
         done"#
     );

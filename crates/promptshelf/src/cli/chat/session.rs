@@ -23,7 +23,7 @@ use crate::{
     },
     exit::{Exit, Failure},
     output::{Output, count, visible, visible_line},
-    terminal::{Line, LineReader},
+    terminal::{Line, LineReader, handles_signals},
 };
 
 const PROMPT: &str = "promptshelf> ";
@@ -35,6 +35,7 @@ pub(crate) async fn chat(arguments: &UseArguments) -> Result<(), Failure> {
             Failure::new(Exit::Usage, "`promptshelf use` needs a terminal").help("scripts can use `promptshelf get`")
         );
     }
+    handles_signals();
     let (servers, failures) = connect_all(arguments).await?;
     failures.iter().for_each(|failure| report(failure));
     let prompts = PromptList::new(servers);
