@@ -150,10 +150,8 @@ impl Verdict {
 /// A file with another text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrected {
-    /// The text that the findings point into.
-    pub old: String,
     /// The new text.
-    pub new: String,
+    pub text: String,
     /// The number of corrected findings.
     pub count: usize,
 }
@@ -179,18 +177,18 @@ const MOST_ROUNDS: usize = 100;
 /// Returns the texts in which no finding has a single answer: some mistakes are found only after others are corrected. A
 /// change is kept if no file has more errors with it, and every prompt is served under the same name and access rules.
 ///
-/// `check` checks the library with some texts, `decode` returns the text of a file in another encoding, and `is_wanted` says
-/// which findings are corrected. Renamed files have other prompts: they are among the findings of the result.
+/// `check` checks the library with some texts, `read` returns the text of a file, converted if it has another encoding, and
+/// `is_wanted` says which findings are corrected. Renamed files have other prompts: they are among the findings of the result.
 ///
 /// # Errors
 ///
 /// Those of `check`.
 pub fn fix_all<E>(
     check: impl FnMut(&Texts) -> Result<Verdict, E>,
-    decode: impl FnMut(&str) -> Option<String>,
+    read: impl FnMut(&str) -> Option<String>,
     is_wanted: impl Fn(&Diagnostic) -> bool,
 ) -> Result<Corrections, E> {
-    let mut fixing = Fixing { check, decode, texts: Texts::new(), corrections: Corrections::default() };
+    let mut fixing = Fixing { check, read, texts: Texts::new(), corrections: Corrections::default() };
     fixing.corrections.verdict = (fixing.check)(&fixing.texts)?;
     for _ in 0..MOST_PASSES {
         fixing.corrections.refused.clear();
@@ -208,14 +206,14 @@ pub fn fix_all<E>(
     Ok(fixing.corrections)
 }
 
-struct Fixing<C, D> {
+struct Fixing<C, R> {
     check: C,
-    decode: D,
+    read: R,
     texts: Texts,
     corrections: Corrections,
 }
 
-impl<C, D> Fixing<C, D> {
+impl<C, R> Fixing<C, R> {
     fn candidates(&self, is_wanted: impl Fn(&Diagnostic) -> bool) -> Vec<Diagnostic> {
         let Corrections { verdict, refused, .. } = &self.corrections;
         let is_of_encoding = |found: &&Diagnostic| found.code == Code::NotUtf8;
@@ -234,28 +232,29 @@ impl<C, D> Fixing<C, D> {
     fn apply<E>(&mut self, findings: &[Diagnostic]) -> Result<bool, E>
     where
         C: FnMut(&Texts) -> Result<Verdict, E>,
-        D: FnMut(&str) -> Option<String>,
+        R: FnMut(&str) -> Option<String>,
     {
-        let mut changes: Vec<(FixedFile, String, String)> = Vec::new();
+        let mut changes: Vec<(FixedFile, String)> = Vec::new();
         for file in only_fixes(findings) {
-            let source = findings.iter().map(|found| &found.location.source).find(|source| source.path == file.path);
-            let Some(old) = source.map(|source| source.text.to_string()) else { continue };
+            let known = self.texts.get(&file.path).cloned().flatten();
+            let Some(old) = known.or_else(|| (self.read)(&file.path)) else { continue };
+            let checked = findings.iter().map(|found| &found.location.source).find(|source| source.path == file.path);
             let new = match &file.change {
-                Change::Edits(edits) => Some(edited(&old, edits)),
-                Change::Decode => (self.decode)(&file.path),
+                Change::Edits(edits) => checked.and_then(|checked| edited_as_checked(&old, &checked.text, edits)),
+                Change::Decode => Some(old),
                 Change::Rename(_) => None,
             };
-            changes.extend(new.map(|new| (file, old, new)));
+            changes.extend(new.map(|new| (file, new)));
         }
         if changes.is_empty() {
             return Ok(false);
         }
         let before = self.texts.clone();
-        self.texts.extend(changes.iter().map(|(file, _, new)| (file.path.clone(), Some(new.clone()))));
+        self.texts.extend(changes.iter().map(|(file, new)| (file.path.clone(), Some(new.clone()))));
         let verdict = (self.check)(&self.texts)?;
         if let Some(reason) = verdict.objection(&self.corrections.verdict) {
             let restored = |path: &String| (path.clone(), before.get(path).cloned().flatten());
-            self.texts.extend(changes.iter().map(|(file, ..)| restored(&file.path)));
+            self.texts.extend(changes.iter().map(|(file, _)| restored(&file.path)));
             let (one, other) = findings.split_at(findings.len() / 2);
             if let ([], [found]) = (one, other) {
                 self.corrections.refused.push((found.clone(), reason));
@@ -265,10 +264,10 @@ impl<C, D> Fixing<C, D> {
             return Ok(self.apply(one)? || self.apply(other)?);
         }
         self.corrections.verdict = verdict;
-        for (file, old, new) in changes {
-            let corrected = Corrected { old, new: String::new(), count: 0 };
+        for (file, text) in changes {
+            let corrected = Corrected { text: String::new(), count: 0 };
             let corrected = self.corrections.files.entry(file.path).or_insert(corrected);
-            corrected.new = new;
+            corrected.text = text;
             corrected.count += file.count;
         }
         Ok(true)
@@ -322,6 +321,21 @@ pub fn edited(text: &str, edits: &[Edit]) -> String {
         at = edit.range.end;
     }
     result + text.get(at..).unwrap_or_default()
+}
+
+/// Applies edits of the text that was checked to that of the file, in which a byte order mark can come before it, and other
+/// text can stand where a partial has a comment. `None` if the file has changed.
+fn edited_as_checked(text: &str, checked: &str, edits: &[Edit]) -> Option<String> {
+    let mark = text.len().checked_sub(checked.len())?;
+    if !text[..mark].chars().all(|c| c == '\u{feff}') {
+        return None;
+    }
+    let edits = edits.iter().map(|edit| {
+        let range = edit.range.start + mark..edit.range.end + mark;
+        let is_same = text.get(range.clone())? == checked.get(edit.range.clone())?;
+        is_same.then(|| Edit { range, text: edit.text.clone() })
+    });
+    Some(edited(text, &edits.collect::<Option<Vec<_>>>()?))
 }
 
 fn replaced(range: Range<usize>, text: impl Into<String>) -> Change {

@@ -59,7 +59,7 @@ pub(super) fn actions(workspace: &mut Workspace, path: &str, text: &str, range: 
     }
     let mut actions: Vec<CodeAction> =
         offered.into_iter().map(|(_, action)| action).filter(|action| action.edit.is_some()).collect();
-    if let Some(AllFixed { text: corrected, rename, count }) = all_fixed(workspace, path)
+    if let Some(AllFixed { text: corrected, rename, count }) = all_fixed(workspace, path, text)
         && let Some(edit) = edit_of(workspace, path, line_edits(text, &corrected), rename.as_deref())
     {
         actions.push(CodeAction {
@@ -82,16 +82,15 @@ pub(super) struct AllFixed {
 
 /// Corrects what has one answer in a file, as `check --fix` does. Editors ask at each movement of the cursor, so the result
 /// is kept until the next check.
-fn all_fixed(workspace: &mut Workspace, path: &str) -> Option<AllFixed> {
+fn all_fixed(workspace: &mut Workspace, path: &str, text: &str) -> Option<AllFixed> {
     if workspace.all_fixed.as_ref().is_none_or(|(of, _)| of != path) {
-        workspace.all_fixed = Some((path.to_owned(), find_all_fixed(workspace, path)));
+        workspace.all_fixed = Some((path.to_owned(), find_all_fixed(workspace, path, text)));
     }
     workspace.all_fixed.as_ref().and_then(|(_, fixed)| fixed.clone())
 }
 
-fn find_all_fixed(workspace: &mut Workspace, path: &str) -> Option<AllFixed> {
+fn find_all_fixed(workspace: &mut Workspace, path: &str, original: &str) -> Option<AllFixed> {
     let of_file = workspace.found.iter().filter(|found| found.location.source.path == path);
-    let original = of_file.clone().next()?.location.source.text.to_string();
     let renamed = |fix: Fix| match fix.change {
         Change::Rename(to) => Some(to),
         _ => None,
@@ -104,17 +103,17 @@ fn find_all_fixed(workspace: &mut Workspace, path: &str) -> Option<AllFixed> {
             return Ok(Verdict::new(workspace.found.clone(), workspace.catalog()));
         }
         for (path, text) in texts {
-            files.set_unsaved(path, Some(text.as_deref().unwrap_or(&original)));
+            files.set_unsaved(path, Some(text.as_deref().unwrap_or(original)));
         }
         workspace.verdict()
     };
     let is_wanted = |found: &Diagnostic| found.location.source.path == path && found.code != Code::NotUtf8;
-    let corrections = fix_all(check, |_| None, is_wanted);
-    files.set_unsaved(path, Some(&original));
+    let corrections = fix_all(check, |_| Some(original.to_owned()), is_wanted);
+    files.set_unsaved(path, Some(original));
     let corrections = corrections.inspect_err(|error| tracing::warn!("{error}")).ok()?;
     let corrected = corrections.files.into_values().next();
     let count = corrected.as_ref().map_or(0, |file| file.count) + usize::from(rename.is_some());
-    let text = corrected.map_or_else(|| original.clone(), |file| file.new);
+    let text = corrected.map_or_else(|| original.to_owned(), |file| file.text);
     (count > 0).then_some(AllFixed { text, rename, count })
 }
 

@@ -520,6 +520,28 @@ fn each_fix_is_offered_once() {
     assert_eq!((all.len(), &all[1]["kind"]), (2, &json!("rename")), "{all:#?}");
 }
 
+/// Templates include a comment in place of the front matter of a partial: its file keeps the front matter.
+#[test]
+fn all_fixes_leave_the_rest_of_a_file_as_it_is() {
+    let partial = "---\ntitle: Tone\n---\nBe {{ tone\u{200b} }}.\n";
+    for mark in ["", "\u{feff}"] {
+        let text = format!("{mark}{partial}");
+        let mut editor = Editor::open(&[("a.md", "{{ tone }}{% include '_tone.md' %}\n")]);
+        editor.begin("_tone.md", &text);
+        let range = json!({ "start": { "line": 3, "character": 0 }, "end": { "line": 3, "character": 9 } });
+        let context = json!({ "range": range, "context": { "diagnostics": [] } });
+        let actions = editor.of("textDocument/codeAction", "_tone.md", context);
+        let all = actions.as_array().into_iter().flatten().find(|action| action["kind"] == "source.fixAll");
+        let changes = all.and_then(|all| all["edit"]["changes"].as_object()).expect("a fix of the whole file");
+        let edits: Vec<&Value> = changes.values().flat_map(|edits| edits.as_array().into_iter().flatten()).collect();
+        assert_eq!(edits.len(), 1, "{edits:#?}");
+        assert_eq!(
+            (&edits[0]["newText"], &edits[0]["range"]["start"]["line"]),
+            (&json!("Be {{ tone }}.\n"), &json!(3))
+        );
+    }
+}
+
 #[test]
 fn diagnostics_have_the_version_of_the_text() {
     let mut editor = Editor::on(&[("a.md", "{{ one }}\n"), ("b.md", "{{ two }}\n")], json!({}));

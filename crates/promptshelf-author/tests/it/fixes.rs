@@ -30,6 +30,10 @@ fn verdict(files: &Library) -> Verdict {
     Verdict::new(findings, &catalog)
 }
 
+fn text_of(bytes: &[u8]) -> Option<String> {
+    std::str::from_utf8(bytes).map_or_else(|_| decoded(bytes), |text| Some(text.to_owned()))
+}
+
 /// Corrects the texts as `check --fix` does. Returns the number of corrected findings, and the refused fixes.
 fn fix_texts(files: &mut Library) -> (usize, Vec<(Diagnostic, String)>) {
     let check = |texts: &Texts| -> Result<Verdict, Infallible> {
@@ -38,9 +42,9 @@ fn fix_texts(files: &mut Library) -> (usize, Vec<(Diagnostic, String)>) {
         present.extend(changed);
         Ok(verdict(&present))
     };
-    let Ok(corrections) = fix_all(check, |path| decoded(&files[path]), |_| true);
+    let Ok(corrections) = fix_all(check, |path| text_of(&files[path]), |_| true);
     let count = corrections.files.values().map(|file| file.count).sum();
-    files.extend(corrections.files.into_iter().map(|(path, file)| (path, file.new.into_bytes())));
+    files.extend(corrections.files.into_iter().map(|(path, file)| (path, file.text.into_bytes())));
     (count, corrections.refused)
 }
 

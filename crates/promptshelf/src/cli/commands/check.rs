@@ -415,12 +415,9 @@ fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, F
 fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTreeSet<String>, Failure> {
     let folder = &selection.folder;
     library::require_files(folder, "check --fix")?;
-    let mut output = Output::stdout();
     let source = Files::folder(folder).lenient();
     source.grant_roots(roots);
     let files = EditableFolder::open(folder)?;
-    // The contents of files in another encoding.
-    let mut encoded: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let interrupted = Interrupted::noticed();
     let check = |texts: &Texts| -> Result<Verdict, Failure> {
         interrupted.end();
@@ -428,122 +425,120 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
         let checked = promptshelf_core::check(source.read().map_err(OpenError::Source)?.into_definitions(), None);
         Ok(Verdict::new(findings(&checked.catalog, &checked.diagnostics), &checked.catalog))
     };
-    let decode = |path: &str| {
-        let bytes = files.read(path).ok()?;
-        let text = decoded(&bytes)?;
-        encoded.insert(path.to_owned(), bytes);
-        Some(text)
+    let mut present: BTreeMap<String, Result<Vec<u8>, EditError>> = BTreeMap::new();
+    let read = |path: &str| {
+        let bytes = present.entry(path.to_owned()).or_insert_with(|| files.read(path)).as_ref().ok()?;
+        std::str::from_utf8(bytes).map_or_else(|_| decoded(bytes), |text| Some(text.to_owned()))
     };
     let is_wanted = |found: &Diagnostic| selection.has(&found.location.source.path);
-    let corrections = fix_all(check, decode, is_wanted)?;
-    let shown = |path: &str| folder.join(path).display().to_string();
-    let (mut kept, mut corrected) = (BTreeSet::new(), 0);
+    let corrections = fix_all(check, read, is_wanted)?;
+    let mut correction =
+        Correction { folder, files, dry_run, interrupted, output: Output::stdout(), kept: BTreeSet::new(), count: 0 };
     for (found, reason) in &corrections.refused {
-        let path = &found.location.source.path;
-        note(&[format!(
-            "{} stays as it is: with the correction of \u{201c}{}\u{201d}, {reason}",
-            shown(path),
-            found.message
-        )]);
-        kept.insert(path.clone());
+        let message = format!("stays as it is: with the correction of \u{201c}{}\u{201d}, {reason}", found.message);
+        correction.keep(&found.location.source.path, &message);
     }
-    for (path, file) in &corrections.files {
-        if interrupted.is_so() {
-            break;
-        }
-        match write_corrected(&files, path, file, encoded.get(path).map(Vec::as_slice), dry_run) {
-            Ok((old, new)) => {
-                print_unified(&mut output, &unified(&old, &new, path, path))?;
-                corrected += file.count;
-            }
-            Err(error) => {
-                note(&[format!("{} cannot be changed: {error}", shown(path))]);
-                kept.insert(path.clone());
-            }
+    for (path, present) in &present {
+        match (present, corrections.files.get(path)) {
+            (Err(error), _) => correction.keep(path, &format!("cannot be changed: {error}")),
+            (Ok(present), Some(corrected)) => correction.write(path, present, corrected)?,
+            (Ok(_), None) => {}
         }
     }
-    let (mut named, mut names) = (BTreeSet::new(), BTreeSet::new());
-    for found in corrections.verdict.findings().iter().filter(|found| is_wanted(found)) {
-        let source = &found.location.source;
-        let renames = fixes(found).into_iter().filter(|fix| fix.is_only);
-        let Some(to) =
-            renames.filter_map(|fix| if let Change::Rename(to) = fix.change { Some(to) } else { None }).next()
-        else {
-            continue;
-        };
-        if interrupted.is_so() || kept.contains(&source.path) || !named.insert(source.path.clone()) {
-            continue;
-        }
-        let message = if is_named(&files, &source.path, prompt_name(source).as_deref()) {
-            Some("other files or access rules may know it by its name".to_owned())
-        } else {
-            let new = prompt_name(&SourceText::new(to.clone(), Arc::clone(&source.text)));
-            let new = new.filter(|new| {
-                !names.insert(new.clone()) || corrections.verdict.other_with(new, &source.path).is_some()
-            });
-            new.map(|new| format!("another prompt is called {new}"))
-        };
-        if let Some(message) = message {
-            note(&[format!("{} keeps its name, because {message}: rename it to {to} by hand", shown(&source.path))]);
-            kept.insert(source.path.clone());
-            continue;
-        }
-        let is_checked = |now: &[u8]| now == source.text.as_bytes();
-        let renamed = if dry_run { Ok(()) } else { files.rename(&source.path, &to, is_checked) };
-        if let Err(error) = renamed {
-            note(&[format!("{} cannot be changed: {error}", shown(&source.path))]);
-            kept.insert(source.path.clone());
-            continue;
-        }
-        let verb = if dry_run { "would rename" } else { "renamed" };
-        let line = output.line(&format!("{verb} {} to {}", shown(&source.path), shown(&to))).into_owned();
-        writeln!(output.out, "{line}")?;
-        corrected += 1;
-    }
-    let verb = if dry_run { "would be corrected" } else { "corrected" };
-    writeln!(output.out, "{} {verb}\n", count(corrected, "finding"))?;
-    output.out.flush()?;
-    interrupted.end();
-    Ok(kept)
+    correction.rename(&corrections.verdict, is_wanted)?;
+    correction.end()
 }
 
-/// Writes one file, if it still has the content that was checked, and returns both texts. The path is resolved below the open
-/// folder. The text that was checked can lack a byte order mark, and has a comment in place of what templates do not include:
-/// what stands before the first change stays as it is.
-fn write_corrected(
-    files: &EditableFolder,
-    path: &str,
-    file: &Corrected,
-    encoded: Option<&[u8]>,
+/// The changes of a folder.
+struct Correction<'a, W> {
+    folder: &'a Path,
+    files: EditableFolder,
     dry_run: bool,
-) -> Result<(String, String), EditError> {
-    let present = files.read(path)?;
-    let (old, new) = match encoded {
-        Some(_) => (String::from_utf8_lossy(&present).into_owned(), file.new.clone()),
-        None => {
-            let text = String::from_utf8_lossy(&present).into_owned();
-            let same = file.old.chars().zip(file.new.chars()).take_while(|(old, new)| old == new);
-            let start: usize = same.map(|(c, _)| c.len_utf8()).sum();
-            match text.strip_suffix(&file.old[start..]) {
-                Some(before)
-                    if before.trim_start_matches('\u{feff}').len()
-                        == file.old[..start].trim_start_matches('\u{feff}').len() =>
-                {
-                    let new = format!("{before}{}", &file.new[start..]);
-                    (text, new)
+    interrupted: Interrupted,
+    output: Output<W>,
+    /// Files that stay as they are.
+    kept: BTreeSet<String>,
+    /// Of findings.
+    count: usize,
+}
+
+impl<W: Write> Correction<'_, W> {
+    fn shown(&self, path: &str) -> String {
+        self.folder.join(path).display().to_string()
+    }
+
+    fn keep(&mut self, path: &str, reason: &str) {
+        note(&[format!("{} {reason}", self.shown(path))]);
+        self.kept.insert(path.to_owned());
+    }
+
+    /// Writes a file, if it still has the content that was checked. The path is resolved below the open folder.
+    fn write(&mut self, path: &str, present: &[u8], corrected: &Corrected) -> Result<(), Failure> {
+        if self.interrupted.is_so() {
+            return Ok(());
+        }
+        let new = corrected.text.as_str();
+        let written =
+            if self.dry_run { Ok(()) } else { self.files.replace(path, new.as_bytes(), |now| now == present) };
+        if let Err(error) = written {
+            self.keep(path, &format!("cannot be changed: {error}"));
+            return Ok(());
+        }
+        self.count += corrected.count;
+        print_unified(&mut self.output, &unified(&String::from_utf8_lossy(present), new, path, path))
+    }
+
+    /// Renames files whose names have one answer and are known to no other file.
+    fn rename(&mut self, verdict: &Verdict, is_wanted: impl Fn(&Diagnostic) -> bool) -> Result<(), Failure> {
+        let mut renames: BTreeMap<&str, (&Arc<SourceText>, String)> = BTreeMap::new();
+        for found in verdict.findings().iter().filter(|found| is_wanted(found)) {
+            for fix in fixes(found).into_iter().filter(|fix| fix.is_only) {
+                if let Change::Rename(to) = fix.change {
+                    renames.entry(&found.location.source.path).or_insert((&found.location.source, to));
                 }
-                _ => (file.old.clone(), file.new.clone()),
             }
         }
-    };
-    let expected = encoded.unwrap_or(old.as_bytes());
-    if dry_run && present != expected {
-        return Err(EditError::Changed { present });
+        let mut names = BTreeSet::new();
+        for (path, (source, to)) in renames {
+            if self.interrupted.is_so() {
+                break;
+            }
+            if self.kept.contains(path) {
+                continue;
+            }
+            let new_name = prompt_name(&SourceText::new(to.clone(), Arc::clone(&source.text)));
+            let taken = new_name.filter(|new| verdict.other_with(new, path).is_some() || !names.insert(new.clone()));
+            let objection = if is_named(&self.files, path, prompt_name(source).as_deref()) {
+                Some("other files or access rules may know it by its name".to_owned())
+            } else {
+                taken.map(|name| format!("another prompt is called {name}"))
+            };
+            if let Some(objection) = objection {
+                self.keep(path, &format!("keeps its name, because {objection}: rename it to {to} by hand"));
+                continue;
+            }
+            let is_checked = |now: &[u8]| now == source.text.as_bytes();
+            let renamed = if self.dry_run { Ok(()) } else { self.files.rename(path, &to, is_checked) };
+            if let Err(error) = renamed {
+                self.keep(path, &format!("cannot be changed: {error}"));
+                continue;
+            }
+            let verb = if self.dry_run { "would rename" } else { "renamed" };
+            let line = format!("{verb} {} to {}", self.shown(path), self.shown(&to));
+            writeln!(self.output.out, "{}", self.output.line(&line).into_owned())?;
+            self.count += 1;
+        }
+        Ok(())
     }
-    if !dry_run {
-        files.replace(path, new.as_bytes(), |now| now == expected)?;
+
+    /// Reports the number of corrected findings, and returns the files that stay as they are.
+    fn end(mut self) -> Result<BTreeSet<String>, Failure> {
+        let verb = if self.dry_run { "would be corrected" } else { "corrected" };
+        writeln!(self.output.out, "{} {verb}\n", count(self.count, "finding"))?;
+        self.output.out.flush()?;
+        self.interrupted.end();
+        Ok(self.kept)
     }
-    Ok((old, new))
 }
 
 /// Whether another file may name a prompt: its path, its name, or an access rule, which can be a pattern.
@@ -747,8 +742,8 @@ mod tests {
     use super::*;
 
     // req: S-551
-    #[test]
-    fn files_are_corrected_below_the_folder_and_as_they_were_checked() {
+    #[tokio::test]
+    async fn files_are_corrected_below_the_folder_and_as_they_were_checked() {
         let around = tempfile::tempdir().expect("a folder");
         let (library, outside) = (around.path().join("library"), around.path().join("outside"));
         for folder in [&library, &outside] {
@@ -757,16 +752,26 @@ mod tests {
         }
         // What the folder `d` was when the library was checked.
         std::os::unix::fs::symlink(&outside, library.join("d")).expect("a link");
-        let files = EditableFolder::open(&library).expect("a folder");
-        let fix = |path: &str, text: &str| {
-            let file = Corrected { old: text.to_owned(), new: text.replace("titel", "title"), count: 1 };
-            write_corrected(&files, path, &file, None, false)
+        let output = Output { out: Vec::new(), terminal: false, escapes: false, colours: false, width: 80 };
+        let mut correction = Correction {
+            folder: &library,
+            files: EditableFolder::open(&library).expect("a folder"),
+            dry_run: false,
+            interrupted: Interrupted::noticed(),
+            output,
+            kept: BTreeSet::new(),
+            count: 0,
         };
-        assert!(matches!(fix("d/v.md", "titel"), Err(EditError::Outside | EditError::NotAFile | EditError::Link)));
-        assert!(matches!(fix("v.md", "titel: "), Err(EditError::Changed { .. })));
+        let mut fix = |path: &str, text: &str| {
+            let corrected = Corrected { text: text.replace("titel", "title"), count: 1 };
+            correction.write(path, text.as_bytes(), &corrected).expect("a standard output");
+            correction.kept.contains(path)
+        };
+        assert!(fix("d/v.md", "titel"));
+        assert!(fix("v.md", "titel: "));
         let read = |folder: &Path| std::fs::read_to_string(folder.join("v.md")).expect("a file");
         assert_eq!((read(&library), read(&outside)), ("titel".to_owned(), "titel".to_owned()));
-        assert!(fix("v.md", "titel").is_ok());
+        fix("v.md", "titel");
         assert_eq!((read(&library), read(&outside)), ("title".to_owned(), "titel".to_owned()));
     }
 }
