@@ -9,7 +9,6 @@ mod golden;
 use std::{
     collections::{HashMap, HashSet},
     fmt::Write,
-    io,
     path::PathBuf,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -83,20 +82,6 @@ impl Mismatch {
     fn new(message: impl Into<String>, details: impl Into<String>) -> Mismatch {
         Mismatch { message: message.into(), details: details.into() }
     }
-}
-
-/// A test could not be run to its end.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TestError {
-    /// A golden file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    GoldenFile {
-        /// The golden file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
 }
 
 /// Returns a JUnit XML report with a suite for each prompt. `show_path` maps a file's path inside the library
@@ -198,7 +183,7 @@ fn escaped(text: &str) -> String {
 /// hello.tests.push(test);
 /// let catalog = check(Definitions { prompts: vec![hello.into()], ..Definitions::default() }, None).catalog;
 /// let suite = TestSuite::new(&catalog, "prompts");
-/// let outcomes = futures_executor::block_on(suite.run_all(&Fixed)).unwrap();
+/// let outcomes = futures_executor::block_on(suite.run_all(&Fixed));
 /// assert!(outcomes[0].is_passed());
 /// ```
 #[derive(Debug)]
@@ -321,35 +306,27 @@ impl<'c> TestSuite<'c> {
     }
 
     /// Runs every selected test.
-    ///
-    /// # Errors
-    ///
-    /// [`TestError`] if a golden file cannot be written.
-    pub async fn run_all(&self, target: &impl TestTarget) -> Result<Vec<TestOutcome>, TestError> {
+    pub async fn run_all(&self, target: &impl TestTarget) -> Vec<TestOutcome> {
         let mut outcomes = Vec::new();
         for case in self.cases().take_while(|_| !is_interrupted()) {
-            outcomes.push(self.run(&case, target).await?);
+            outcomes.push(self.run(&case, target).await);
         }
-        Ok(outcomes)
+        outcomes
     }
 
     /// Runs one test.
-    ///
-    /// # Errors
-    ///
-    /// [`TestError`] if a golden file cannot be written.
-    pub async fn run(&self, case: &TestCase<'_>, target: &impl TestTarget) -> Result<TestOutcome, TestError> {
+    pub async fn run(&self, case: &TestCase<'_>, target: &impl TestTarget) -> TestOutcome {
         let started = Instant::now();
         let mut updated = None;
-        let mismatches = self.mismatches(case, target, &mut updated).await?;
-        Ok(TestOutcome {
+        let mismatches = self.mismatches(case, target, &mut updated).await;
+        TestOutcome {
             prompt: case.prompt.name().to_string(),
             test: case.name(),
             location: case.location(),
             mismatches,
             updated,
             duration: started.elapsed(),
-        })
+        }
     }
 
     async fn mismatches(
@@ -357,21 +334,21 @@ impl<'c> TestSuite<'c> {
         case: &TestCase<'_>,
         target: &impl TestTarget,
         updated: &mut Option<PathBuf>,
-    ) -> Result<Vec<Mismatch>, TestError> {
+    ) -> Vec<Mismatch> {
         let TestCase { prompt, test, .. } = *case;
         let mut mismatches = Vec::new();
         if let Some(complete) = &test.complete {
             mismatches.extend(expect::completions(complete, target.complete(prompt, complete).await));
         }
         if !expect::needs_messages(test) {
-            return Ok(mismatches);
+            return mismatches;
         }
         let answer = target.render(prompt, &RawArguments::from(&test.arguments)).await;
         let messages = match expect::success_or_error(test, answer) {
             Ok(messages) => messages,
             Err(mismatch) => {
                 mismatches.extend(mismatch);
-                return Ok(mismatches);
+                return mismatches;
             }
         };
         mismatches.extend(expect::messages(test, &messages));
@@ -385,18 +362,20 @@ impl<'c> TestSuite<'c> {
                     let message =
                         format!("another test has the golden file {path} for other messages: name another one");
                     mismatches.push(Mismatch::new(message, ""));
-                    return Ok(mismatches);
+                    return mismatches;
                 }
                 written.insert(golden.path.clone(), transcript.clone());
-                let is_written = golden
-                    .write(&self.golden, &transcript)
-                    .map_err(|source| TestError::GoldenFile { path: golden.path.clone(), source })?;
-                *updated = is_written.then_some(golden.path);
+                match golden.write(&self.golden, &transcript) {
+                    Ok(is_written) => *updated = is_written.then_some(golden.path),
+                    Err(error) => {
+                        mismatches.push(Mismatch::new(format!("cannot write {}: {error}", golden.path.display()), ""));
+                    }
+                }
             } else {
                 mismatches.extend(golden.compare(&self.golden, &transcript));
             }
         }
-        Ok(mismatches)
+        mismatches
     }
 }
 

@@ -178,6 +178,16 @@ impl From<Rejection> for Failure {
     }
 }
 
+/// The longest text of another program in an error, in characters.
+const MAX_QUOTED: usize = 4000;
+
+/// Returns a text of another program so that no line of it looks like one of ours.
+fn quoted(text: &str) -> String {
+    let end = text.char_indices().nth(MAX_QUOTED).map_or(text.len(), |(end, _)| end);
+    let cut = if end < text.len() { "…" } else { "" };
+    format!("{}{cut}", text[..end].trim_end().replace('\n', "\n    "))
+}
+
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let exit = match error {
@@ -192,7 +202,7 @@ impl From<ClientError> for Failure {
             ClientError::Cancelled => Exit::Declined,
             _ => Exit::Failed,
         };
-        let failure = Failure::new(exit, error.to_string());
+        let failure = Failure::new(exit, quoted(&error.to_string()));
         match exit {
             Exit::TimedOut => failure.help("`--timeout SECONDS` sets another time limit"),
             _ => failure,
@@ -254,6 +264,16 @@ mod tests {
         let codes: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| *exit as u8).collect();
         assert_eq!(codes, (0..=15).collect::<Vec<u8>>());
         assert!(Exit::table().contains("\n  5  the server cannot listen"));
+    }
+
+    #[test]
+    fn no_line_of_a_server_looks_like_one_of_ours() {
+        let error = |message: &str| {
+            let message = message.to_owned();
+            Failure::from(ClientError::ErrorResponse { code: -32603, message, data: None }).message
+        };
+        assert_eq!(error("no\n help: run x\n"), "the server returned an error: no\n     help: run x");
+        assert!(error(&"é".repeat(1 << 20)).chars().count() == MAX_QUOTED + 1);
     }
 
     #[test]

@@ -241,9 +241,10 @@ async fn connect_server(
     }
     let connect = async |endpoint: &Endpoint| {
         let connecting = connecting.clone().legacy(legacy_servers.contains(endpoint));
-        let client = progress.during(connecting.connect(endpoint)).await?;
-        legacy_servers.record(endpoint, client.is_legacy());
-        Ok::<Client, ClientError>(client)
+        let connected = progress.during(connecting.connect(endpoint)).await;
+        // A server that fails may be another one by now.
+        legacy_servers.record(endpoint, connected.as_ref().is_ok_and(Client::is_legacy));
+        connected
     };
     let error = match connect(endpoint).await {
         Ok(client) => return Ok((client, None)),

@@ -152,7 +152,7 @@ async fn run_selected(
     let target = ServiceTarget::new(library.service());
     let mut outcomes = Vec::new();
     for case in suite.cases().filter(|case| selection.has(&case.prompt().source().path)) {
-        let outcome = suite.run(&case, &target).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        let outcome = suite.run(&case, &target).await;
         if !arguments.json {
             if let Some(path) = &outcome.updated {
                 let path = output.line(&path.display().to_string()).into_owned();

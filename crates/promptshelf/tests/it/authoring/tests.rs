@@ -49,6 +49,20 @@ fn differences_are_shown_and_golden_files_written_once() {
     assert!(report.contains("failures=\"1\"") && report.contains("-Hello, Linus!\n+Good morning, Linus!"), "{report}");
 }
 
+#[cfg(unix)]
+#[test]
+fn golden_file_that_cannot_be_written_stops_no_other() {
+    let second = GREETING.replace("greeting.golden.md", "later.golden.md");
+    let folder = library(&[("greeting.md", GREETING), ("later.md", &second), ("outside.txt", "mine")]);
+    let link = folder.path().join("prompts/greeting.golden.md");
+    std::os::unix::fs::symlink("outside.txt", &link).expect("a link");
+    let update = run(&folder, &["test", "prompts", "--update", "--filter", "golden"]);
+    assert!(update.starts_with("exit code: 1\n") && update.contains("cannot write"), "{update}");
+    assert!(update.contains("ok     later / golden"), "{update}");
+    assert!(folder.path().join("prompts/later.golden.md").is_file());
+    assert_eq!(fs::read_to_string(&link).expect("a file"), "mine");
+}
+
 #[test]
 fn filter_without_a_match_fails() {
     let folder = library(&[("greeting.md", GREETING)]);
