@@ -59,8 +59,8 @@ const MIN_SECRET_BYTES: usize = 16;
 
 /// The least jump of the clock that is logged.
 const CLOCK_JUMP: SignedDuration = SignedDuration::from_secs(5);
-/// The time in which rollouts are applied before the first request; afterwards they follow.
-const FIRST_ROLLOUTS: Duration = Duration::from_secs(5);
+/// The time in which rollouts and tokens are read before the first request; afterwards they follow.
+const FIRST_READ: Duration = Duration::from_secs(5);
 
 /// The time for requests to webhooks that have begun, at the end of the server. An event without a record is sent again.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -230,7 +230,7 @@ impl Server {
             );
         }
         let (listener, bound) = bind(settings).await?;
-        let shared_tokens = self.follow_tokens();
+        let shared_tokens = self.follow_tokens().await;
         let settings = &self.settings;
         let mut options = live_options(settings, bound, api(settings, &self.rules, bound)?);
         options.sign_in = sign_in_options(settings, shared_tokens.as_ref()).map(SignIn::new);
@@ -250,7 +250,7 @@ impl Server {
         let tls = tls.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         if let Some(mut rollouts) = self.served.rollouts(settings) {
             // Callers keep their versions over a restart.
-            let _ = timeout(FIRST_ROLLOUTS, rollouts.exchange()).await;
+            let _ = timeout(FIRST_READ, rollouts.exchange()).await;
             if let Some(metrics) = &metrics {
                 metrics.metrics.observe_rollouts(&rollouts.monitor());
             }
@@ -268,10 +268,13 @@ impl Server {
         Ok(())
     }
 
-    fn follow_tokens(&mut self) -> Option<SharedTokens> {
+    async fn follow_tokens(&mut self) -> Option<SharedTokens> {
         let store = store(&self.settings)?;
         let tokens = self.settings.fixed.has_store_tokens.then(SharedTokens::default)?;
-        self.tasks.spawn(TokenFollower::new(store, tokens.clone()).run());
+        let mut follower = TokenFollower::new(store, tokens.clone());
+        // A proxy leaves out a server that refuses callers because it has just started.
+        let _ = timeout(FIRST_READ, follower.read()).await;
+        self.tasks.spawn(follower.run());
         Some(tokens)
     }
 

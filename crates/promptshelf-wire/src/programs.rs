@@ -51,6 +51,8 @@ pub struct PromptFacts {
     pub author_version: Option<String>,
     /// The tags.
     pub tags: Vec<String>,
+    /// What else the author tells people about it, by key of the prompt file.
+    pub labels: BTreeMap<String, Vec<String>>,
     /// Why it should no longer be used; null if it is not deprecated.
     pub deprecated: Option<DeprecationFacts>,
     /// The arguments, in order.

@@ -237,8 +237,9 @@ impl PromptDefinition {
 /// A key of prompt files that tells people about a prompt, and changes neither access nor messages.
 ///
 /// A row of [`LABELS`] is all that another one needs: files are read and written with it, editors and the schema know it,
-/// comparisons and exports name it, and clients and the page see it if it is listed.
-#[derive(Debug, PartialEq, Eq)]
+/// comparisons and exports name it, and clients, the HTTP API and the page see it if it is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Label {
     /// The key in files.
     pub key: &'static str,
@@ -246,24 +247,35 @@ pub struct Label {
     pub about: &'static str,
     /// Whether it has several values.
     pub is_list: bool,
-    /// Whether clients see it in `_meta` of lists, as `dev.promptshelf/KEY`, and the page with the prompt.
+    /// Whether clients see it in `_meta` of lists, as `dev.promptshelf/KEY`, and the HTTP API and the page with the prompt.
     pub is_listed: bool,
+}
+
+impl Label {
+    /// Creates a key with one value, for authors and reviewers.
+    #[must_use]
+    pub const fn text(key: &'static str, about: &'static str) -> Label {
+        Label { key, about, is_list: false, is_listed: false }
+    }
+
+    /// Creates a key with several values, for authors and reviewers.
+    #[must_use]
+    pub const fn list(key: &'static str, about: &'static str) -> Label {
+        Label { is_list: true, ..Label::text(key, about) }
+    }
+
+    /// Shows it to clients.
+    #[must_use]
+    pub const fn listed(mut self) -> Label {
+        self.is_listed = true;
+        self
+    }
 }
 
 /// All labels, in the order in which files are written.
 pub const LABELS: &[Label] = &[
-    Label {
-        key: "owners",
-        about: "The people or teams in charge of the prompt, for authors and reviewers.",
-        is_list: true,
-        is_listed: false,
-    },
-    Label {
-        key: "collections",
-        about: "Collections that the prompt belongs to, across folders, for authors and reviewers.",
-        is_list: true,
-        is_listed: false,
-    },
+    Label::list("owners", "The people or teams in charge of the prompt, for authors and reviewers."),
+    Label::list("collections", "Collections that the prompt belongs to, across folders, for authors and reviewers."),
 ];
 
 /// The largest number of characters of one value of a label.

@@ -326,7 +326,7 @@ fn listed_field_change_changes_the_list() {
         |prompt: &mut PromptDefinition| prompt.title = Some("T".into()),
         |prompt: &mut PromptDefinition| prompt.description = Some("D".into()),
         |prompt: &mut PromptDefinition| {
-            static CONTACT: Label = Label { key: "contact", about: "Whom to ask", is_list: false, is_listed: true };
+            static CONTACT: Label = Label::text("contact", "Whom to ask").listed();
             prompt.labels = [(&CONTACT, vec!["team-a".to_owned()])].into_iter().collect();
         },
         |prompt: &mut PromptDefinition| prompt.arguments[0].required = true,

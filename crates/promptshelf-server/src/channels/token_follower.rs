@@ -31,6 +31,7 @@ const RECORDED: Duration = Duration::from_mins(1);
 pub struct TokenFollower {
     store: StoreHandle,
     tokens: SharedTokens,
+    hints: Option<ChangeHints>,
     known: Option<TokenState>,
     recorded: HashMap<u64, Instant>,
     /// Uses that are not recorded yet.
@@ -38,19 +39,23 @@ pub struct TokenFollower {
 }
 
 impl TokenFollower {
-    /// Creates a follower, which fills `tokens`. Nothing is read before [`run`](TokenFollower::run).
+    /// Creates a follower, which fills `tokens`.
     #[must_use]
     pub fn new(store: StoreHandle, tokens: SharedTokens) -> TokenFollower {
-        TokenFollower { store, tokens, known: None, recorded: HashMap::new(), used: BTreeMap::new() }
+        TokenFollower { store, tokens, hints: None, known: None, recorded: HashMap::new(), used: BTreeMap::new() }
+    }
+
+    /// Reads the tokens, before a server answers its first caller. A failure is for [`run`](TokenFollower::run) to report.
+    pub async fn read(&mut self) {
+        let _ = self.compare().await;
     }
 
     /// Reads the tokens whenever they have changed. Never returns. While the store is away, the last ones are accepted, for a
     /// day.
     pub async fn run(mut self) {
-        let mut hints = None;
         let mut is_away = false;
         loop {
-            match self.compare(&mut hints).await {
+            match self.compare().await {
                 Ok(()) => is_away = false,
                 Err(error) => {
                     if !std::mem::replace(&mut is_away, true) {
@@ -61,22 +66,22 @@ impl TokenFollower {
                     }
                     if matches!(error, FollowError::TimedOut) {
                         self.store.reset().await;
-                        hints = None;
+                        self.hints = None;
                     }
                 }
             }
             sleep(MIN_PAUSE).await;
             tokio::select! {
-                () = next(&mut hints) => {}
+                () = next(&mut self.hints) => {}
                 () = sleep(INTERVAL) => {}
             }
         }
     }
 
-    async fn compare(&mut self, hints: &mut Option<ChangeHints>) -> Result<(), FollowError> {
+    async fn compare(&mut self) -> Result<(), FollowError> {
         let store = in_time(CONNECT_TIMEOUT, self.store.get()).await?;
-        if hints.is_none() {
-            *hints = Some(store.token_hints().await);
+        if self.hints.is_none() {
+            self.hints = Some(store.token_hints().await);
         }
         let state = in_time(HEAD_TIMEOUT, store.token_state()).await?;
         if self.known != Some(state) {

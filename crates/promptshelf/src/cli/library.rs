@@ -5,7 +5,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use promptshelf_author::add_samples;
@@ -55,14 +54,14 @@ pub(crate) fn require_files(folder: &Path, what: &str) -> Result<(), Failure> {
 }
 
 /// Returns the source of the library in a folder, or in a git repository or a channel as it is now.
-pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promptshelf_source::Source>, Failure> {
+pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Files, Failure> {
     if let Some(word) = folder.to_str().filter(|word| StoreUrl::is_meant(word)) {
-        return Ok(Arc::new(Files::tree(apart(|| crate::commands::channel_tree(word))?)));
+        return Ok(Files::tree(apart(|| crate::commands::channel_tree(word))?));
     }
     let Some(word) = folder.to_str().filter(|word| GitAddress::is_meant(word)) else {
         let directory = Files::folder(folder);
         directory.grant_roots(roots);
-        return Ok(Arc::new(directory));
+        return Ok(directory);
     };
     let state = state::folder().ok_or_else(|| Failure::new(Exit::Failed, "there is no folder for copies of files"))?;
     // Apart from that of servers: a commit with errors is not one that a server may return to.
@@ -71,7 +70,7 @@ pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promp
     let git = GitSource::new(options)?;
     git.source().grant_roots(roots);
     apart(|| refresh(&git))?;
-    Ok(Arc::new(git.source().clone()))
+    Ok(git.source().clone())
 }
 
 /// Waits on a thread of its own: the runtime of the caller may have one thread, which must not wait.

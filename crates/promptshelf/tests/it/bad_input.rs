@@ -120,6 +120,8 @@ fn fixes_are_shown_and_written_once() {
     let read = |path: &str| fs::read_to_string(folder.path().join("prompts").join(path));
     assert!(read("hello.md").expect("a file").contains("desciption"));
     let fixed = run(&folder, &["check", "prompts", "--fix"]);
+    let end = |output: &str| output.split_once("corrected\n").map(|(_, end)| end.to_owned());
+    assert_eq!((end(&dry), &dry[..12]), (end(&fixed), &fixed[..12]), "a dry run ends with the same findings and code");
     assert!(fixed.contains("-desciption: Greets\n+description: Greets") && fixed.contains("my-note.md"), "{fixed}");
     // What needs a decision stays: `who` could be an argument or text.
     assert!(fixed.starts_with("exit code: 1") && fixed.contains("undeclared-argument"), "{fixed}");
@@ -143,6 +145,7 @@ fn file_keeps_its_name_if_another_prompt_has_the_new_one() {
             [&["--dry-run"][..], &[]].map(|words| run(&folder, &[&["check", "prompts", "--fix"][..], words].concat()));
         let notes = |output: &str| output.lines().filter(|line| line.contains("keeps its name")).count();
         assert!(notes(&dry) > 0 && notes(&dry) == notes(&fixed), "{other}: {dry}{fixed}");
+        assert_eq!(dry.replace("would be corrected", "corrected"), fixed);
         assert_eq!(listed(&folder).lines().count(), before.lines().count(), "{fixed}");
         assert!(!fixed.contains("duplicate-name"), "{fixed}");
     }

@@ -75,8 +75,8 @@ async fn answer_under_a_former_name_names_the_present_one() {
     let prompt = Arc::make_mut(&mut definitions.prompts[0]);
     prompt.access = None;
     prompt.aliases = ["hallo".to_owned()].into();
-    static CONTACT: Label = Label { key: "contact", about: "Whom to ask", is_list: false, is_listed: true };
-    static OWNERS: Label = Label { key: "owners", about: "Who is in charge", is_list: true, is_listed: false };
+    static CONTACT: Label = Label::text("contact", "Whom to ask").listed();
+    static OWNERS: Label = Label::list("owners", "Who is in charge");
     prompt.labels = [(&CONTACT, vec!["team-a".to_owned()]), (&OWNERS, vec!["ada".to_owned()])].into_iter().collect();
     let name = prompt.name.clone();
     let handle = CatalogHandle::new(check(definitions, None).catalog);

@@ -26,6 +26,7 @@ pub(super) fn facts_of(prompt: &Prompt, view: &View) -> PromptFacts {
         signer: commit.and_then(|commit| commit.signer()).map(str::to_owned),
         author_version: prompt.version().map(str::to_owned),
         tags: prompt.tags().to_vec(),
+        labels: prompt.labels().listed().map(|(label, values)| (label.key.to_owned(), values.to_vec())).collect(),
         deprecated: view.deprecation(prompt).map(deprecation),
         arguments: prompt.arguments().iter().map(argument).collect(),
     }

@@ -212,16 +212,24 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     // Without a library on the command line `serve` serves the sources, and not the working directory.
     let of_settings = settings.as_ref().and_then(|settings| settings.sources.as_deref());
     let sources = of_settings.filter(|_| paths.is_empty());
-    // What cannot be corrected, by library and path.
-    let mut refused = BTreeSet::new();
+    let mut unwritten: BTreeMap<PathBuf, Unwritten> = BTreeMap::new();
     if arguments.fix {
         for selection in &selections {
-            let of_library = fix(selection, roots(), arguments.dry_run)?;
-            refused.extend(of_library.into_iter().map(|path| (selection.folder.clone(), path)));
+            unwritten.insert(selection.folder.clone(), fix(selection, roots(), arguments.dry_run)?);
         }
         // Files may have other names now.
         selections = Selection::of(&paths)?;
     }
+    let check_selected = |selection: &Selection, rules| -> Result<Found, Failure> {
+        let none = Unwritten::default();
+        let unwritten = unwritten.get(&selection.folder).unwrap_or(&none);
+        let mut found = check(&selection.folder, roots(), rules, &clients, &unwritten.texts)?;
+        let is_renamed =
+            |found: &Diagnostic| unwritten.renamed.contains(&found.location.source.path) && renamed_to(found).is_some();
+        found.findings.retain(|found| !is_renamed(found));
+        keep_selected(&mut found, selection);
+        Ok(found)
+    };
     let (mut found, folder) = match (sources, selections.as_slice()) {
         (Some(sources), _) => {
             let rules = settings.iter().flat_map(|settings| settings.access.clone()).collect();
@@ -232,16 +240,12 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
             // With `[[source]]` the rules are about names that this library does not have.
             let rules = settings.iter().filter(|_| of_settings.is_none());
             let rules = rules.flat_map(|settings| settings.access.clone()).collect();
-            let mut found = check(&only.folder, roots(), rules, &clients)?;
-            keep_selected(&mut found, only);
-            (found, only.folder.clone())
+            (check_selected(only, rules)?, only.folder.clone())
         }
         (None, selections) => {
             let mut all = Found::default();
             for selection in selections {
-                let mut found = check(&selection.folder, roots(), Vec::new(), &clients)?;
-                keep_selected(&mut found, selection);
-                all.extend(found, |path| path_from_here(&selection.folder, path));
+                all.extend(check_selected(selection, Vec::new())?, |path| path_from_here(&selection.folder, path));
             }
             (all, PathBuf::from(HERE))
         }
@@ -276,13 +280,8 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
             CheckFormat::Github => write!(output.out, "{}", to_github(diagnostics, &folder))?,
             CheckFormat::Human => {
                 let is_table = clients.len() > 1 && !arguments.details;
-                let is_refused =
-                    |finding: &Diagnostic| refused.contains(&(folder.clone(), finding.location.source.path.clone()));
-                let is_corrigible =
-                    |found: &Diagnostic| !is_refused(found) && fixes(found).iter().any(|fix| fix.is_only);
-                let is_shown = |finding: &&Diagnostic| {
-                    !(arguments.fix && is_corrigible(finding) || is_table && is_of_client(finding.code))
-                };
+                let is_corrigible = |found: &Diagnostic| !arguments.fix && fixes(found).iter().any(|fix| fix.is_only);
+                let is_shown = |finding: &&Diagnostic| !is_table || !is_of_client(finding.code);
                 let shown: Vec<&Diagnostic> = diagnostics.iter().filter(is_shown).collect();
                 let about = match selections.as_slice() {
                     [only] if sources.is_none() && !only.is_whole() => only.files().join(", "),
@@ -316,14 +315,17 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     }
 }
 
-/// Checks a library with the operator's access rules.
+/// Checks a library with the operator's access rules, and with other texts than some files have.
 fn check(
     folder: &Path,
     roots: Vec<PathBuf>,
     rules: Vec<AccessRule>,
     clients: &[&'static clients::Client],
+    texts: &BTreeMap<String, String>,
 ) -> Result<Found, Failure> {
-    let mut builder = Library::builder().source(library::source(folder, roots.clone())?);
+    let source = library::source(folder, roots.clone())?;
+    texts.iter().for_each(|(path, text)| source.set_unsaved(path, Some(text)));
+    let mut builder = Library::builder().source(source);
     if !rules.is_empty() {
         builder = builder.source(Fixed::new(Definitions { access: rules, ..Definitions::default() }));
     }
@@ -378,7 +380,7 @@ async fn check_sources(
     // What keeps a folder from being served says it better alone.
     for status in open.set.statuses().iter().filter(|status| status.state != SourceState::Current) {
         for folder in folders.iter().filter(|source| source.name == status.name).filter_map(folder_of) {
-            let alone = check(&folder, roots.clone(), Vec::new(), clients)?;
+            let alone = check(&folder, roots.clone(), Vec::new(), clients, &BTreeMap::new())?;
             all.extend(alone, |path| path_from_here(&folder, path));
         }
     }
@@ -410,9 +412,23 @@ fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, F
     names.iter().map(|name| known_clients::find(name)).collect()
 }
 
-/// Corrects the findings of one library that have one answer, until there are none. Returns the files that have such findings
-/// and stay as they are.
-fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTreeSet<String>, Failure> {
+/// What a dry run of the corrections of a library leaves undone, by path.
+#[derive(Default)]
+struct Unwritten {
+    texts: BTreeMap<String, String>,
+    renamed: BTreeSet<String>,
+}
+
+/// Returns the only other path that corrects a finding.
+fn renamed_to(found: &Diagnostic) -> Option<String> {
+    fixes(found).into_iter().filter(|fix| fix.is_only).find_map(|fix| match fix.change {
+        Change::Rename(to) => Some(to),
+        _ => None,
+    })
+}
+
+/// Corrects the findings of one library that have one answer, until there are none.
+fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<Unwritten, Failure> {
     let folder = &selection.folder;
     library::require_files(folder, "check --fix")?;
     let source = Files::folder(folder).lenient();
@@ -432,8 +448,9 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
     };
     let is_wanted = |found: &Diagnostic| selection.has(&found.location.source.path);
     let corrections = fix_all(check, read, is_wanted)?;
+    let unwritten = dry_run.then(Unwritten::default);
     let mut correction =
-        Correction { folder, files, dry_run, interrupted, output: Output::stdout(), kept: BTreeSet::new(), count: 0 };
+        Correction { folder, files, unwritten, interrupted, output: Output::stdout(), kept: BTreeSet::new(), count: 0 };
     for (found, reason) in &corrections.refused {
         let message = format!("stays as it is: with the correction of \u{201c}{}\u{201d}, {reason}", found.message);
         correction.keep(&found.location.source.path, &message);
@@ -453,7 +470,8 @@ fn fix(selection: &Selection, roots: Vec<PathBuf>, dry_run: bool) -> Result<BTre
 struct Correction<'a, W> {
     folder: &'a Path,
     files: EditableFolder,
-    dry_run: bool,
+    /// Of a dry run.
+    unwritten: Option<Unwritten>,
     interrupted: Interrupted,
     output: Output<W>,
     /// Files that stay as they are.
@@ -478,9 +496,9 @@ impl<W: Write> Correction<'_, W> {
             return Ok(());
         }
         let new = corrected.text.as_str();
-        let written =
-            if self.dry_run { Ok(()) } else { self.files.replace(path, new.as_bytes(), |now| now == present) };
-        if let Err(error) = written {
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.texts.insert(path.to_owned(), new.to_owned());
+        } else if let Err(error) = self.files.replace(path, new.as_bytes(), |now| now == present) {
             self.keep(path, &format!("cannot be changed: {error}"));
             return Ok(());
         }
@@ -492,10 +510,8 @@ impl<W: Write> Correction<'_, W> {
     fn rename(&mut self, verdict: &Verdict, is_wanted: impl Fn(&Diagnostic) -> bool) -> Result<(), Failure> {
         let mut renames: BTreeMap<&str, (&Arc<SourceText>, String)> = BTreeMap::new();
         for found in verdict.findings().iter().filter(|found| is_wanted(found)) {
-            for fix in fixes(found).into_iter().filter(|fix| fix.is_only) {
-                if let Change::Rename(to) = fix.change {
-                    renames.entry(&found.location.source.path).or_insert((&found.location.source, to));
-                }
+            if let Some(to) = renamed_to(found) {
+                renames.entry(&found.location.source.path).or_insert((&found.location.source, to));
             }
         }
         let mut names = BTreeSet::new();
@@ -518,12 +534,15 @@ impl<W: Write> Correction<'_, W> {
                 continue;
             }
             let is_checked = |now: &[u8]| now == source.text.as_bytes();
-            let renamed = if self.dry_run { Ok(()) } else { self.files.rename(path, &to, is_checked) };
-            if let Err(error) = renamed {
+            let verb = if let Some(unwritten) = &mut self.unwritten {
+                unwritten.renamed.insert(path.to_owned());
+                "would rename"
+            } else if let Err(error) = self.files.rename(path, &to, is_checked) {
                 self.keep(path, &format!("cannot be changed: {error}"));
                 continue;
-            }
-            let verb = if self.dry_run { "would rename" } else { "renamed" };
+            } else {
+                "renamed"
+            };
             let line = format!("{verb} {} to {}", self.shown(path), self.shown(&to));
             writeln!(self.output.out, "{}", self.output.line(&line).into_owned())?;
             self.count += 1;
@@ -531,13 +550,13 @@ impl<W: Write> Correction<'_, W> {
         Ok(())
     }
 
-    /// Reports the number of corrected findings, and returns the files that stay as they are.
-    fn end(mut self) -> Result<BTreeSet<String>, Failure> {
-        let verb = if self.dry_run { "would be corrected" } else { "corrected" };
+    /// Reports the number of corrected findings, and returns what is undone.
+    fn end(mut self) -> Result<Unwritten, Failure> {
+        let verb = if self.unwritten.is_some() { "would be corrected" } else { "corrected" };
         writeln!(self.output.out, "{} {verb}\n", count(self.count, "finding"))?;
         self.output.out.flush()?;
         self.interrupted.end();
-        Ok(self.kept)
+        Ok(self.unwritten.unwrap_or_default())
     }
 }
 
@@ -756,7 +775,7 @@ mod tests {
         let mut correction = Correction {
             folder: &library,
             files: EditableFolder::open(&library).expect("a folder"),
-            dry_run: false,
+            unwritten: None,
             interrupted: Interrupted::noticed(),
             output,
             kept: BTreeSet::new(),

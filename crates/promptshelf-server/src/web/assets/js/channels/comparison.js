@@ -43,7 +43,7 @@ const OPEN = 5;
 /** @param {Sides} sides @param {AbortSignal} until @returns {Promise<Comparison>} */
 export async function compared(sides, until) {
   const comparing = api('/compare', { method: 'POST', body: sides, signal: until });
-  return (await Promise.all([comparing, moreWords('differences')]))[0].value;
+  return (await Promise.all([comparing, moreWords('differences'), moreWords()]))[0].value;
 }
 
 /**

@@ -51,7 +51,7 @@ function sentence({ impact, code, values, text }) {
     filled[name] = isList ? doubled(value) : doubled(value).replaceAll('`', BACKTICK);
   }
   if ('what' in values) {
-    const what = `difference.what.${values.what}`;
+    const what = `label.${values.what}`;
     if (hasWords(what)) filled.what = t(/** @type {Key} */ (what));
   }
   // No rule closes it.

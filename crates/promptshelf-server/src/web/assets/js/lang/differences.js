@@ -314,46 +314,4 @@ export const differences = {
     ja: '`{argument}` の型は {before} から {now} になりました。',
     zh: '`{argument}` 的类型现在是 {now}，之前是 {before}。',
   },
-  'difference.what.collections': {
-    en: 'Collections',
-    de: 'Bibliotheken',
-    ja: 'コレクション',
-    zh: '合集',
-  },
-  'difference.what.description': {
-    en: 'Description',
-    de: 'Beschreibung',
-    ja: '説明',
-    zh: '说明',
-  },
-  'difference.what.mime-type': {
-    en: 'MIME type',
-    de: 'MIME-Typ',
-    ja: 'MIME タイプ',
-    zh: 'MIME 类型',
-  },
-  'difference.what.name': {
-    en: 'Name',
-    de: 'Name',
-    ja: '名前',
-    zh: '名称',
-  },
-  'difference.what.owners': {
-    en: 'Owners',
-    de: 'Verantwortliche',
-    ja: '担当者',
-    zh: '负责人',
-  },
-  'difference.what.tags': {
-    en: 'Tags',
-    de: 'Schlagwörter',
-    ja: 'タグ',
-    zh: '标签',
-  },
-  'difference.what.title': {
-    en: 'Title',
-    de: 'Titel',
-    ja: 'タイトル',
-    zh: '标题',
-  },
 };

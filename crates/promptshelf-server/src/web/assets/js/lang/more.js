@@ -410,6 +410,48 @@ export const more = {
     ja: '{read} に確認：{source}',
     zh: '{read} 查阅：{source}',
   },
+  'label.collections': {
+    en: 'Collections',
+    de: 'Bibliotheken',
+    ja: 'コレクション',
+    zh: '合集',
+  },
+  'label.description': {
+    en: 'Description',
+    de: 'Beschreibung',
+    ja: '説明',
+    zh: '说明',
+  },
+  'label.mime-type': {
+    en: 'MIME type',
+    de: 'MIME-Typ',
+    ja: 'MIME タイプ',
+    zh: 'MIME 类型',
+  },
+  'label.name': {
+    en: 'Name',
+    de: 'Name',
+    ja: '名前',
+    zh: '名称',
+  },
+  'label.owners': {
+    en: 'Owners',
+    de: 'Verantwortliche',
+    ja: '担当者',
+    zh: '负责人',
+  },
+  'label.tags': {
+    en: 'Tags',
+    de: 'Schlagwörter',
+    ja: 'タグ',
+    zh: '标签',
+  },
+  'label.title': {
+    en: 'Title',
+    de: 'Titel',
+    ja: 'タイトル',
+    zh: '标题',
+  },
   'language.to': {
     en: 'Language: {name}',
     de: 'Sprache: {name}',
