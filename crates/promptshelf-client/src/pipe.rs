@@ -41,9 +41,20 @@ pub(crate) struct Pipe {
 
 struct Probe {
     id: RequestId,
-    /// The end of the wait; `None` once it has been given up.
-    deadline: Option<Instant>,
+    wait: Wait,
 }
+
+enum Wait {
+    /// Until then, for the answer.
+    Begun(Instant),
+    /// Without end: `initialize` is sent.
+    GivenUp,
+    /// Until then, with the answer to `initialize`: a server may answer both in another order.
+    Held(Instant, Box<ServerJsonRpcMessage>),
+}
+
+/// The time in which the answer to `server/discover` can follow that to `initialize`.
+const OVERTAKEN: Duration = Duration::from_secs(1);
 
 impl Pipe {
     pub(crate) fn new(
@@ -93,12 +104,36 @@ impl Pipe {
             JsonRpcMessage::Response(response) => Some(&response.id),
             // An error without an identifier answers the only request so far.
             JsonRpcMessage::Error(error) => {
-                let waited_for = self.probe.as_ref().filter(|probe| probe.deadline.is_some());
+                let waited_for = self.probe.as_ref().filter(|probe| matches!(probe.wait, Wait::Begun(_)));
                 error.id.as_ref().or(waited_for.map(|probe| &probe.id))
             }
             _ => None,
         };
         matches!((id, &self.probe), (Some(id), Some(probe)) if *id == probe.id)
+    }
+
+    /// Ends the probe with its answer, and returns what the client has to see of it.
+    fn answered(&mut self, answer: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        match (self.probe.take()?.wait, answer, self.initialize.take()) {
+            (Wait::Begun(_), answer, _) => Some(answer),
+            // The server was slow to start, and would go on in an older revision: it has to be asked again.
+            (_, JsonRpcMessage::Response(_), Some(id)) => Some(probe_error(id)),
+            (Wait::Held(_, initialized), ..) => Some(*initialized),
+            (Wait::GivenUp, ..) => None,
+        }
+    }
+
+    /// Keeps the answer to `initialize` for a moment, if that to the probe is missing.
+    fn hold(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        match (&message, &mut self.probe, &self.initialize) {
+            (JsonRpcMessage::Response(response), Some(Probe { wait: wait @ Wait::GivenUp, .. }), Some(initialize))
+                if response.id == *initialize =>
+            {
+                *wait = Wait::Held(Instant::now() + OVERTAKEN, Box::new(message));
+                None
+            }
+            _ => Some(message),
+        }
     }
 }
 
@@ -122,10 +157,16 @@ impl Transport<RoleClient> for Pipe {
         if let JsonRpcMessage::Request(request) = &message {
             match request.request {
                 ClientRequest::DiscoverRequest(_) => {
-                    let deadline = Some(Instant::now() + self.probe_timeout);
-                    self.probe = Some(Probe { id: request.id.clone(), deadline });
+                    let wait = Wait::Begun(Instant::now() + self.probe_timeout);
+                    self.probe = Some(Probe { id: request.id.clone(), wait });
                 }
-                ClientRequest::InitializeRequest(_) => self.initialize = Some(request.id.clone()),
+                ClientRequest::InitializeRequest(_) => {
+                    self.initialize = Some(request.id.clone());
+                    // The SDK has a time limit of its own.
+                    if let Some(probe) = &mut self.probe {
+                        probe.wait = Wait::GivenUp;
+                    }
+                }
                 _ => {}
             }
         }
@@ -135,18 +176,15 @@ impl Transport<RoleClient> for Pipe {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             while let Some(message) = self.ready.pop_front() {
-                if !self.ends_probe(&message) {
-                    return Some(message);
-                }
-                if self.probe.take().is_some_and(|probe| probe.deadline.is_some()) {
-                    return Some(message);
-                }
-                // The server was slow to start, and would go on in an older revision: it has to be asked again.
-                if let (JsonRpcMessage::Response(_), Some(id)) = (&message, self.initialize.take()) {
-                    return Some(probe_error(id));
+                let seen = if self.ends_probe(&message) { self.answered(message) } else { self.hold(message) };
+                if seen.is_some() {
+                    return seen;
                 }
             }
-            let deadline = self.probe.as_ref().and_then(|probe| probe.deadline);
+            let deadline = match self.probe.as_ref().map(|probe| &probe.wait) {
+                Some(Wait::Begun(end) | Wait::Held(end, _)) => Some(*end),
+                _ => None,
+            };
             let late = async {
                 match deadline {
                     Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -158,8 +196,13 @@ impl Transport<RoleClient> for Pipe {
                 line = self.read_line() => line.ok()??,
                 () = late => {
                     let probe = self.probe.as_mut()?;
-                    probe.deadline = None;
-                    return Some(probe_error(probe.id.clone()));
+                    return match std::mem::replace(&mut probe.wait, Wait::GivenUp) {
+                        Wait::Held(_, initialized) => {
+                            self.initialize = None;
+                            Some(*initialized)
+                        }
+                        _ => Some(probe_error(probe.id.clone())),
+                    };
                 }
             }
             let line = self.line.trim_ascii();
@@ -172,5 +215,62 @@ impl Transport<RoleClient> for Pipe {
 
     async fn close(&mut self) -> io::Result<()> {
         self.writer.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncWriteExt as _, DuplexStream, duplex, split};
+
+    use super::*;
+
+    const DISCOVERED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"serverInfo":{"name":"s","version":"1"},"ttlMs":0,"cacheScope":"private"}}"#;
+    const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
+    const UNKNOWN: &str = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
+
+    fn message(value: Value) -> ClientJsonRpcMessage {
+        serde_json::from_value(value).expect("a message")
+    }
+
+    /// Returns a pipe over which both requests were sent, before the end of the wait or after it.
+    async fn asked(gives_up: bool) -> (Pipe, DuplexStream) {
+        let (ours, theirs) = duplex(1 << 16);
+        let (reader, writer) = split(ours);
+        let mut pipe = Pipe::new(reader, writer, Duration::from_secs(3));
+        let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+        let discover = json!({ "jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": { "_meta": meta } });
+        pipe.send(message(discover)).await.expect("an open pipe");
+        if gives_up {
+            assert!(matches!(pipe.receive().await, Some(JsonRpcMessage::Error(_))));
+        }
+        let client = json!({ "name": "c", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+        pipe.send(message(initialize)).await.expect("an open pipe");
+        (pipe, theirs)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn late_server_of_the_present_revision_is_taken_for_no_older_one() {
+        for gives_up in [true, false] {
+            for (answers, is_older) in [
+                (&[DISCOVERED][..], false),
+                (&[DISCOVERED, INITIALIZED], false),
+                (&[INITIALIZED, DISCOVERED], false),
+                (&[INITIALIZED], true),
+                (&[INITIALIZED, UNKNOWN], true),
+                (&[UNKNOWN, INITIALIZED], true),
+            ] {
+                let (mut pipe, mut server) = asked(gives_up).await;
+                server.write_all((answers.join("\n") + "\n").as_bytes()).await.expect("an open pipe");
+                let seen = match pipe.receive().await.expect("an answer") {
+                    JsonRpcMessage::Response(response) => (true, response.id),
+                    JsonRpcMessage::Error(error) => (false, error.id.expect("an identifier")),
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(seen, (is_older, RequestId::Number(1)), "{gives_up} {answers:?}");
+            }
+        }
     }
 }

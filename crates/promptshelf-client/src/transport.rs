@@ -42,7 +42,7 @@ pub(crate) struct ConnectFailure {
     pub(crate) error: ClientError,
     pub(crate) challenge: Option<Challenge>,
     can_retry: bool,
-    /// Whether the server does not know `initialize`: its answer to `server/discover` was late.
+    /// Whether the server does not accept `initialize`: its answer to `server/discover` was late.
     is_modern: bool,
     /// The newest revision that the server lists, if all of them are older ones.
     older: Option<ProtocolVersion>,
@@ -72,7 +72,13 @@ pub(crate) async fn connect(
         Err(failure) if !failure.can_retry => return Err(failure),
         Err(failure) => failure,
     };
-    let second = if is_legacy || first.is_modern { discover() } else { initialize() };
+    let second = if first.is_modern {
+        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+    } else if is_legacy {
+        discover()
+    } else {
+        initialize()
+    };
     match attempt(endpoint, &handler.offering(first.older.clone()), auth, second, timeout).await {
         Ok(connection) => checked(connection).await.map_err(ConnectFailure::from),
         // An unreachable server fails twice; the first error is the better one.
@@ -110,9 +116,10 @@ fn initialize() -> ClientLifecycleMode {
     ClientLifecycleMode::Initialize
 }
 
-/// Returns the time for the answer to `server/discover`, which leaves time for `initialize`.
+/// Returns the time for the answer to `server/discover`, which leaves time for `initialize`. After ten seconds the SDK goes on
+/// by itself.
 fn probe_time(timeout: Duration) -> Duration {
-    timeout / 3
+    (timeout / 3).min(Duration::from_secs(9))
 }
 
 /// Creates the answer in place of one to `server/discover` that has not come in time. Servers of older revisions may
@@ -210,7 +217,9 @@ where
 
 fn lacks_initialize(error: &ClientInitializeError) -> bool {
     match error {
-        ClientInitializeError::JsonRpcError(error) => error.code == ErrorCode::METHOD_NOT_FOUND,
+        ClientInitializeError::JsonRpcError(error) => {
+            error.code == ErrorCode::METHOD_NOT_FOUND || MODERN_CODES.contains(&error.code.0)
+        }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => lacks_initialize(fallback),
         _ => false,
     }
