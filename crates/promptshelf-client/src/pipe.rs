@@ -53,7 +53,7 @@ enum Wait {
     Held(Instant, Box<ServerJsonRpcMessage>),
 }
 
-/// The time in which the answer to `server/discover` can follow that to `initialize`.
+/// The longest time in which the answer to `server/discover` can follow that to `initialize`.
 const OVERTAKEN: Duration = Duration::from_secs(1);
 
 impl Pipe {
@@ -129,7 +129,8 @@ impl Pipe {
             (JsonRpcMessage::Response(response), Some(Probe { wait: wait @ Wait::GivenUp, .. }), Some(initialize))
                 if response.id == *initialize =>
             {
-                *wait = Wait::Held(Instant::now() + OVERTAKEN, Box::new(message));
+                let time = OVERTAKEN.min(self.probe_timeout / 2);
+                *wait = Wait::Held(Instant::now() + time, Box::new(message));
                 None
             }
             _ => Some(message),
