@@ -91,6 +91,7 @@ fn all_fixed(workspace: &mut Workspace, path: &str, text: &str) -> Option<AllFix
 
 fn find_all_fixed(workspace: &mut Workspace, path: &str, original: &str) -> Option<AllFixed> {
     let of_file = workspace.found.iter().filter(|found| found.location.source.path == path);
+    of_file.clone().next()?;
     let renamed = |fix: Fix| match fix.change {
         Change::Rename(to) => Some(to),
         _ => None,

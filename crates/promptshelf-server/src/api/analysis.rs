@@ -166,7 +166,6 @@ fn tested(analysis: &Analysis<'_>, prompt: &Prompt, golden: MemoryTree) -> Vec<T
     let run = async {
         let mut results = Vec::new();
         for case in cases.take_while(|_| !is_interrupted()) {
-            // Golden files of a tree are never written, and nothing else fails.
             let TestOutcome { test, mismatches, .. } = suite.run(&case, &target).await;
             let mismatches =
                 mismatches.into_iter().map(|found| format!("{}\n{}", found.message, found.details)).collect();

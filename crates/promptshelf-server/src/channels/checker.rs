@@ -185,7 +185,6 @@ fn outcomes(catalog: Catalog, tree: &MemoryTree) -> Vec<TestOutcome> {
         let service = Service::new(CatalogHandle::new(catalog));
         let catalog = service.catalog();
         let suite = TestSuite::of_tree(&catalog, tree.clone());
-        // Golden files of a tree are never written, and nothing else fails.
         runtime.block_on(suite.run_all(&ServiceTarget::new(&service)))
     };
     std::thread::scope(|scope| match scope.spawn(|| bounds.scope(run)).join() {
