@@ -28,7 +28,6 @@ const promptshelf = resolve(values.server);
 const modules = join(here, 'node_modules/@modelcontextprotocol');
 /** Nothing of whoever runs this is read, and nothing stays. */
 const state = await mkdtemp(join(tmpdir(), 'promptshelf-state-'));
-after(() => rm(state, { recursive: true, force: true }));
 const everything = join(modules, 'server-everything/dist/index.js');
 
 /** Runs a program; gives its exit code and what it printed. */
@@ -100,7 +99,10 @@ before(async () => {
   stops.push(rust.stop);
   [rustUrl] = /http:\S+/.exec(rust.line);
 });
-after(() => stops.forEach((stop) => stop()));
+after(async () => {
+  stops.forEach((stop) => stop());
+  await rm(state, { recursive: true, force: true });
+});
 typescript('TypeScript, Streamable HTTP', () => ['--url', url]);
 
 const PYTHON = ['--', values.python, join(here, 'python/server.py')];

@@ -68,6 +68,10 @@ async function serve(server, words, environment) {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...environment },
   });
+  // A server that nobody stopped ends with the script instead of keeping it.
+  child.unref();
+  child.stderr.unref();
+  process.once('exit', () => child.kill('SIGKILL'));
   const exited = new Promise((done) => child.once('exit', done));
   const said = [];
   const found = new Promise((announce, failed) => {

@@ -24,7 +24,6 @@ const { values } = parseArgs({
 const promptshelf = resolve(values.server);
 const folder = await mkdtemp(join(tmpdir(), 'promptshelf-upstreams-'));
 const state = { XDG_STATE_HOME: join(folder, 'state') };
-after(() => rm(folder, { recursive: true, force: true }));
 
 const everything = join(here, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
 const sources = {
@@ -86,7 +85,11 @@ before(async () => {
     }
   });
 });
-after(() => stop?.());
+after(async () => {
+  // A server that runs still writes to the folder.
+  await stop?.();
+  await rm(folder, { recursive: true, force: true });
+});
 
 // Its prompts fit on a page, none of them asks, and its list does not change.
 test('TypeScript: all prompts, completion and embedded resources', async () => {
