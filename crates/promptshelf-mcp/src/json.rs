@@ -29,8 +29,38 @@ pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     match memchr::memchr(b'\\', inside.as_bytes()) {
         None => Some(Cow::Borrowed(inside)),
-        Some(_) => serde_json::from_str(raw.get()).ok().map(Cow::Owned),
+        // Surrogates are left to serde.
+        Some(_) => unescaped(inside).or_else(|| serde_json::from_str(raw.get()).ok()).map(Cow::Owned),
     }
+}
+
+/// Decodes what stands in the quotes of a string whose escapes have been checked; `None` if it has surrogates.
+///
+/// A second way in addition to serde, which needs 280 instructions for each escape: without it a `prompts/get` of 100 kB
+/// of program code takes a fifth more time, and more than with the official SDK.
+fn unescaped(inside: &str) -> Option<String> {
+    let mut out = String::with_capacity(inside.len());
+    let mut rest = inside;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        let (escape, after) = rest[at + 1..].split_at_checked(1)?;
+        rest = after;
+        out.push(match escape {
+            "n" => '\n',
+            "r" => '\r',
+            "t" => '\t',
+            "b" => '\u{8}',
+            "f" => '\u{c}',
+            "u" => {
+                let (digits, after) = rest.split_at_checked(4)?;
+                rest = after;
+                char::from_u32(u32::from_str_radix(digits, 16).ok()?)?
+            }
+            itself => itself.chars().next()?,
+        });
+    }
+    out.push_str(rest);
+    Some(out)
 }
 
 pub(crate) fn is_object(raw: &RawValue) -> bool {
@@ -142,5 +172,34 @@ pub(crate) fn write(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     if let Err(error) = serde_json::to_writer(&mut *out, value) {
         tracing::error!(%error, "value cannot be serialized");
         out.extend_from_slice(b"null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn strings_are_those_of_serde(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    8 => "[ -!#-\\[\\]-~äß€🦀\u{2028}]{0,40}",
+                    1 => Just(r"\u".to_owned()),
+                    8 => "\\\\[\"\\\\/bfnrt]",
+                    8 => "\\\\u[0-9a-fA-F]{4}",
+                    8 => Just(r"\ud83e\uDD80".to_owned()),
+                    1 => Just(r"\u+0041".to_owned()),
+                ],
+                0..20,
+            ),
+        ) {
+            let written = format!("\"{}\"", parts.concat());
+            let read = serde_json::from_str::<&RawValue>(&written).ok().and_then(text);
+            let expected: Option<String> = serde_json::from_str(&written).ok();
+            prop_assert_eq!(read.as_deref(), expected.as_deref());
+        }
     }
 }
