@@ -294,7 +294,9 @@ impl Server {
         } else {
             open
         };
-        let answer = if open.prompt().is_guided() {
+        // What is boxed: every request would have room for it.
+        let (answers, answered);
+        let (open, arguments) = if open.prompt().is_guided() {
             let open = match context.asking {
                 // Rendering reports every problem at once.
                 Asking::Never => open,
@@ -303,21 +305,20 @@ impl Server {
                 }
                 Asking::Requests(_, elicitation) => open.check(arguments, elicitation.form).map_err(rejected)?,
             };
-            let answers = match self.ask(context, &open, arguments, params).await? {
+            answers = match Box::pin(self.ask(context, &open, arguments, params)).await? {
                 Outcome::Ready(answers) => answers,
                 Outcome::InputRequired(question) => return Ok(Rendered::Question(question)),
             };
-            let arguments = open.prompt().with_answers(arguments, &answers);
-            self.service().render(open, &arguments).await
+            answered = open.prompt().with_answers(arguments, &answers);
+            (open, &answered)
         } else if open.prompt().remote().is_some() {
-            // Boxed: every request would have room for it.
             return Box::pin(self.render_remote(context, open, arguments, params)).await;
         } else {
-            self.service().render(open, arguments).await
+            (open, arguments)
         };
-        let mut answer = answer.map_err(rejected)?;
+        let mut answer = self.service().render(open, arguments).await.map_err(rejected)?;
         if !context.revision.has_links() {
-            answer.resolve_links(to_wire::MAX_EMBEDDED_BYTES).await;
+            Box::pin(answer.resolve_links(to_wire::MAX_EMBEDDED_BYTES)).await;
         }
         Ok(Rendered::Prompt(answer))
     }

@@ -81,11 +81,16 @@ pub(crate) fn list_name(list: ListKind) -> &'static str {
 }
 
 async fn embed(view: &View, name: &PromptName, parts: Vec<Part>) -> Result<Vec<Message>, Rejection> {
+    if parts.iter().all(|part| matches!(part, Part::Message(_))) {
+        let message = |part| if let Part::Message(message) = part { Some(message) } else { None };
+        return Ok(parts.into_iter().filter_map(message).collect());
+    }
     let late = || Rejection::Unavailable {
         prompt: name.to_string(),
         reason: "a resource that it attaches was not read in time".to_owned(),
     };
-    renderers::in_time(embed_all(view, name, parts)).await.unwrap_or_else(|| Err(late()))
+    // Boxed: every request would have room for it.
+    Box::pin(renderers::in_time(embed_all(view, name, parts))).await.unwrap_or_else(|| Err(late()))
 }
 
 async fn embed_all(view: &View, name: &PromptName, parts: Vec<Part>) -> Result<Vec<Message>, Rejection> {

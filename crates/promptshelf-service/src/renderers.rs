@@ -37,7 +37,8 @@ pub(crate) async fn bind(
     }
     let (prompt, arguments) = (Arc::clone(prompt), arguments.clone().into_owned());
     let binding = move |_: &Interrupt| prompt.bind(&arguments, value_bytes);
-    pool::run(caller, Amount::Small, binding).await.unwrap_or(bound)
+    // Boxed: every request would have room for it.
+    Box::pin(pool::run(caller, Amount::Small, binding)).await.unwrap_or(bound)
 }
 
 /// Renders a prompt. A rendering in the pool ends soon after the returned future has been dropped, as it is when the
@@ -50,6 +51,15 @@ pub(crate) async fn render(
     if !prompt.is_function() && prompt.is_quick(&bindings) {
         return prompt.render(permission.context(), &bindings);
     }
+    // Boxed: every request would have room for it.
+    Box::pin(render_elsewhere(permission, prompt, bindings)).await
+}
+
+async fn render_elsewhere(
+    permission: &Arc<CallerPermission>,
+    prompt: &Arc<Prompt>,
+    bindings: Bindings,
+) -> Result<Vec<Part>, RenderError> {
     let caller = permission.caller();
     let (permission, prompt) = (Arc::clone(permission), Arc::clone(prompt));
     if prompt.is_async() {
