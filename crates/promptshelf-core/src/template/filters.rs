@@ -247,6 +247,10 @@ fn as_json(state: &mut State<'_, '_>, value: &Value, is_pretty: bool) -> Result<
 }
 
 fn metered(into: &mut impl Write, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if let Some(text) = value.as_str() {
+        spend_text(state, text.len())?;
+        return Ok(into.write_str(text)?);
+    }
     visit(state, value)?;
     let mut into = Metered { into, left: left(state), written: 0 };
     let written = write_value(&mut into, value);
@@ -266,7 +270,6 @@ fn visit(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
 fn write_value(into: &mut Metered<'_, impl Write>, value: &Value) -> Result<(), Error> {
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => {}
-        ValueKind::String => into.write_str(value.as_str().unwrap_or_default())?,
         ValueKind::Bool => into.write_str(if value.is_true() { "true" } else { "false" })?,
         ValueKind::Number if !value.is_integer() => write!(into, "{}", f64::try_from(value.clone())?)?,
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => serde_json::to_writer(into, value)
