@@ -21,9 +21,7 @@ use promptshelf::{
     service::Usage,
     source::{Files, Source as _},
 };
-use promptshelf_core::{
-    Catalog, Definitions, RawArguments, Variables, check, completion, cursor::ListKind,
-};
+use promptshelf_core::{Catalog, Definitions, RawArguments, Variables, check, completion, cursor::ListKind};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tower_service::Service as _;

@@ -57,7 +57,7 @@ fn head(plan: &Plan, whole: bool, page: &mut String) -> Result<()> {
          at a time on each; {} turns of {:?} for each measurement, the servers in turns. A server's result is validated before \
          the measurement; during it every response must have status 200 and the same length. *CPU* is the server's user and \
          kernel time (`/proc/PID/stat`) for 10,000 requests. *Ratio* is that time divided by the bare handler's in the same \
-         turn, median of the turns. Compare ratios: absolute times depend on the machine.\n\n\
+         turn, median of the turns, and in parentheses the lowest and the highest. Compare ratios: absolute times depend on the machine.\n\n\
          *bare* is an axum handler that parses the envelope with serde, concatenates strings or copies a page, and \
          validates nothing. *rmcp*, *python* and *typescript* are the official SDKs' low-level servers without sessions \
          and with JSON responses, *fastmcp* is FastMCP in the same mode; versions are in `bench/`.\n",
@@ -88,9 +88,11 @@ fn compared(measurements: &[Measurement], page: &mut String) -> Result<()> {
             let era = if measurement.era == Era::Modern { "modern" } else { "legacy" };
             writeln!(
                 page,
-                "| {name} | {era} | {} | {:.2} | {:.0} | {} | {} | {:.0} |",
+                "| {name} | {era} | {} | {:.2} ({:.2}–{:.2}) | {:.0} | {} | {} | {:.0} |",
                 measurement.at_once,
                 measurement.ratio,
+                measurement.spread.0,
+                measurement.spread.1,
                 measurement.cpu.as_secs_f64() * 1_000.0,
                 shown(measurement.median),
                 shown(measurement.p99),

@@ -32,8 +32,10 @@ pub(crate) struct Measurement {
     pub(crate) p99: Duration,
     /// CPU time of the server for 10,000 requests.
     pub(crate) cpu: Duration,
-    /// Ratio of that time to the bare handler's in the same turn.
+    /// Ratio of that time to the bare handler's in the same turn: the median of the turns.
     pub(crate) ratio: f64,
+    /// The lowest and the highest ratio of a turn.
+    pub(crate) spread: (f64, f64),
     pub(crate) memory: u64,
 }
 
@@ -180,8 +182,10 @@ fn summarise(
     let bare = turns.iter().find(|(at, _)| with(**at).0 == Kind::Bare).map(|(_, turns)| turns);
     for (at, own) in turns {
         let (kind, memory) = with(*at);
-        let ratios = own.iter().zip(bare.into_iter().flatten());
-        let ratio = median(ratios.map(|(own, bare)| own.cpu_of_10_000() / bare.cpu_of_10_000()).collect());
+        let turns = own.iter().zip(bare.into_iter().flatten());
+        let ratios: Vec<f64> = turns.map(|(own, bare)| own.cpu_of_10_000() / bare.cpu_of_10_000()).collect();
+        let lowest = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = ratios.iter().copied().fold(0.0, f64::max);
         let measurement = Measurement {
             row: row.about(),
             wire,
@@ -195,7 +199,8 @@ fn summarise(
                 own.iter().map(|turn| turn.seen.percentile(99).as_secs_f64()).collect(),
             )),
             cpu: Duration::from_secs_f64(median(own.iter().map(Turn::cpu_of_10_000).collect())),
-            ratio,
+            ratio: median(ratios),
+            spread: (lowest, highest),
             memory,
         };
         println!(

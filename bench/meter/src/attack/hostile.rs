@@ -161,9 +161,11 @@ impl Attackers {
     /// Waits until every kind has sent something, or was refused.
     pub(super) async fn at_work(&self) -> Result<()> {
         let patience = Instant::now() + PATIENCE;
-        let waiting = || ALL.iter().zip(&self.counts).find(|(_, count)| {
-            [&count.bytes, &count.refused].iter().all(|count| count.load(Ordering::Relaxed) == 0)
-        });
+        let waiting = || {
+            ALL.iter().zip(&self.counts).find(|(_, count)| {
+                [&count.bytes, &count.refused].iter().all(|count| count.load(Ordering::Relaxed) == 0)
+            })
+        };
         while let Some(((kind, _), _)) = waiting() {
             ensure!(Instant::now() < patience, "{kind}: no request was sent within the time-out");
             sleep(SLOW).await;
