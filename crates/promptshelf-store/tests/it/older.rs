@@ -138,6 +138,17 @@ const WRITTEN_ON_POSTGRES: [(u64, &str); 2] = [
     (14, include_str!("../fixtures/schema-14.postgres.sql")),
 ];
 
+/// What takes a store from a schema to the one before, with what that one had: the migrations between have only added.
+const WITHOUT: [(u64, &str); 3] = [
+    (
+        14,
+        "DROP TABLE ps_channel_version; DROP TABLE ps_upload_part; ALTER TABLE ps_proposal DROP COLUMN findings; \
+         DELETE FROM ps_migration WHERE number = 14",
+    ),
+    (13, "DROP TABLE ps_answer; ALTER TABLE ps_rollout DROP COLUMN phase; DELETE FROM ps_migration WHERE number = 13"),
+    (12, "ALTER TABLE ps_usage DROP COLUMN unknown_arguments; DELETE FROM ps_migration WHERE number = 12"),
+];
+
 async fn revisions(store: &Store, of: &str) -> Vec<Revision> {
     store.history(&channel(of), &HistoryQuery::default()).await.unwrap()
 }
@@ -162,9 +173,14 @@ async fn contents(store: &Store) -> String {
 
 async fn written_stores_go_on(url: impl Fn() -> String, written: [(u64, &str); 2]) {
     let mut identities = Vec::new();
-    for (schema, written) in written.into_iter().flat_map(|one| [one, one]) {
+    let [tenth, newest] = written;
+    let between = (tenth.0 + 1..newest.0).map(|schema| (schema, newest.1));
+    for (schema, written) in [tenth, tenth].into_iter().chain(between).chain([newest, newest]) {
         let url = url();
         tamper(&url, written).await;
+        for (_, without) in WITHOUT.iter().filter(|(later, _)| schema > tenth.0 && *later > schema) {
+            tamper(&url, without).await;
+        }
         let place: StoreUrl = url.parse().unwrap();
         let read = Store::open_unmigrated(&place).await.unwrap();
         let before = contents(&read).await;
