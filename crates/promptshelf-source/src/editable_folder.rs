@@ -15,6 +15,7 @@ use crate::{
     file_role::MANIFEST,
     format::foreign_folders,
     pipeline::{WalkOptions, walk},
+    private_folder::keep_owner,
     tree::{ConfinedDir, FileBytes, FileError, Tree},
     tree_path::{InvalidTreePath, check_tree_path, is_obeyed_by_programs},
 };
@@ -248,7 +249,12 @@ impl EditableFolder {
             return Err(EditError::Io(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only")));
         }
         let temporary = place.write_temporary(bytes)?;
-        let replaced = place.folder.set_permissions(&temporary, permissions).map_err(EditError::from).and_then(|()| {
+        let like_before = || {
+            let replaced = place.folder.open(place.name)?.into_std().metadata()?;
+            keep_owner(&place.folder.open(&temporary)?.into_std(), &replaced);
+            place.folder.set_permissions(&temporary, permissions)
+        };
+        let replaced = like_before().map_err(EditError::from).and_then(|()| {
             // The file may have been changed while the new one was written.
             if self.root()?.state(path)? != present.state {
                 return Err(EditError::Changed { present: self.read(path)? });
@@ -430,6 +436,24 @@ impl Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn replaced_file_keeps_owner_group_and_permissions() {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.md");
+        fs::write(&file, "old").expect("written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("its own file");
+        // Only root can give files away.
+        let is_root = chown(&file, Some(12_345), Some(54_321)).is_ok();
+        let before = file.metadata().expect("a file");
+        EditableFolder::open(folder.path()).expect("a folder").replace("a.md", b"new", |_| true).expect("replaced");
+        let after = file.metadata().expect("a file");
+        assert_ne!(after.ino(), before.ino());
+        assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
+        assert_eq!(after.uid() == 12_345, is_root);
+    }
 
     /// A library in the folder of another program has the settings of that program next to its prompts.
     #[test]

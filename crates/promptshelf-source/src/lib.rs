@@ -61,7 +61,7 @@ pub use listing::{is_foreign_file, is_prompt_path, prompt_files};
 pub use loader::{LoadReport, Loader, ReloadTask};
 pub use mark::{Mark, SKILL_RECORD};
 pub use memory_tree::{FileFault, MemoryFile, MemoryTree};
-pub use private_folder::{check_private_folder, create_private_folder};
+pub use private_folder::{check_private_folder, create_private_folder, keep_owner};
 pub use set::{Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
 pub use tree_path::{InvalidTreePath, check_file_path, check_tree_path, is_library_file, is_obeyed_by_programs};

@@ -1,4 +1,4 @@
-//! Folders for copies of libraries, which may be restricted to some callers.
+//! Folders for copies of libraries, which may be restricted to some callers, and whose a file is.
 
 use std::{
     fs, io,
@@ -32,6 +32,22 @@ pub fn check_private_folder(folder: &Path) -> io::Result<()> {
     } else {
         Ok(())
     }
+}
+
+/// Gives a new file the owner and the group of the one that it is to replace, as far as this user may. Otherwise files that
+/// are changed with `sudo`, or by a server in a container, would be those of root.
+pub fn keep_owner(new: &fs::File, replaced: &fs::Metadata) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt as _, fchown};
+        let is_other = new.metadata().is_ok_and(|new| (new.uid(), new.gid()) != (replaced.uid(), replaced.gid()));
+        if is_other && fchown(new, Some(replaced.uid()), Some(replaced.gid())).is_err() {
+            // A group of this user.
+            let _ = fchown(new, None, Some(replaced.gid()));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (new, replaced);
 }
 
 struct Shared(PathBuf);

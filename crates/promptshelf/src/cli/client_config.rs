@@ -8,8 +8,7 @@ mod toml_file;
 mod yaml_file;
 
 use std::{
-    env, fmt, fs,
-    io::{self, Write},
+    env, fmt, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -20,7 +19,7 @@ use serde_json::Value;
 
 use crate::{
     exit::{Exit, Failure},
-    state,
+    state, whole_file,
 };
 
 pub(crate) use self::edit::{find_entry, parse, with_entry};
@@ -186,12 +185,12 @@ impl ConfigFile {
     }
 
     /// Replaces the content, or removes the file for `None`, if it is still the one that was read. A reader sees the old
-    /// or the new content, never a part, even after a crash. Permissions stay.
+    /// or the new content, never a part, even after a crash. Its owner and permissions stay.
     pub(crate) fn replace(&self, new: Option<&[u8]>, is_private: bool) -> Result<Replaced, Failure> {
         let folder = self.target.parent().unwrap_or(Path::new("."));
         let cannot_write = |error: &io::Error| failure(&self.path, "cannot be written", error);
-        let permissions = fs::metadata(&self.target).ok().map(|found| found.permissions());
-        if permissions.as_ref().is_some_and(fs::Permissions::readonly) {
+        let present = fs::metadata(&self.target).ok();
+        if present.as_ref().is_some_and(|present| present.permissions().readonly()) {
             let message = format!("{} is read-only", self.path.display());
             return Err(Failure::new(Exit::Failed, message).help("make it writable, and try again"));
         }
@@ -205,21 +204,9 @@ impl ConfigFile {
             };
         };
         fs::create_dir_all(folder).map_err(|error| cannot_write(&error))?;
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".promptshelf-");
-        #[cfg(unix)]
-        if permissions.is_none() {
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(if is_private { 0o600 } else { 0o666 }));
-        }
-        #[cfg(not(unix))]
-        let _ = is_private;
-        let mut file = builder.tempfile_in(folder).map_err(|error| cannot_write(&error))?;
-        let written = file.write_all(new).and_then(|()| match permissions {
-            Some(permissions) => file.as_file().set_permissions(permissions),
-            None => Ok(()),
-        });
-        written.and_then(|()| file.as_file().sync_all()).map_err(|error| cannot_write(&error))?;
+        let mode = if is_private { whole_file::PRIVATE } else { whole_file::NEW };
+        let file =
+            whole_file::staged(&self.target, new, present.as_ref(), mode).map_err(|error| cannot_write(&error))?;
         if !self.is_unchanged() {
             return Ok(Replaced::Changed);
         }

@@ -44,6 +44,7 @@ use crate::{
     output::{Output, count, file_json, list_json, note, pretty_json},
     source::{Source, is_url},
     state::{self, digest_bytes},
+    whole_file,
 };
 
 const EXPORT_EXAMPLES: &str = "\
@@ -552,14 +553,7 @@ fn refreshed(
         None if record.get(relative) == Some(&digest_bytes(&present)) => {}
         None => return Err("already exists and was not changed".to_owned()),
     }
-    let replace = || {
-        let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-        new.write_all(bytes)?;
-        new.as_file().set_permissions(fs::metadata(path)?.permissions())?;
-        new.persist(path)?;
-        Ok(())
-    };
-    replace().map_err(|error: io::Error| reason(&error))?;
+    whole_file::replace(path, bytes).map_err(|error| reason(&error))?;
     Ok(true)
 }
 
