@@ -251,8 +251,9 @@ impl EditableFolder {
         let temporary = place.write_temporary(bytes)?;
         let like_before = || {
             let replaced = place.folder.open(place.name)?.into_std().metadata()?;
+            place.folder.set_permissions(&temporary, permissions)?;
             keep_owner(&place.folder.open(&temporary)?.into_std(), &replaced);
-            place.folder.set_permissions(&temporary, permissions)
+            io::Result::Ok(())
         };
         let replaced = like_before().map_err(EditError::from).and_then(|()| {
             // The file may have been changed while the new one was written.

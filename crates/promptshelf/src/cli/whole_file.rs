@@ -52,8 +52,9 @@ pub(crate) fn staged(
     let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
     file.write_all(bytes)?;
     if let Some(replaced) = replaced {
-        keep_owner(file.as_file(), replaced);
+        // In this order: the permissions are those of the present owner to give.
         file.as_file().set_permissions(replaced.permissions())?;
+        keep_owner(file.as_file(), replaced);
     }
     file.as_file().sync_all()?;
     Ok(file)
