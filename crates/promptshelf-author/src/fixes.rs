@@ -74,6 +74,24 @@ pub fn fixes(found: &Diagnostic) -> Vec<Fix> {
     vec![Fix { title, path: found.location.source.path.clone(), change, is_only }]
 }
 
+/// Returns the other path of its file that is the only correction of a finding.
+///
+/// ```
+/// use promptshelf_author::renamed_to;
+/// use promptshelf_core::{Code, Diagnostic, Location, SourceText};
+///
+/// let source = SourceText::new("team/code review.md", "Hi\n");
+/// let found = Diagnostic::warning(Code::UnportableName, Location::new(&source, 0..0), "not every client takes spaces");
+/// assert_eq!(renamed_to(&found).as_deref(), Some("team/code-review.md"));
+/// ```
+#[must_use]
+pub fn renamed_to(found: &Diagnostic) -> Option<String> {
+    fixes(found).into_iter().filter(|fix| fix.is_only).find_map(|fix| match fix.change {
+        Change::Rename(to) => Some(to),
+        Change::Edits(_) | Change::Decode => None,
+    })
+}
+
 /// What a check says of a library: the findings, and the names and access rules of its prompts.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {

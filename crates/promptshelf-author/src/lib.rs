@@ -39,7 +39,9 @@ pub use exchange::{
     ActiveKind, ActivePart, ExportFormat, Exported, ImportFormat, Imported, ImportedFile, Loss, active_parts,
     active_parts_of_skill, export, import, import_all,
 };
-pub use fixes::{Change, Corrected, Corrections, Edit, Fix, Texts, Verdict, edited, fix_all, fixes, portable};
+pub use fixes::{
+    Change, Corrected, Corrections, Edit, Fix, Texts, Verdict, edited, fix_all, fixes, portable, renamed_to,
+};
 pub use format::format;
 #[cfg(feature = "language-server")]
 pub use language_server::{

@@ -16,7 +16,7 @@ use similar::{DiffOp, DiffTag, TextDiff};
 use super::{Cursor, Place, Workspace, cursor_at, front_matter, is_word, names_in_rules, position};
 use crate::{
     Change, Fix, fixes,
-    fixes::{Texts, Verdict, fix_all},
+    fixes::{Texts, Verdict, fix_all, renamed_to},
     format,
 };
 
@@ -90,13 +90,9 @@ fn all_fixed(workspace: &mut Workspace, path: &str, text: &str) -> Option<AllFix
 }
 
 fn find_all_fixed(workspace: &mut Workspace, path: &str, original: &str) -> Option<AllFixed> {
-    let of_file = workspace.found.iter().filter(|found| found.location.source.path == path);
+    let mut of_file = workspace.found.iter().filter(|found| found.location.source.path == path);
     of_file.clone().next()?;
-    let renamed = |fix: Fix| match fix.change {
-        Change::Rename(to) => Some(to),
-        _ => None,
-    };
-    let rename = of_file.flat_map(fixes).filter(|fix| fix.is_only).find_map(renamed);
+    let rename = of_file.find_map(renamed_to);
     let rename = rename.filter(|_| workspace.editor_renames_files());
     let (files, mut first) = (workspace.files().clone(), true);
     let check = |texts: &Texts| -> Result<Verdict, SourceError> {

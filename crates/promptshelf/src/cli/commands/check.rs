@@ -10,7 +10,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
-use promptshelf_author::{Change, Corrected, Texts, Verdict, clients, findings, fix_all, fixes, sarif};
+use promptshelf_author::{Corrected, Texts, Verdict, clients, findings, fix_all, fixes, renamed_to, sarif};
 use promptshelf_core::{AccessRule, Catalog, Checked, Code, Definitions, Diagnostic, Location, Severity, SourceText};
 use promptshelf_server::{
     Library, OpenError,
@@ -417,14 +417,6 @@ fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, F
 struct Unwritten {
     texts: BTreeMap<String, String>,
     renamed: BTreeSet<String>,
-}
-
-/// Returns the only other path that corrects a finding.
-fn renamed_to(found: &Diagnostic) -> Option<String> {
-    fixes(found).into_iter().filter(|fix| fix.is_only).find_map(|fix| match fix.change {
-        Change::Rename(to) => Some(to),
-        _ => None,
-    })
 }
 
 /// Corrects the findings of one library that have one answer, until there are none.
