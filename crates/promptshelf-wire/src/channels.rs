@@ -142,78 +142,6 @@ pub struct PromoteBody {
     pub dry_run: bool,
 }
 
-/// Which files of a tree, and of which revision.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct TreeQuery {
-    /// The revision; the newest one by default.
-    pub revision: Option<u64>,
-}
-
-/// The revision of a file.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct FileQuery {
-    /// The revision; the newest one by default.
-    pub revision: Option<u64>,
-}
-
-/// The two sides of a comparison.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct DiffQuery {
-    /// The revision on the left; 0 for an empty channel.
-    pub from: u64,
-    /// The revision on the right; the newest one by default.
-    pub to: Option<u64>,
-    /// The channel on the right; that of the path by default.
-    pub to_channel: Option<ChannelName>,
-}
-
-/// Which revisions.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct RevisionsQuery {
-    /// Only revisions that changed this prompt.
-    pub prompt: Option<String>,
-    /// Only the revision that was served at this time, such as 2026-11-23T14:05:00Z.
-    #[param(value_type = Option<String>, format = DateTime)]
-    pub at: Option<Timestamp>,
-}
-
-/// Which proposals.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ProposalsQuery {
-    /// Only those in this state.
-    pub state: Option<ProposalState>,
-}
-
-/// Which proposals, of any channel.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct AllProposalsQuery {
-    /// Only those of this channel.
-    pub channel: Option<ChannelName>,
-    /// Only those in this state.
-    pub state: Option<ProposalState>,
-}
-
-/// Which files of a proposal.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ContentsQuery {
-    /// Only the file with this path.
-    pub path: Option<String>,
-}
-
 /// A page of a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Page<T> {
@@ -512,17 +440,6 @@ pub struct Uploaded {
     pub digests: Vec<Digest>,
 }
 
-/// Which part of a content.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct PartQuery {
-    /// The number of bytes before the part: `received` of the last answer, 0 at first.
-    pub offset: u64,
-    /// The number of bytes of the whole content.
-    pub size: u64,
-}
-
 /// An upload in parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -531,20 +448,6 @@ pub struct UploadProgress {
     pub received: u64,
     /// Whether the content is complete and fits its digest, so that a proposal can name it.
     pub is_complete: bool,
-}
-
-/// Which results.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct EvaluationsQuery {
-    /// Only those of this prompt.
-    pub prompt: Option<String>,
-    /// Only those of this evaluation.
-    pub evaluation: Option<String>,
-    /// Only those of the version with this digest.
-    #[param(value_type = Option<String>)]
-    pub digest: Option<Digest>,
 }
 
 /// A rollout to begin.
@@ -629,15 +532,6 @@ pub struct CreatedToken {
     pub info: TokenInfo,
 }
 
-/// Which prompts.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct StandingsQuery {
-    /// Only prompts whose name contains this text; letter case does not count.
-    pub text: Option<String>,
-}
-
 /// The newest versions of prompts in all channels.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -710,26 +604,6 @@ pub struct ProposalPermissions {
     pub publish: Permission,
     /// Publishing past the policy, with a reason.
     pub emergency: Permission,
-}
-
-/// Which files of a revision.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct BrowseQuery {
-    /// The revision; the newest one by default.
-    pub revision: Option<u64>,
-    /// Only files with this text in their path, their content, or the name, title or description of their prompt. Letter
-    /// case does not count.
-    pub text: Option<String>,
-    /// Only files in this folder and below it.
-    pub folder: Option<String>,
-    /// Only prompts with this tag.
-    pub tag: Option<String>,
-    /// Only prompts of this owner.
-    pub owner: Option<String>,
-    /// Only prompts of this collection.
-    pub collection: Option<String>,
 }
 
 /// Files of a revision, with their prompts.

@@ -1,6 +1,10 @@
 //! Every operation of the API, declared once: its parameters, path, scopes, name in the audit, query, bodies and problems.
+//! The parameters of a query stand above the first operation that takes them.
 
+use jiff::Timestamp;
 use promptshelf_store::*;
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
 
 use crate::{
     channels::*,
@@ -57,14 +61,44 @@ operation! {
     ProposalPermissions { id: u64 } = GET "/proposals/{id}/permissions", "proposals", "api/proposal-permissions", [[Read]] => crate::ProposalPermissions
 }
 
+/// Which prompts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct StandingsQuery {
+    /// Only prompts whose name contains this text; letter case does not count.
+    pub text: Option<String>,
+}
+
 operation! {
     /// Lists prompts with their newest versions in every channel
     ListStandings {} = GET "/standings", "channels", "api/standings", [[Read]], query StandingsQuery => PromptStandings, [page()]
 }
 
+/// Which proposals.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ProposalsQuery {
+    /// Only those in this state.
+    pub state: Option<ProposalState>,
+}
+
 operation! {
     /// Lists the proposals of all channels, the newest first, and whether a review of the caller is wanted
     ListReviews {} = GET "/reviews", "proposals", "api/reviews", [[Read]], query ProposalsQuery => Page<ListedProposal>, [page()]
+}
+
+/// Which revisions.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RevisionsQuery {
+    /// Only revisions that changed this prompt.
+    pub prompt: Option<String>,
+    /// Only the revision that was served at this time, such as 2026-11-23T14:05:00Z.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub at: Option<Timestamp>,
 }
 
 operation! {
@@ -82,9 +116,27 @@ operation! {
     GetServed { channel: ChannelName, number: u64 } = GET "/channels/{channel}/revisions/{number}/prompts", "history", "api/served", [[Read]] => Page<Served>, [page()]
 }
 
+/// Which files of a tree, and of which revision.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TreeQuery {
+    /// The revision; the newest one by default.
+    pub revision: Option<u64>,
+}
+
 operation! {
     /// Lists the files of a revision
     GetTree { channel: ChannelName } = GET "/channels/{channel}/tree", "files", "api/tree", [[Read]], query TreeQuery => Tree, [page()]
+}
+
+/// The revision of a file.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FileQuery {
+    /// The revision; the newest one by default.
+    pub revision: Option<u64>,
 }
 
 operation! {
@@ -93,6 +145,19 @@ operation! {
         content::<String>(200, "text/plain", "The bytes of the file, as text/plain in UTF-8 if they are text"),
         empty(304, ""),
     ]
+}
+
+/// The two sides of a comparison.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DiffQuery {
+    /// The revision on the left; 0 for an empty channel.
+    pub from: u64,
+    /// The revision on the right; the newest one by default.
+    pub to: Option<u64>,
+    /// The channel on the right; that of the path by default.
+    pub to_channel: Option<ChannelName>,
 }
 
 operation! {
@@ -114,6 +179,17 @@ operation! {
         problem(429, "`quota`: the caller has stored too much in a day that is not published"),
         problem(507, "`store-full`: the disk of the store is full"),
     ]
+}
+
+/// Which part of a content.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PartQuery {
+    /// The number of bytes before the part: `received` of the last answer, 0 at first.
+    pub offset: u64,
+    /// The number of bytes of the whole content.
+    pub size: u64,
 }
 
 operation! {
@@ -138,6 +214,17 @@ operation! {
     ListProposals { channel: ChannelName } = GET "/channels/{channel}/proposals", "proposals", "api/proposals", [[Read]], query ProposalsQuery => Page<ProposalSummary>, [page()]
 }
 
+/// Which proposals, of any channel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AllProposalsQuery {
+    /// Only those of this channel.
+    pub channel: Option<ChannelName>,
+    /// Only those in this state.
+    pub state: Option<ProposalState>,
+}
+
 operation! {
     /// Lists the proposals of all channels with their changes and reviews, the newest first
     ListAllProposals {} = GET "/proposals", "proposals", "api/all-proposals", [[Read]], query AllProposalsQuery => Page<Proposal>, [page()]
@@ -157,6 +244,15 @@ operation! {
 operation! {
     /// Returns a proposal
     GetProposal { id: u64 } = GET "/proposals/{id}", "proposals", "api/proposal", [[Read]] => Proposal
+}
+
+/// Which files of a proposal.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ContentsQuery {
+    /// Only the file with this path.
+    pub path: Option<String>,
 }
 
 operation! {
@@ -204,6 +300,26 @@ operation! {
     ]
 }
 
+/// Which files of a revision.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct BrowseQuery {
+    /// The revision; the newest one by default.
+    pub revision: Option<u64>,
+    /// Only files with this text in their path, their content, or the name, title or description of their prompt. Letter
+    /// case does not count.
+    pub text: Option<String>,
+    /// Only files in this folder and below it.
+    pub folder: Option<String>,
+    /// Only prompts with this tag.
+    pub tag: Option<String>,
+    /// Only prompts of this owner.
+    pub owner: Option<String>,
+    /// Only prompts of this collection.
+    pub collection: Option<String>,
+}
+
 operation! {
     /// Searches the files of a revision, and counts them by folder, tag, owner and collection
     Browse { channel: ChannelName } = GET "/channels/{channel}/browse", "files", "api/browse", [[Read]], query BrowseQuery => Browsed, [page()]
@@ -221,6 +337,20 @@ operation! {
         returns::<Comment>(201, ""),
         problem(409, "The proposal has other changes by now, or is not open"),
     ]
+}
+
+/// Which results.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EvaluationsQuery {
+    /// Only those of this prompt.
+    pub prompt: Option<String>,
+    /// Only those of this evaluation.
+    pub evaluation: Option<String>,
+    /// Only those of the version with this digest.
+    #[param(value_type = Option<String>)]
+    pub digest: Option<Digest>,
 }
 
 operation! {
@@ -373,6 +503,15 @@ operation! {
     RenameInChannel { channel: ChannelName } = POST "/channels/{channel}/rename", "check", "api/rename", [[Read, Propose]], body ChannelRenameBody => ChangedReferences
 }
 
+/// The parameters of the list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// The channel; the server's default one without it.
+    pub channel: Option<String>,
+}
+
 operation! {
     /// Lists the prompts that the caller may see
     ListPrompts {} = GET "/prompts", "programs", "api/prompts", [[]], query ListQuery => PromptPage, [page(), of_library()]
@@ -409,9 +548,34 @@ operation! {
     ]
 }
 
+/// The parameters of the report.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct UsageParameters {
+    /// The age of the oldest figures, such as `30d` or `12h`. 30 days by default.
+    pub since: Option<String>,
+    /// Only the figures of this prompt.
+    pub prompt: Option<String>,
+    /// Whether versions of clients and protocols are separated.
+    pub detail: Option<bool>,
+}
+
 operation! {
     /// Reports who uses which prompts how often
     GetUsage {} = GET "/usage", "usage", "api/usage", [[Read]], query UsageParameters => UsageReport
+}
+
+/// The parameters of the overview.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct OverviewParameters {
+    /// The period until now, such as `30d` or `12h`. Whole days are days in UTC, the last of them is the present one. 30
+    /// days by default.
+    pub since: Option<String>,
+    /// Only the figures of this prompt.
+    pub prompt: Option<String>,
 }
 
 operation! {

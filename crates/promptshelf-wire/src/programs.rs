@@ -119,15 +119,6 @@ pub struct RenderBody {
     pub version: Option<u64>,
 }
 
-/// The parameters of the list.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ListQuery {
-    /// The channel; the server's default one without it.
-    pub channel: Option<String>,
-}
-
 /// The data of an event `revision`: a channel's revision that is served from now on.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RevisionEvent<'a> {
@@ -173,31 +164,6 @@ pub struct SourceInfo {
     /// What an operator should change although its newest state is served, such as a loop between servers.
     #[serde(default)]
     pub warning: Option<String>,
-}
-
-/// The parameters of the report.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct UsageParameters {
-    /// The age of the oldest figures, such as `30d` or `12h`. 30 days by default.
-    pub since: Option<String>,
-    /// Only the figures of this prompt.
-    pub prompt: Option<String>,
-    /// Whether versions of clients and protocols are separated.
-    pub detail: Option<bool>,
-}
-
-/// The parameters of the overview.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct OverviewParameters {
-    /// The period until now, such as `30d` or `12h`. Whole days are days in UTC, the last of them is the present one. 30
-    /// days by default.
-    pub since: Option<String>,
-    /// Only the figures of this prompt.
-    pub prompt: Option<String>,
 }
 
 /// The parameters of a prompt, with those of its arguments.

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use promptshelf_core::{Catalog, Prompt};
 use promptshelf_source::MemoryTree;
-use promptshelf_wire::{
-    BrowseQuery, Browsed, BrowsedFile, BrowsedLine, BrowsedPrompt, Digest, Group, RevisionSide, op,
-};
+use promptshelf_wire::{Browsed, BrowsedFile, BrowsedLine, BrowsedPrompt, Digest, Group, RevisionSide, op};
 
 use super::{
     ApiState,
@@ -59,7 +57,7 @@ const FACETS: [fn(&Prompt) -> &[String]; 3] =
 fn search(
     tree: &MemoryTree,
     catalog: Option<&Catalog>,
-    query: &BrowseQuery,
+    query: &op::BrowseQuery,
     (limit, after): (usize, Option<&str>),
     (revision, digest): (u64, Option<Digest>),
 ) -> Browsed {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use axum::http::StatusCode;
 use promptshelf_store::{Digest, FileEntry, StoreError};
 use promptshelf_wire::{
-    FileContent, FileContents, FileWithContent, FilesBody, PartQuery, UploadBody, UploadProgress, Uploaded, op,
+    FileContent, FileContents, FileWithContent, FilesBody, UploadBody, UploadProgress, Uploaded, op,
 };
 
 use super::{
@@ -86,7 +86,7 @@ const PART_BYTES: usize = 768 << 10;
 
 async fn upload_part(call: Call<op::UploadPart>) -> Answer {
     let (channel, digest) = (&call.path.channel, call.path.digest);
-    let PartQuery { offset, size } = call.query;
+    let op::PartQuery { offset, size } = call.query;
     let bytes = call.bytes().await?;
     let roles = target_roles(&call, channel).await?;
     call.require_role(&roles.propose, "propose")?;

@@ -5,7 +5,7 @@
 
 use axum::http::StatusCode;
 use promptshelf_store::{EvaluationQuery, NewEvaluation, StoreError};
-use promptshelf_wire::{EvaluationsQuery, op};
+use promptshelf_wire::op;
 
 use super::{
     ApiState,
@@ -23,7 +23,7 @@ pub(super) fn operations(all: Operations<ApiState>) -> Operations<ApiState> {
 
 async fn list_evaluations(call: Call<op::ListEvaluations>) -> Answer {
     let channel = &call.path.channel;
-    let EvaluationsQuery { prompt, evaluation, digest } = call.query.clone();
+    let op::EvaluationsQuery { prompt, evaluation, digest } = call.query.clone();
     let (limit, before) = (call.paging.up_to(MAX_PAGE), call.paging.after()?);
     let query = EvaluationQuery { prompt, evaluation, digest, before, limit: limit + 1 };
     let evaluations = call.store().await?.evaluations(channel, &query).await?;

@@ -1,7 +1,7 @@
 //! Revisions of channels.
 
 use promptshelf_store::HistoryQuery;
-use promptshelf_wire::{RevisionsQuery, op};
+use promptshelf_wire::op;
 
 use super::{
     ApiState,
@@ -19,7 +19,7 @@ async fn list_revisions(call: Call<op::ListRevisions>) -> Answer {
     let channel = &call.path.channel;
     let (limit, before) = (call.paging.limit(), call.paging.after()?);
     existing(&call, channel).await?;
-    let RevisionsQuery { prompt, at } = call.query.clone();
+    let op::RevisionsQuery { prompt, at } = call.query.clone();
     let query = HistoryQuery { prompt, at, before, limit: limit + 1 };
     let revisions = call.store().await?.history(channel, &query).await?;
     call.answer(&call.paging.of_rows(revisions, limit, |last| last.number))

@@ -8,8 +8,7 @@ use promptshelf_store::{
     Actor, ChannelName, NewReview, PolicyRoles, Proposal, ProposalQuery, Publish, Published, RevisionKind, StoreError,
 };
 use promptshelf_wire::{
-    AllProposalsQuery, ChangedContent, Contents, FileContent, Page, ProposalBody, ProposalSummary, PublishBody, Scope,
-    op,
+    ChangedContent, Contents, FileContent, Page, ProposalBody, ProposalSummary, PublishBody, Scope, op,
 };
 
 use super::{
@@ -51,7 +50,7 @@ async fn list_proposals(call: Call<op::ListProposals>) -> Answer {
 
 async fn list_all_proposals(call: Call<op::ListAllProposals>) -> Answer {
     let (limit, before) = (call.paging.limit(), call.paging.after()?);
-    let AllProposalsQuery { channel, state: wanted } = call.query.clone();
+    let op::AllProposalsQuery { channel, state: wanted } = call.query.clone();
     if let Some(channel) = &channel {
         call.require_channel(channel)?;
     }

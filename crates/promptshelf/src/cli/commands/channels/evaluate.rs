@@ -22,7 +22,7 @@ use promptshelf_source::{Files, MemoryFile, MemoryTree};
 use promptshelf_store::{
     CaseResult, ChannelName, Checker as _, Digest, Evaluation, NewEvaluation, ProposalState, StoreError,
 };
-use promptshelf_wire::{EvaluationsQuery, op};
+use promptshelf_wire::op;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -261,7 +261,7 @@ async fn present(
     version: &Version,
     name: &str,
 ) -> Result<Option<Evaluation>, Failure> {
-    let query = EvaluationsQuery {
+    let query = op::EvaluationsQuery {
         prompt: Some(version.name.clone()),
         evaluation: Some(name.to_owned()),
         digest: Some(version.digest),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use promptshelf_store::{
     ChannelName, PolicyChange, PromptChange, PromptChangeKind, Revision, RevisionKind, Served, StoreError,
 };
-use promptshelf_wire::{Nothing, RevisionsQuery, op};
+use promptshelf_wire::{Nothing, op};
 use serde_json::{Value, json};
 
 use super::{
@@ -57,7 +57,7 @@ pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
     let prompt = arguments.words.optional_name();
     let at = arguments.at.as_ref().map(|at| at.end);
     let channel = place.channel();
-    let (query, limit) = (RevisionsQuery { prompt: prompt.map(str::to_owned), at }, usize::from(arguments.limit));
+    let (query, limit) = (op::RevisionsQuery { prompt: prompt.map(str::to_owned), at }, usize::from(arguments.limit));
     let read = async |store: &Connection| {
         let revisions =
             place.waiting(store.items(&op::ListRevisions { channel: channel.clone() }, &query, limit)).await?;

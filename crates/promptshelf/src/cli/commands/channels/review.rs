@@ -6,7 +6,7 @@ use clap::Args;
 use promptshelf_store::{
     ChannelName, Digest, EffectImpact, NewReview, Proposal, ProposalState, Published, StoreError, Verdict,
 };
-use promptshelf_wire::{AllProposalsQuery, PublishBody, op};
+use promptshelf_wire::{PublishBody, op};
 use serde_json::json;
 
 use super::{
@@ -137,7 +137,7 @@ async fn list(store: &Connection, arguments: &ProposalsArguments, place: &Place)
         return show(store, place, number, arguments.json).await.map(drop);
     }
     let state = (!arguments.all).then_some(ProposalState::Open);
-    let query = AllProposalsQuery { channel: place.named_channel().cloned(), state };
+    let query = op::AllProposalsQuery { channel: place.named_channel().cloned(), state };
     let proposals = place.waiting(store.items(&op::ListAllProposals {}, &query, MAX_PROPOSALS)).await?;
     if arguments.json {
         return report::print_json(&list_json(proposals.iter().map(|proposal| json!(proposal))));

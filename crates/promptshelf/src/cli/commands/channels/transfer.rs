@@ -11,10 +11,7 @@ use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{
     Change, ChannelName, Digest, FileEntry, Head, MAX_FILE_BYTES, MAX_PROPOSAL_BYTES, Published, StoreError,
 };
-use promptshelf_wire::{
-    ChangeBody, ContentsQuery, FileContent, FileQuery, FilesBody, NewContent, PartQuery, ProposalBody, TreeQuery,
-    UploadBody, op,
-};
+use promptshelf_wire::{ChangeBody, FileContent, FilesBody, NewContent, ProposalBody, UploadBody, op};
 
 use super::{
     FileProgress,
@@ -66,7 +63,7 @@ impl Connection {
         let mut contents: Vec<ChangedContent> = Vec::new();
         let (mut digest, mut cursor) = (None, None::<String>);
         loop {
-            let query = ContentsQuery::default();
+            let query = op::ContentsQuery::default();
             let page = self.page(&op::GetContents { id }, &query, cursor.as_ref(), PAGE).await?;
             if *digest.get_or_insert(page.digest) != page.digest {
                 return Err(StoreError::Changed { what: format!("proposal {id}") }.into());
@@ -88,7 +85,7 @@ impl Connection {
         loop {
             let revision = head.as_ref().map(|head| head.revision).or(revision);
             let tree = op::GetTree { channel: channel.clone() };
-            let page = self.page(&tree, &TreeQuery { revision }, cursor.as_ref(), TREE_PAGE).await?;
+            let page = self.page(&tree, &op::TreeQuery { revision }, cursor.as_ref(), TREE_PAGE).await?;
             let first = head.get_or_insert_with(|| page.head.clone());
             if *first != page.head {
                 return Err(StoreError::Changed { what: format!("the channel `{channel}`") }.into());
@@ -144,7 +141,7 @@ impl Connection {
     /// Reads a file as it is, which is shorter than as JSON.
     async fn file(&self, channel: &ChannelName, revision: u64, file: &FileEntry) -> Answer<Bytes> {
         let operation = op::GetFile { channel: channel.clone(), path: file.path.clone() };
-        let content = self.bytes(&operation, &FileQuery { revision: Some(revision) }).await?;
+        let content = self.bytes(&operation, &op::FileQuery { revision: Some(revision) }).await?;
         if Digest::of(&content) != file.digest {
             return Err(corrupt(format!("{} in the answer", file.path)).into());
         }
@@ -243,7 +240,7 @@ impl Connection {
             let end = content.len().min(start + UPLOAD_BYTES);
             let operation = op::UploadPart { channel: channel.clone(), digest };
             progress = match self
-                .send_bytes(&operation, &PartQuery { offset, size }, content[start..end].to_vec())
+                .send_bytes(&operation, &op::PartQuery { offset, size }, content[start..end].to_vec())
                 .await
             {
                 // The same file is uploaded by another command.

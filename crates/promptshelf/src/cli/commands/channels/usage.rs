@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, io::Write, time::Duration};
 
 use clap::Args;
 use promptshelf_server::TreePreview;
-use promptshelf_wire::{NameUse, PromptUsage, UsageParameters, UsageReport, op};
+use promptshelf_wire::{NameUse, PromptUsage, UsageReport, op};
 
 use super::{access::Place, connection::Connection, report};
 use crate::{
@@ -170,7 +170,7 @@ pub(super) async fn usage(
     detail: bool,
 ) -> super::connection::Answer<UsageReport> {
     let since = Some(format!("{}s", since.as_secs()));
-    let query = UsageParameters { since, prompt: prompt.map(str::to_owned), detail: Some(detail) };
+    let query = op::UsageParameters { since, prompt: prompt.map(str::to_owned), detail: Some(detail) };
     store.query(&op::GetUsage {}, &query).await
 }
 
