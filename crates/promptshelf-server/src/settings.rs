@@ -64,13 +64,16 @@ pub struct Settings {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Declares settings that a running server cannot change, each with its name in messages.
+/// Declares settings that a running server cannot change, each with its name in messages and its place in `server.toml`.
 macro_rules! fixed {
-    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty = $key:literal,)* }) => {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty = $key:literal at $place:literal,)* }) => {
         $(#[$meta])*
         pub struct $name { $($(#[$doc])* pub $field: $type,)* }
 
         impl $name {
+            /// The section or the key of each, in `server.toml`.
+            const PLACES: &[&str] = &[$($place),*];
+
             /// Returns the names of the settings that differ.
             #[must_use]
             pub fn changed(&self, other: &$name) -> Vec<&'static str> {
@@ -86,29 +89,29 @@ fixed! {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Fixed {
         /// The library.
-        library: ServedLibrary = "[[source]] or [channels]",
+        library: ServedLibrary = "[[source]] or [channels]" at "source",
         /// The folder of copies of channels.
-        cache: Option<PathBuf> = "`cache` in [store]",
+        cache: Option<PathBuf> = "`cache` in [store]" at "store.cache",
         /// The address to listen on.
-        address: Address = "`address` in [http]",
+        address: Address = "`address` in [http]" at "http.address",
         /// Whether other machines can connect without sign-in.
-        allow_remote: bool = "`allow-remote` in [http]",
+        allow_remote: bool = "`allow-remote` in [http]" at "http.allow-remote",
         /// The address of metrics.
-        metrics: Option<Address> = "`listen` in [metrics]",
+        metrics: Option<Address> = "`listen` in [metrics]" at "metrics.listen",
         /// Where traces are sent to.
-        traces: Option<Traces> = "[traces]",
+        traces: Option<Traces> = "[traces]" at "traces",
         /// Whether the API of a store is served.
-        has_api: bool = "`enabled` in [api], or a setting that it depends on,",
+        has_api: bool = "`enabled` in [api], or a setting that it depends on," at "api.enabled",
         /// Whether the tokens of the store are accepted.
-        has_store_tokens: bool = "`store-tokens` in [auth], or a setting that it depends on,",
+        has_store_tokens: bool = "`store-tokens` in [auth], or a setting that it depends on," at "auth.store-tokens",
         /// The count of usage, unless it is off.
-        usage: Option<UsageSettings> = "[usage]",
+        usage: Option<UsageSettings> = "[usage]" at "usage",
         /// Receivers of events.
-        webhooks: Vec<ConfiguredWebhook> = "[[webhook]]",
+        webhooks: Vec<ConfiguredWebhook> = "[[webhook]]" at "webhook",
         /// What new rollouts have if nobody decides otherwise.
-        rollout: RolloutPlan = "[rollout]",
+        rollout: RolloutPlan = "[rollout]" at "rollout",
         /// The names of evaluations that policies can require.
-        evaluations: Vec<String> = "`name` in [[evaluation]]",
+        evaluations: Vec<String> = "`name` in [[evaluation]]" at "evaluation",
     }
 }
 

@@ -195,3 +195,45 @@ fn granted(decision: AccessDecision, uri: &str) -> Result<(), Rejection> {
         AccessDecision::Hidden => Err(Rejection::UnknownResource { uri: echo(uri) }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_told_what_a_caller_lacks() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+        let ada = |roles: &[&str], scopes: &[&str]| {
+            let (roles, scopes) = (words(roles), words(scopes));
+            Caller::authenticated(Arc::new(Identity { name: "ada".to_owned(), roles, scopes, ..Identity::default() }))
+        };
+        let access = |roles: &[&str], users: &[&str], scopes: &[&str]| {
+            let (roles, users, scopes) = (words(roles), words(users), words(scopes));
+            Arc::new(Access { roles, users, scopes, ..Access::default() })
+        };
+        let rows = [
+            (Caller::local(), access(&["a"], &["eva"], &["x"]), None),
+            (ada(&[], &[]), access(&[], &[], &[]), None),
+            (ada(&["a"], &["x"]), access(&["a"], &[], &["x"]), None),
+            (ada(&[], &[]), access(&["a"], &["ada"], &[]), None),
+            (ada(&["a"], &[]), access(&["a", "b"], &["eva"], &[]), None),
+            (Caller::anonymous(), access(&["a"], &[], &[]), Some("it lacks the role a")),
+            (ada(&["c"], &[]), access(&["a", "b"], &[], &[]), Some("it has none of the roles a, b")),
+            (ada(&["c"], &[]), access(&["a"], &["eva"], &[]), Some("it lacks the role a")),
+            (ada(&["c"], &[]), access(&[], &["eva"], &[]), Some("it is none of the users")),
+            (
+                ada(&[], &["y"]),
+                access(&[], &[], &["x", "y", "z"]),
+                Some("it lacks the scope x and it lacks the scope z"),
+            ),
+            (ada(&["a"], &[]), access(&["a"], &[], &["x"]), Some("it lacks the scope x")),
+            (ada(&[], &[]), access(&[], &["ada"], &["x"]), Some("it lacks the scope x")),
+            (ada(&[], &[]), access(&["a"], &[], &["x"]), Some("it lacks the role a and it lacks the scope x")),
+            (Caller::anonymous(), access(&[], &[], &["x"]), Some("it lacks the scope x")),
+        ];
+        for (caller, access, expected) in rows {
+            assert_eq!(caller.lacks(&access).as_deref(), expected, "{access:?}");
+            assert_eq!(caller.meets(&access), expected.is_none(), "{access:?}");
+        }
+    }
+}

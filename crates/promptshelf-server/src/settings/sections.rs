@@ -19,7 +19,7 @@ use serde::{
 use serde_json::{Value, json};
 
 use super::{
-    Traces, UsageSettings,
+    Fixed, Traces, UsageSettings,
     value::{
         Address, AlgorithmName, CollectorUrl, Day, EvaluationName, Factor, HttpsUrl, Interval, Network, Prefix, Sha256,
         SourceName,
@@ -124,10 +124,16 @@ pub static FLAGS: &[Flag] = &[
     flag("trust-proxy", "NETWORK", ["proxy", "trusted"]).list().below(TLS),
 ];
 
-/// Returns the JSON Schema of `server.toml`. Descriptions name the flag and the variable of a setting.
+/// Returns the JSON Schema of `server.toml`. Descriptions name the flag and the variable of a setting, and say which need a
+/// restart.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = promptshelf_source::settings::schema::<ServerSettings>("server.toml");
+    for place in Fixed::PLACES {
+        let setting = place.split('.').fold(&mut schema, |outer, key| &mut outer["properties"][key]);
+        let about = setting["description"].as_str().unwrap_or_default();
+        setting["description"] = json!(format!("{about} A change takes effect after a restart."));
+    }
     for flag in FLAGS {
         let [section, key] = flag.key;
         let setting = &mut schema["properties"][section]["properties"][key];
@@ -196,7 +202,7 @@ pub(super) struct ServerSettings {
     pub(super) provenance: ProvenanceSection,
     pub(super) store: Store,
     /// Channels that are served next to the default one, by name, with the requirements for callers. The requirements
-    /// of the default channel can be set here too.
+    /// of the default channel can be set here too. Another set of channels takes effect after a restart.
     pub(super) channels: BTreeMap<String, Requirements>,
     pub(super) api: Api,
     pub(super) rollout: RolloutSection,
@@ -276,7 +282,7 @@ pub(super) struct Http {
     pub(super) shutdown_timeout: Option<Seconds>,
 }
 
-/// Sign-in of callers over HTTP.
+/// Sign-in of callers over HTTP. Adding or removing the section takes effect after a restart.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Auth {
@@ -378,7 +384,7 @@ pub(super) struct Token {
     pub(super) expires: Option<Day>,
 }
 
-/// The certificate of the server and its key, as PEM.
+/// The certificate of the server and its key, as PEM. Adding or removing the section takes effect after a restart.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Tls {
@@ -485,7 +491,7 @@ impl CallerLimits {
     }
 }
 
-/// The record of requests.
+/// The record of requests. Adding or removing the section takes effect after a restart.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Audit {

@@ -453,6 +453,23 @@ fn schema_has_every_section_and_no_null() {
     assert!(!schema.to_string().contains("null") && !schema.to_string().contains("$ref"), "{schema}");
 }
 
+#[test]
+fn schema_says_what_needs_a_restart() {
+    let schema = schema();
+    let setting = |place: &str| place.split('.').fold(&schema, |outer, key| &outer["properties"][key]);
+    for place in Fixed::PLACES {
+        let setting = setting(place);
+        assert!(setting["type"].is_string() || setting["anyOf"].is_array(), "{place} is no setting: {setting}");
+        let about = setting["description"].as_str().expect("a description");
+        assert!(
+            about.ends_with(" A change takes effect after a restart.") || about.contains("restart. Flag:"),
+            "{about}"
+        );
+    }
+    let live = setting("http.request-timeout")["description"].as_str().expect("a description");
+    assert!(!live.contains("restart"), "{live}");
+}
+
 fn of_store(text: &str, environment: &[(&str, &str)], channels: &[&str]) -> Result<Settings, Failure> {
     read_with(text, environment, &[], channels)
 }
