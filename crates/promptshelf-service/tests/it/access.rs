@@ -3,7 +3,7 @@
 use promptshelf_core::{RawArguments, Variables, cursor::ListKind};
 use promptshelf_service::{Caller, Reference, Rejection, Service, Visibility};
 
-use crate::library::{definitions, known, service};
+use crate::library::{definitions, demand, known, prompt, rule, service};
 
 fn callers() -> Vec<(&'static str, Caller)> {
     vec![
@@ -256,4 +256,66 @@ fn changed_rule_changes_list() {
     others.access.remove(0);
     let change = handle.replace(catalog(others));
     assert!(change.prompts && !change.resources, "{change:?}");
+}
+
+// req: S-14, S-44
+#[test]
+fn skill_is_as_closed_as_its_prompt() {
+    let visible = promptshelf_core::Access { visible: true, ..demand(&["read"], &[], &[]) };
+    let skills = [
+        prompt("open").skill(),
+        prompt("closed").access(demand(&[], &["editor"], &[])).skill(),
+        prompt("shown").access(visible).skill(),
+    ];
+    let service = crate::service(crate::prompts(skills));
+    let editor = known("eve", &["read"], &["editor"]);
+    for (caller, closed, shown) in
+        [(known("eve", &[], &[]), false, false), (editor, true, true), (Caller::local(), true, true)]
+    {
+        let listed = service.list_skills(&caller, None).expect("a page");
+        let names: Vec<String> = listed.value().skills.iter().map(|skill| skill.name().to_owned()).collect();
+        assert_eq!(names.contains(&"closed".to_owned()), closed, "{names:?}");
+        for (name, is_open) in [("open", true), ("closed", closed), ("shown", shown)] {
+            let file = service.skill(&caller, &format!("skill://{name}/SKILL.md")).map(drop);
+            let folder = service.skill_folder(&caller, &format!("skill://{name}"), None).map(drop);
+            if is_open {
+                assert_eq!((file, folder), (Ok(()), Ok(())), "{name}");
+            } else if name == "shown" {
+                let wanting = Err(Rejection::InsufficientScope { scopes: vec!["read".to_owned()] });
+                assert_eq!((&file, &folder), (&wanting, &wanting));
+            } else {
+                let text = |result: Result<(), Rejection>| result.expect_err("hidden").to_string().replace(name, "no");
+                let none = "skill://no/SKILL.md";
+                assert_eq!(text(file), text(service.skill(&caller, none).map(drop)));
+                assert_eq!(text(folder), text(service.skill_folder(&caller, "skill://no", None).map(drop)));
+            }
+        }
+    }
+}
+
+// req: S-44
+#[test]
+fn diagnostics_are_for_those_who_may_see_everything() {
+    let open = || crate::prompts([prompt("open")]);
+    let closed = || crate::prompts([prompt("closed").access(demand(&[], &["editor"], &[]))]);
+    let ruled = |access| {
+        let rule = promptshelf_core::AccessRule { diagnostics: true, ..rule(access) };
+        promptshelf_core::Definitions { access: vec![rule], ..open() }
+    };
+    let visible = promptshelf_core::Access { visible: true, ..demand(&["debug"], &[], &[]) };
+    let wanting = || Err(Rejection::InsufficientScope { scopes: vec!["debug".to_owned()] });
+    let (nobody, ada) = (Caller::anonymous(), known("ada", &["debug"], &["author"]));
+    let rows = [
+        ("open", open(), Ok(true), Ok(false)),
+        ("closed", closed(), Ok(false), Ok(false)),
+        ("for authors", ruled(demand(&[], &["author"], &[])), Ok(false), Ok(true)),
+        ("for others", ruled(demand(&[], &["other"], &[])), Ok(false), Ok(false)),
+        ("with a scope", ruled(visible), wanting(), Ok(true)),
+    ];
+    for (case, definitions, of_nobody, of_ada) in rows {
+        let service = crate::service(definitions);
+        assert_eq!(service.sees_diagnostics(&nobody), of_nobody, "{case}");
+        assert_eq!(service.sees_diagnostics(&ada), of_ada, "{case}");
+        assert_eq!(service.sees_diagnostics(&Caller::local()), Ok(true), "{case}");
+    }
 }
