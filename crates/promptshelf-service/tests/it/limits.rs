@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use promptshelf_core::{RawArguments, Variables, cursor::ListKind};
-use promptshelf_service::{Caller, Limits, Reference, Rejection, Service};
+use promptshelf_service::{Caller, Limits, Reference, Rejection, Service, SlotHolder};
 
 use crate::library::{known, service};
 
@@ -83,4 +83,27 @@ fn open_requests_are_counted_and_released() {
     assert!(service.open(&ada, "open").is_ok());
     drop(open);
     assert!(service.open(&eve, "open").is_ok());
+}
+
+// req: R-12
+#[test]
+fn refused_request_counts_once_and_only_if_it_was_not_admitted() {
+    let limits = Limits { requests_per_minute: number(2), concurrent_requests: number(9), ..Limits::default() };
+    let service = limited(limits);
+    let request = |caller: Caller| caller.with_slot_holder(SlotHolder::default());
+    let eve = || request(known("eve", &[], &[]));
+    assert_eq!([service.count_refused(&eve()), service.count_refused(&eve())], [Ok(()), Ok(())]);
+    assert!(matches!(service.count_refused(&eve()), Err(Rejection::TooManyRequests { .. })));
+    assert!(service.list(&eve(), ListKind::Prompts, None).is_err(), "refused requests are requests");
+
+    let ada = request(known("ada", &[], &[]));
+    let _admitted = service.open(&ada, "open").expect("a prompt");
+    let without = known("ada", &[], &[]);
+    for caller in [&ada, &without] {
+        assert!((0..9).all(|_| service.count_refused(caller).is_ok()));
+    }
+    assert!(service.list(&ada, ListKind::Prompts, None).is_ok(), "only the request itself was counted");
+    assert!(service.list(&ada, ListKind::Prompts, None).is_err());
+    let local = request(Caller::local());
+    assert!((0..9).all(|_| service.count_refused(&local).is_ok()));
 }
