@@ -107,3 +107,45 @@ fn refused_request_counts_once_and_only_if_it_was_not_admitted() {
     let local = request(Caller::local());
     assert!((0..9).all(|_| service.count_refused(&local).is_ok()));
 }
+
+/// Operators see which limit refused how many requests.
+#[test]
+fn refusals_are_counted_by_limit() {
+    let one = number(1);
+    let limits = Limits {
+        requests_per_minute: number(3),
+        completions_per_minute: one,
+        requests_per_minute_per_address: one,
+        concurrent_requests: one,
+        subscriptions: one,
+        ..Limits::default()
+    };
+    let service = limited(limits);
+    let eve = known("eve", &[], &[]);
+    let address = "10.0.0.1".parse().expect("an address");
+    service.admit_address(address).expect("the first");
+    service.admit_address(address).expect_err("one a minute");
+    let _stream = service.subscribe(&eve).expect("the first");
+    for _ in 0..2 {
+        service.subscribe(&eve).map(drop).expect_err("one at a time");
+    }
+    complete(&service, &eve).expect("the first");
+    for _ in 0..3 {
+        complete(&service, &eve).expect_err("one a minute");
+    }
+    let _open = service.open(&eve, "open").expect("the first");
+    for _ in 0..2 {
+        assert_eq!(service.open(&eve, "open").map(drop), Err(Rejection::TooManyAtOnce { what: "requests" }));
+    }
+    for _ in 0..5 {
+        service.open(&eve, "open").map(drop).expect_err("three a minute");
+    }
+    let expected = [
+        ("requests-per-minute", 5),
+        ("completions-per-minute", 3),
+        ("requests-per-minute-per-address", 1),
+        ("concurrent-requests", 2),
+        ("subscriptions", 2),
+    ];
+    assert_eq!(service.refused_by_limits(), expected);
+}
