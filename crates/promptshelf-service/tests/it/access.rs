@@ -1,6 +1,8 @@
 //! Access rules: every caller, every prompt and every method.
 
-use promptshelf_core::{RawArguments, Variables, cursor::ListKind};
+use std::sync::Arc;
+
+use promptshelf_core::{Prompt, RawArguments, Variables, cursor::ListKind};
 use promptshelf_service::{Caller, Reference, Rejection, Service, Visibility};
 
 use crate::library::{definitions, demand, known, prompt, rule, service};
@@ -60,19 +62,26 @@ async fn rules_hold_for_all_callers_prompts_and_methods() {
     let service = service();
     for (who, caller) in callers() {
         let listed = listed(&service, &caller, ListKind::Prompts);
+        let overview = service.overview(&caller).expect("an overview");
         for prompt in definitions().prompts {
             let name = prompt.name.as_str();
             let case = format!("{who} and {name}");
+            let is_it = |found: &Arc<Prompt>| found.name().as_str() == name;
             let wanting = Rejection::InsufficientScope { scopes: vec!["prompts:read".into(), "prompts:write".into()] };
             let unknown = Rejection::UnknownPrompt { name: name.to_owned() };
             let expected = expected(who, name);
             assert_eq!(listed.iter().any(|known| known == name), expected != Expected::Hidden, "list: {case}");
+            let (shown, usable) = (overview.listed().any(is_it), overview.usable().any(is_it));
+            assert_eq!((shown, usable), (expected != Expected::Hidden, expected == Expected::Open), "overview: {case}");
 
             let got = service.get(&caller, name, &RawArguments::new()).await.map(drop);
             let argument = if name == "picker" { "uri" } else { "x" };
             let completed = service.complete(&caller, Reference::Prompt(name), argument, "", &Variables::new()).await;
             let opened = service.open(&caller, name).map(drop);
-            for (method, outcome) in [("get", got), ("complete", completed.map(drop)), ("open", opened)] {
+            let described = service.describe(&caller, name).map(drop);
+            let completed = completed.map(drop);
+            for (method, outcome) in [("get", got), ("complete", completed), ("open", opened), ("describe", described)]
+            {
                 match (expected, outcome) {
                     (Expected::Hidden, outcome) => assert_eq!(outcome, Err(unknown.clone()), "{method}: {case}"),
                     (Expected::Scopes, outcome) => assert_eq!(outcome, Err(wanting.clone()), "{method}: {case}"),

@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use promptshelf_core::{
-    AccessRule, CatalogHandle, CatalogPart, Checked, Code, ContentBlock, Definitions, Diagnostic, LibraryFile,
-    MimeType, PromptDefinition, RawArguments, ResourceBody, ResourceContent, SourceText, check, cursor::ListKind, join,
+    AccessRule, BoxFuture, CatalogHandle, CatalogPart, Checked, Code, ContentBlock, Definitions, Diagnostic,
+    LibraryFile, MimeType, PromptDefinition, RawArguments, ReadBody, ReadError, RemoteOrigin, RemoteResources,
+    ResourceBody, ResourceContent, SourceText, check, cursor::ListKind, join,
 };
 use promptshelf_service::{Caller, Rejection, Service};
 
@@ -157,4 +158,69 @@ fn prefix_that_makes_a_name_too_long_is_reported() {
     let (service, found) = joined(vec![part("a", &"p".repeat(60), long)]);
     assert!(service.catalog().prompts().is_empty());
     assert!(found.iter().any(|found| found.code == Code::InvalidName && found.is_error()), "{found:?}");
+}
+
+/// The resources of another server.
+#[derive(Debug)]
+struct Remote(&'static [(&'static str, Option<&'static str>)]);
+
+impl RemoteResources for Remote {
+    fn origin(&self, uri: &str) -> Option<RemoteOrigin> {
+        let (_, prompt) = self.0.iter().find(|(known, _)| *known == uri)?;
+        Some(prompt.map_or(RemoteOrigin::Listed, |prompt| RemoteOrigin::Linked(vec![prompt.to_owned()])))
+    }
+
+    fn read(&self, uri: &str) -> BoxFuture<'_, Result<ReadBody, ReadError>> {
+        let body = ResourceBody::Text(format!("from far: {uri}").into());
+        Box::pin(std::future::ready(Ok(ReadBody { body, mime_type: None, modified: None })))
+    }
+}
+
+#[tokio::test]
+async fn resource_of_another_server_is_as_closed_as_the_prompts_that_link_to_it() {
+    let prompts = || [PromptDefinition::template("open", "x"), PromptDefinition::template("closed", "x")];
+    let rule = |prompts: &[&str], resources: &[&str]| {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).into()).collect();
+        AccessRule { prompts: words(prompts), resources: words(resources), ..rule(demand(&[], &["staff"], &[])) }
+    };
+    let remote = |known: &'static [(&'static str, Option<&'static str>)], access| Definitions {
+        remote: Some(Arc::new(Remote(known))),
+        access,
+        ..Definitions::from_iter(prompts())
+    };
+    let known: &[_] = &[
+        ("far://open", Some("open")),
+        ("far://closed", Some("closed")),
+        ("far://listed", None),
+        ("far://ruled", Some("open")),
+    ];
+    let half = vec![rule(&["closed"], &[]), rule(&[], &["far://ruled"])];
+    let (service, _) = joined(vec![
+        part("a", "a-", remote(known, half)),
+        part("b", "b-", remote(&[("near://listed", None), ("far://both", None)], vec![])),
+        part("c", "c-", remote(&[("far://both", None)], vec![])),
+        part("d", "d-", library("D", "near://taken")),
+        part("e", "e-", remote(&[("near://taken", None)], vec![])),
+    ]);
+    for (uri, of_anonymous) in [
+        ("far://open", true),
+        ("far://closed", false),
+        // Any of its prompts could link to it, and one is closed.
+        ("far://listed", false),
+        ("far://ruled", false),
+        ("near://listed", true),
+    ] {
+        let text = Ok(format!("from far: {uri}"));
+        let found = read(&service, &Caller::anonymous(), uri).await;
+        match of_anonymous {
+            true => assert_eq!(found, text),
+            false => assert_eq!(found, Err(Rejection::UnknownResource { uri: uri.into() })),
+        }
+        for caller in [staff(), Caller::local()] {
+            assert_eq!(read(&service, &caller, uri).await, text);
+        }
+    }
+    let unknown = Err(Rejection::UnknownResource { uri: "far://both".into() });
+    assert_eq!(read(&service, &staff(), "far://both").await, unknown, "two servers have it");
+    assert_eq!(read(&service, &staff(), "near://taken").await, Ok("D".to_owned()), "a library serves it");
 }
