@@ -81,7 +81,7 @@ pub fn fixes(found: &Diagnostic) -> Vec<Fix> {
 /// use promptshelf_core::{Code, Diagnostic, Location, SourceText};
 ///
 /// let source = SourceText::new("team/code review.md", "Hi\n");
-/// let found = Diagnostic::warning(Code::UnportableName, Location::new(&source, 0..0), "not every client takes spaces");
+/// let found = Diagnostic::error(Code::InvalidName, Location::new(&source, 0..0), "a name has no spaces");
 /// assert_eq!(renamed_to(&found).as_deref(), Some("team/code-review.md"));
 /// ```
 #[must_use]
@@ -369,8 +369,8 @@ fn only(found: &Diagnostic) -> Option<(Change, String)> {
         let is_convertible = found.help.as_deref().is_some_and(|help| help.starts_with(CONVERTIBLE));
         return is_convertible.then(|| (Change::Decode, "Convert the file to UTF-8".to_owned()));
     }
-    // The names of arguments are further down.
-    if matches!(found.code, Code::InvalidName | Code::UnportableName) && span.start == 0 {
+    // A prompt with such a name is not served, so that nobody uses it. The names of arguments are further down.
+    if found.code == Code::InvalidName && span.start == 0 {
         return renamed(source);
     }
     if found.code == Code::InvisibleCharacter && !at.is_empty() {
@@ -859,6 +859,10 @@ fn choices(found: &Diagnostic) -> Vec<Fix> {
     let (source, span) = (&found.location.source, found.location.span());
     let text = &*source.text;
     let fix = |title: String, change| Fix { title, path: source.path.clone(), change, is_only: false };
+    if found.code == Code::UnportableName && span.start == 0 {
+        // Callers and access rules of the server may use the name.
+        return renamed(source).map(|(change, title)| fix(title, change)).into_iter().collect();
+    }
     let mut fixes = Vec::new();
     let Some(at) = text.get(span.clone()).filter(|at| !at.is_empty()) else { return fixes };
     let is_name = |word: &str| word.chars().all(|c| c.is_alphanumeric() || c == '_');

@@ -33,7 +33,7 @@ pub(super) fn actions(workspace: &mut Workspace, path: &str, text: &str, range: 
     for found in touched {
         for fix in fixes(found) {
             // Several findings can have the same answer.
-            if let Some((_, same)) = offered.iter_mut().find(|(other, _)| *other == fix) {
+            if let Some((_, same)) = offered.iter_mut().find(|(other, _)| other.change == fix.change) {
                 same.diagnostics.get_or_insert_default().push(workspace.to_lsp(found));
                 continue;
             }

@@ -194,7 +194,7 @@ fn names_and_texts_without_one_answer_stay() {
         assert_eq!(files[path], before[path], "{path}");
         assert_eq!(decoded(&files[path]), None, "{path}");
     }
-    for (name, expected) in [("Ünï.md", "ueni.md"), ("Señor Łoś.md", "senor-los.md")] {
+    for (name, expected) in [("Ünï x.md", "ueni-x.md"), ("Señor Łoś.md", "senor-los.md")] {
         let mut files = BTreeMap::from([(name.to_owned(), text.as_bytes().to_vec())]);
         fix(&mut files);
         assert_eq!(files.keys().collect::<Vec<_>>(), [expected]);
@@ -444,4 +444,31 @@ proptest! {
         fix_texts(&mut files);
         prop_assert_eq!(files, corrected);
     }
+}
+
+/// Callers and access rules of a server use the name of a prompt that is served.
+#[test]
+fn prompt_that_is_served_keeps_its_name() {
+    let file = |path: &str| (path.to_owned(), b"---\ndescription: Pays\n---\nHi\n".to_vec());
+    let mut files: Library = ["Payroll.md", "Git/Commit.md", "a.b.md", "my prompt.md"].map(file).into();
+    let renames = |files: &Library, is_only: bool| {
+        let found = read(files);
+        let fixes = found.iter().flat_map(fixes).filter(|fix| fix.is_only == is_only);
+        let renames = fixes.filter_map(|fix| match fix.change {
+            Change::Rename(to) => Some((fix.path, to)),
+            _ => None,
+        });
+        renames.collect::<BTreeMap<String, String>>()
+    };
+    let expected = [("my prompt.md", "my-prompt.md")].map(|(from, to)| (from.to_owned(), to.to_owned()));
+    assert_eq!(renames(&files, true), expected.into(), "it is not served");
+    let offered = renames(&files, false);
+    assert_eq!(offered.get("Payroll.md").map(String::as_str), Some("payroll.md"), "{offered:?}");
+    let names = |files: &Library| -> BTreeSet<String> {
+        checked(files).1.prompts().iter().map(|prompt| prompt.name().to_string()).collect()
+    };
+    let before = names(&files);
+    assert!(before.contains("Payroll") && before.contains("Git-Commit"), "{before:?}");
+    fix_texts(&mut files);
+    assert_eq!(names(&files), before);
 }

@@ -343,9 +343,11 @@ fn equals(record: &Value, key: &str, expected: Option<&str>) -> bool {
 fn fields(record: &Value) -> [String; 10] {
     let text = |key: &str| record[key].as_str().unwrap_or("-").to_owned();
     let subject = ["prompt", "resource", "list", "claimed", "path", "to"].iter().find_map(|key| record[*key].as_str());
+    let revision = record["revision"].as_u64().map(|revision| format!(", revision {revision}")).unwrap_or_default();
+    let verdict = record["verdict"].as_str().map(|verdict| format!(": {verdict}")).unwrap_or_default();
     let subject = match (subject, record["proposal"].as_u64(), record["count"].as_u64()) {
         (Some(subject), ..) => subject.to_owned(),
-        (None, Some(proposal), _) => format!("proposal {proposal}"),
+        (None, Some(proposal), _) => format!("proposal {proposal}{verdict}{revision}"),
         // Refusals that were counted because they repeat others.
         (None, None, Some(count)) => format!("{count} more"),
         (None, None, None) => "-".to_owned(),

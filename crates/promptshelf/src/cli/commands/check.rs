@@ -250,7 +250,8 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
             (all, PathBuf::from(HERE))
         }
     };
-    found.findings.extend(settings.iter().flat_map(|settings| settings.diagnostics.clone()));
+    let of_settings: Vec<Diagnostic> = settings.iter().flat_map(|settings| settings.diagnostics.clone()).collect();
+    found.findings.extend(of_settings.iter().cloned());
     let fixable = match sources {
         Some(sources) => sources.iter().filter_map(folder_of).collect(),
         None if paths.is_empty() => vec![folder.clone()],
@@ -280,7 +281,11 @@ pub(crate) async fn run(arguments: &CheckArguments) -> Result<(), Failure> {
             CheckFormat::Github => write!(output.out, "{}", to_github(diagnostics, &folder))?,
             CheckFormat::Human => {
                 let is_table = clients.len() > 1 && !arguments.details;
-                let is_corrigible = |found: &Diagnostic| !arguments.fix && fixes(found).iter().any(|fix| fix.is_only);
+                // Neither a store nor the settings of a server are corrected.
+                let has_files = !arguments.fix && fixable.iter().all(|path| path.exists());
+                let is_corrigible = |found: &Diagnostic| {
+                    has_files && fixes(found).iter().any(|fix| fix.is_only) && !of_settings.contains(found)
+                };
                 let is_shown = |finding: &&Diagnostic| !is_table || !is_of_client(finding.code);
                 let shown: Vec<&Diagnostic> = diagnostics.iter().filter(is_shown).collect();
                 let about = match selections.as_slice() {

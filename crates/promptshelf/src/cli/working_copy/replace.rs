@@ -15,12 +15,15 @@ use cap_std::{
     ambient_authority,
     fs::{Dir, OpenOptions},
 };
-use promptshelf_source::{check_tree_path, read_tree};
+use promptshelf_source::{check_tree_path, keep_owner, read_tree};
 use promptshelf_store::{ChannelName, Digest};
 use serde::{Deserialize, Serialize};
 
 use super::{Base, Listing, MARKER, changed_paths, listing};
-use crate::exit::{Exit, Failure};
+use crate::{
+    exit::{Exit, Failure},
+    output::note,
+};
 
 /// The folder for new files until all are there.
 const STAGING: &str = ".promptshelf-pull";
@@ -49,6 +52,9 @@ struct Journal {
     /// The digests of merged files, which are those of neither side.
     #[serde(default)]
     merged: Listing,
+    /// The contents that are replaced and removed. A file with another one was edited since, and stays.
+    #[serde(default)]
+    present: Listing,
 }
 
 /// A file that was changed both here and in the channel.
@@ -63,18 +69,37 @@ pub(crate) struct BothChanged {
 impl WorkingCopy {
     /// Opens an existing folder, and completes a pull that was interrupted in its second step.
     pub(crate) fn open(path: &Path) -> Result<WorkingCopy, Failure> {
+        let copy = WorkingCopy::at(path)?;
+        if copy.dir.exists(JOURNAL) {
+            let _lock = copy.lock()?;
+            let kept = copy.complete()?;
+            let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
+            let except = if kept.is_empty() { "" } else { ", except files that were edited since:" };
+            let text =
+                format!("completed the pull into {} that was interrupted{except}", path.display()) + &named(&kept);
+            note(&text.lines().map(str::to_owned).collect::<Vec<String>>());
+        }
+        Ok(copy)
+    }
+
+    /// Opens an existing folder without changing it.
+    pub(crate) fn open_unchanged(path: &Path) -> Result<WorkingCopy, Failure> {
+        let copy = WorkingCopy::at(path)?;
+        if copy.dir.exists(JOURNAL) {
+            let message = format!("a pull into {} was interrupted: a part of its files are new", path.display());
+            return Err(Failure::new(Exit::Conflict, message).help("pull again, which completes it"));
+        }
+        Ok(copy)
+    }
+
+    fn at(path: &Path) -> Result<WorkingCopy, Failure> {
         let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 Failure::new(Exit::Library, format!("the folder {} does not exist", path.display()))
             }
             _ => Failure::new(Exit::Library, format!("the folder {} cannot be opened: {error}", path.display())),
         })?;
-        let copy = WorkingCopy { path: path.to_owned(), dir };
-        if copy.dir.exists(JOURNAL) {
-            let _lock = copy.lock()?;
-            copy.complete()?;
-        }
-        Ok(copy)
+        Ok(WorkingCopy { path: path.to_owned(), dir })
     }
 
     /// Opens a folder for a pull; creates it if it does not exist.
@@ -118,9 +143,33 @@ impl WorkingCopy {
 
     fn write_bases(&self, bases: &[Base]) -> Result<(), Failure> {
         let text: String = bases.iter().map(Base::text).collect();
-        let new = format!("{MARKER}.new");
-        let written = self.dir.write(&new, text).and_then(|()| self.dir.rename(&new, &self.dir, MARKER));
-        written.map_err(|error| self.failure(MARKER, &error))
+        self.write_whole(MARKER, &text).map_err(|error| self.failure(MARKER, &error))
+    }
+
+    fn write_whole(&self, path: &str, text: &str) -> io::Result<()> {
+        let new = format!("{path}.new");
+        let mut file = self.dir.create(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        self.dir.rename(&new, &self.dir, path)
+    }
+
+    /// Waits until all that was written is on the disk, so that a loss of power leaves no empty file. On Linux one call for
+    /// all files takes a fraction of the time of one for each.
+    fn sync(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        rustix::fs::syncfs(fs::File::open(&self.path)?)?;
+        Ok(())
+    }
+
+    /// Returns the digest of a file; `None` if there is none.
+    fn digest(&self, path: &str) -> Result<Option<Digest>, Failure> {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        match self.dir.symlink_metadata(path) {
+            Ok(found) if found.is_dir() => Ok(None),
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+            _ => self.dir.read(path).map(|bytes| Some(Digest::of(&bytes))).map_err(|error| self.failure(path, &error)),
+        }
     }
 
     /// Prepares the files of a channel. What differs from the base is a local change; without one, every file is. Local changes
@@ -176,7 +225,7 @@ impl WorkingCopy {
             self.reject_obstacles(path, &removed)?;
         }
         let (staged, merged) = (BTreeMap::new(), Listing::new());
-        Ok(Replacement { copy: self, base: target, written, removed, both, staged, merged, lock: None })
+        Ok(Replacement { copy: self, base: target, present, written, removed, both, staged, merged, lock: None })
     }
 
     /// Returns the entries that do not begin with a dot, sorted.
@@ -188,7 +237,8 @@ impl WorkingCopy {
         Ok(names)
     }
 
-    /// Rejects a path whose place is taken by something that the replacement does not remove.
+    /// Rejects a path whose place is taken by something that the replacement does not remove, such as a link: what it leads
+    /// to belongs to somebody else.
     fn reject_obstacles(&self, path: &str, removed: &[String]) -> Result<(), Failure> {
         let obstacle = |place: &str| {
             let message = format!("{} is in the way of {path}", self.path.join(place).display());
@@ -207,6 +257,7 @@ impl WorkingCopy {
                 Some(place) => Err(obstacle(&place)),
                 None => Ok(()),
             },
+            Ok(found) if found.is_symlink() => Err(obstacle(path)),
             _ => Ok(()),
         }
     }
@@ -238,18 +289,39 @@ impl WorkingCopy {
         }
     }
 
-    /// Carries out the journal. Can be repeated after an interruption at any place.
-    fn complete(&self) -> Result<(), Failure> {
+    /// Carries out the journal, and returns the files that stay because they were edited since. Can be repeated after an
+    /// interruption at any place.
+    fn complete(&self) -> Result<Vec<String>, Failure> {
         let text = self.dir.read_to_string(JOURNAL).map_err(|error| self.failure(JOURNAL, &error))?;
         let journal: Journal = serde_json::from_str(&text).map_err(|error| self.failure(JOURNAL, &error))?;
+        let kept = self.move_files(&journal).map_err(|failure| {
+            failure.help("a part of the files are new now: correct this, and pull again, which completes it")
+        })?;
+        let mut base = journal.base;
+        // The edit was made to the content before.
+        for path in &kept {
+            match journal.present.get(path) {
+                Some(digest) => base.files.insert(path.clone(), *digest),
+                None => base.files.remove(path),
+            };
+        }
+        self.sync().map_err(|error| self.failure(".", &error))?;
+        self.write_bases(&[base])?;
+        self.dir.remove_file(JOURNAL).map_err(|error| self.failure(JOURNAL, &error))?;
+        // On Windows the lock, which is still open, can keep the folder there. The next pull uses it again.
+        let _ = self.dir.remove_dir_all(STAGING);
+        Ok(kept)
+    }
+
+    fn move_files(&self, journal: &Journal) -> Result<Vec<String>, Failure> {
+        let mut kept = Vec::new();
         for path in &journal.removed {
-            match self.dir.remove_file(path) {
-                Ok(()) => self.remove_empty_parents(path),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                // The folder above became a file, because an interrupted step was further on.
-                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
-                Err(_) if journal.staged.keys().any(|new| new.starts_with(&format!("{path}/"))) => {}
-                Err(error) => return Err(self.failure(path, &error)),
+            let Some(digest) = self.digest(path)? else { continue };
+            if Some(&digest) == journal.present.get(path) {
+                self.dir.remove_file(path).map_err(|error| self.failure(path, &error))?;
+                self.remove_empty_parents(path);
+            } else {
+                kept.push(path.clone());
             }
         }
         for (path, name) in &journal.staged {
@@ -258,18 +330,33 @@ impl WorkingCopy {
                 continue;
             }
             let digest = journal.merged.get(path).or_else(|| journal.base.files.get(path));
-            self.put(&staged, path, digest).map_err(|error| self.failure(path, &error))?;
+            let present = self.digest(path)?;
+            let is_as_before = present.as_ref() == journal.present.get(path) || present.as_ref() == digest;
+            if is_as_before && self.is_free(path) {
+                self.put(&staged, path, digest).map_err(|error| self.failure(path, &error))?;
+            } else {
+                kept.push(path.clone());
+            }
         }
-        self.write_bases(std::slice::from_ref(&journal.base))?;
-        self.dir.remove_file(JOURNAL).map_err(|error| self.failure(JOURNAL, &error))?;
-        // On Windows the lock, which is still open, can keep the folder there. The next pull uses it again.
-        let _ = self.dir.remove_dir_all(STAGING);
-        Ok(())
+        Ok(kept)
+    }
+
+    /// Returns whether no edited file stays where a folder of the path has to be, or below it.
+    fn is_free(&self, path: &str) -> bool {
+        let is_folder = |place: &str| self.dir.symlink_metadata(place).map_or(true, |found| found.is_dir());
+        path.match_indices('/').all(|(end, _)| is_folder(&path[..end])) && self.remaining(path, &[]).is_none()
     }
 
     fn put(&self, staged: &str, path: &str, digest: Option<&Digest>) -> io::Result<()> {
         if Some(&Digest::of(&self.dir.read(staged)?)) != digest {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the downloaded file is damaged: pull again"));
+        }
+        if let Ok(replaced) = self.dir.open(path).and_then(|file| file.into_std().metadata())
+            && replaced.is_file()
+        {
+            let new = self.dir.open(staged)?.into_std();
+            new.set_permissions(replaced.permissions())?;
+            keep_owner(&new, &replaced);
         }
         if let Some((folder, _)) = path.rsplit_once('/') {
             self.dir.create_dir_all(folder)?;
@@ -307,6 +394,8 @@ impl WorkingCopy {
 pub(crate) struct Replacement<'c> {
     copy: &'c WorkingCopy,
     base: Base,
+    /// The folder as it was compared.
+    present: Listing,
     /// The paths of the files that are new or differ, sorted.
     pub(crate) written: Vec<String>,
     /// The paths of the files that are removed, sorted.
@@ -334,8 +423,12 @@ impl Replacement<'_> {
         let place = format!("{STAGING}/{name}");
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        let written = self.copy.dir.open_with(&place, &options).and_then(|mut file| file.write_all(bytes));
-        written.map_err(|error| self.copy.failure(path, &error))?;
+        let write = || {
+            let mut file = self.copy.dir.open_with(&place, &options)?;
+            file.write_all(bytes)?;
+            if cfg!(target_os = "linux") { Ok(()) } else { file.sync_all() }
+        };
+        write().map_err(|error| self.copy.failure(path, &error))?;
         self.staged.insert(path.to_owned(), name);
         Ok(())
     }
@@ -356,9 +449,10 @@ impl Replacement<'_> {
         Ok(())
     }
 
-    pub(crate) fn apply(mut self) -> Result<(), Failure> {
+    /// Replaces the files. Returns those that stay because they were edited since they were compared, sorted.
+    pub(crate) fn apply(mut self) -> Result<Vec<String>, Failure> {
         if self.written.is_empty() && self.removed.is_empty() && self.staged.is_empty() {
-            return self.copy.set_base(&self.base);
+            return self.copy.set_base(&self.base).map(|()| Vec::new());
         }
         if self.lock.is_none() {
             self.lock = Some(self.copy.lock()?);
@@ -369,17 +463,18 @@ impl Replacement<'_> {
             staged: std::mem::take(&mut self.staged),
             removed: self.removed.clone(),
             merged: std::mem::take(&mut self.merged),
+            present: std::mem::take(&mut self.present),
         };
         // Serializing texts and maps with text keys cannot fail.
         let text = serde_json::to_string(&journal).unwrap_or_default();
-        let new = format!("{JOURNAL}.new");
-        let dir = &self.copy.dir;
-        let written = dir.write(&new, text).and_then(|()| dir.rename(&new, dir, JOURNAL));
-        written.map_err(|error| self.copy.failure(JOURNAL, &error))?;
-        self.copy.complete()?;
+        let copy = self.copy;
+        let written = copy.sync().and_then(|()| copy.write_whole(JOURNAL, &text));
+        written.map_err(|error| copy.failure(JOURNAL, &error))?;
+        let mut kept = copy.complete()?;
+        kept.sort();
         // The hidden folder is gone, and the lock with it.
         self.lock = None;
-        Ok(())
+        Ok(kept)
     }
 }
 

@@ -105,7 +105,8 @@ pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
     if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
     }
-    let copy = WorkingCopy::open(arguments.library.folder())?;
+    let folder = arguments.library.folder();
+    let copy = if arguments.change.dry_run { WorkingCopy::open_unchanged(folder)? } else { WorkingCopy::open(folder)? };
     let read = read_served_tree(arguments.library.folder());
     let (mut tree, left_out) = read.map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
     let mut left_out = LeftOut::of(&left_out);

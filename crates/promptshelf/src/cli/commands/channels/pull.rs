@@ -123,15 +123,16 @@ async fn pull(store: &Connection, arguments: &PullArguments, place: &Place, fold
         outcome.conflicts.iter().map(|(path, conflict)| format!("{path}{}", conflict.note())).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let message = format!("{} changed both here and in {channel}:", count(names.len(), "file"));
-    let has = |marked: bool| outcome.conflicts.iter().any(|(_, conflict)| (*conflict == Conflict::Marked) == marked);
+    let has = |kinds: &[Conflict]| outcome.conflicts.iter().any(|(_, conflict)| kinds.contains(conflict));
     let marked = "edit each: what stands between `<<<<<<<` and `=======` is yours, what follows up to `>>>>>>>` is that of the \
                   channel; keep what is right, remove these lines, and publish";
     let whole = "keep or delete each file that only one side has, and publish";
     let failure = Failure::new(Exit::Conflict, message + &named(&names));
-    Err(match (has(true), has(false)) {
+    Err(match (has(&[Conflict::Marked]), has(&[Conflict::Back, Conflict::Kept])) {
         (true, true) => failure.help(format!("{marked}; {whole}")),
         (true, false) => failure.help(marked),
-        (false, _) => failure.help(whole),
+        (false, true) => failure.help(whole),
+        (false, false) => failure,
     })
 }
 
@@ -154,6 +155,8 @@ enum Conflict {
     Back,
     /// The channel has deleted it, and it has the content of here.
     Kept,
+    /// It was edited while the folder was pulled, and has the content of here.
+    Edited,
 }
 
 impl Conflict {
@@ -162,6 +165,7 @@ impl Conflict {
             Conflict::Marked => "",
             Conflict::Back => " (deleted here and changed in the channel: it is back)",
             Conflict::Kept => " (changed here and deleted in the channel: it stays)",
+            Conflict::Edited => " (edited during the pull: it stays; `pull --merge` joins both)",
         }
     }
 }
@@ -174,15 +178,15 @@ async fn replace(
     mut target: Base,
     files: &[FileEntry],
 ) -> Result<Outcome, Failure> {
-    let copy = if arguments.dry_run { WorkingCopy::open(folder)? } else { WorkingCopy::create(folder)? };
+    let copy = if arguments.dry_run { WorkingCopy::open_unchanged(folder)? } else { WorkingCopy::create(folder)? };
     let (target_channel, target_revision) = (target.channel.clone(), target.revision);
     // What was published to another channel only is local work for a merge; without one, the folder changes to this channel.
     let marker = copy.base(&target_channel)?.filter(|base| !arguments.merge || base.channel == target_channel);
     let base = known_base(store, marker).await?;
     target.proposals = base.as_ref().map(|base| base.proposals.clone()).unwrap_or_default();
     let mut replacement = copy.replacement(target, base.as_ref(), arguments.merge)?;
-    let (written, removed) = (replacement.written.len(), replacement.removed.len());
-    let mut outcome = Outcome { written, removed, ..Outcome::default() };
+    let (mut written, mut removed) = (replacement.written.clone(), replacement.removed.clone());
+    let mut outcome = Outcome::default();
     let both = std::mem::take(&mut replacement.both);
     let merged = merge(store, base.as_ref(), (&target_channel, target_revision), files, both).await?;
     for Merged { path, content, conflict } in &merged {
@@ -196,8 +200,13 @@ async fn replace(
     }
     if !arguments.dry_run {
         download(store, &mut replacement, (&target_channel, target_revision), files).await?;
-        replacement.apply()?;
+        let kept: BTreeSet<String> = replacement.apply()?.into_iter().collect();
+        let is_done = |path: &String| !kept.contains(path);
+        (written.retain(is_done), removed.retain(is_done), outcome.merged.retain(is_done));
+        outcome.conflicts.retain(|(path, _)| is_done(path));
+        outcome.conflicts.extend(kept.into_iter().map(|path| (path, Conflict::Edited)));
     }
+    (outcome.written, outcome.removed) = (written.len(), removed.len());
     Ok(outcome)
 }
 

@@ -27,7 +27,7 @@ fn pull(folder: &Path, revision: u64, tree: &MemoryTree) -> Result<(), Failure> 
     let before = copy.base(&ChannelName::production())?;
     let mut replacement = copy.replacement(base(revision, tree), before.as_ref(), false)?;
     stage(&mut replacement, tree);
-    replacement.apply()
+    replacement.apply().map(|kept| assert_eq!(kept, [""; 0]))
 }
 
 fn read(folder: &Path) -> MemoryTree {
@@ -177,6 +177,7 @@ fn interrupted_move_is_completed_by_the_next_command() {
             staged: staged.clone(),
             removed: removed.clone(),
             merged: Listing::new(),
+            present: listing(&first),
         };
         copy.dir.write(JOURNAL, serde_json::to_string(&journal).expect("JSON")).expect("written");
         for path in removed.iter().take(done) {
@@ -198,6 +199,72 @@ fn interrupted_move_is_completed_by_the_next_command() {
         assert_eq!(copy.base(&ChannelName::production()), Ok(Some(base(2, &second))), "{done}");
         assert!(!copy.dir.exists(STAGING), "{done}");
     }
+}
+
+/// Edits of any file between the comparison and the replacement, which may have been interrupted at any place.
+#[test]
+fn files_that_are_edited_during_a_pull_stay() {
+    let first = tree(&[("a", "1"), ("b/c.md", "1"), ("d.md", "1"), ("e.md", "1"), ("f/g.md", "1")]);
+    let second = tree(&[("a/x.md", "2"), ("b", "2"), ("d.md", "2"), ("f/g.md", "1"), ("new.md", "2")]);
+    let target = base(2, &second);
+    for edited in ["a", "b/c.md", "d.md", "e.md", "f/g.md", "new.md"] {
+        for is_interrupted in [false, true] {
+            let folder = TempDir::new().expect("a folder");
+            pull(folder.path(), 1, &first).expect("pulled");
+            let copy = WorkingCopy::open(folder.path()).expect("opened");
+            let before = copy.base(&ChannelName::production()).expect("a base");
+            let mut replacement = copy.replacement(target.clone(), before.as_ref(), false).expect("prepared");
+            stage(&mut replacement, &second);
+            let edit = || fs::write(folder.path().join(edited), "mine").expect("written");
+            if is_interrupted {
+                let (staged, removed) = (replacement.staged.clone(), replacement.removed.clone());
+                let (merged, present) = (Listing::new(), listing(&first));
+                let journal = Journal { base: target.clone(), staged, removed, merged, present };
+                copy.dir.write(JOURNAL, serde_json::to_string(&journal).expect("JSON")).expect("written");
+                replacement.lock = None;
+                std::mem::forget(replacement);
+                edit();
+                assert!(WorkingCopy::open_unchanged(folder.path()).is_err_and(|it| it.exit == Exit::Conflict));
+                WorkingCopy::open(folder.path()).expect("completed");
+            } else {
+                edit();
+                let kept = replacement.apply().expect("applied");
+                assert_eq!(kept.contains(&edited.to_owned()), edited != "f/g.md", "{edited}: {kept:?}");
+            }
+            let found = read(folder.path());
+            assert_eq!(found.get(edited).map(|file| file.bytes().to_vec()), Some(b"mine".to_vec()), "{edited}");
+            for (path, file) in second.iter().filter(|(path, _)| *path != edited) {
+                // Where the edited file is, no folder can be, and the other way round.
+                if !path.starts_with(&format!("{edited}/")) && !edited.starts_with(&format!("{path}/")) {
+                    assert_eq!(found.get(path).map(|it| it.bytes().to_vec()), Some(file.bytes().to_vec()), "{path}");
+                }
+            }
+            // The edit is one of the content before, so that it takes back nothing of the channel.
+            let known = copy.base(&ChannelName::production()).expect("a base").expect("a marker").files;
+            assert_eq!(known.get(edited), listing(&first).get(edited), "{edited}");
+            assert!(!copy.dir.exists(STAGING), "{edited}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn replaced_file_keeps_its_permissions_and_a_link_is_in_the_way() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = TempDir::new().expect("a folder");
+    pull(folder.path(), 1, &tree(&[("a.md", "1"), ("run.sh", "1"), ("l.md", "1")])).expect("pulled");
+    for (path, mode) in [("a.md", 0o600), ("run.sh", 0o755)] {
+        fs::set_permissions(folder.path().join(path), fs::Permissions::from_mode(mode)).expect("permissions");
+    }
+    pull(folder.path(), 2, &tree(&[("a.md", "2"), ("run.sh", "2"), ("l.md", "1")])).expect("pulled");
+    for (path, mode) in [("a.md", 0o600), ("run.sh", 0o755)] {
+        let found = fs::metadata(folder.path().join(path)).expect("a file");
+        assert_eq!(found.permissions().mode() & 0o777, mode, "{path}");
+    }
+    fs::rename(folder.path().join("l.md"), folder.path().join(".l")).expect("renamed");
+    std::os::unix::fs::symlink(".l", folder.path().join("l.md")).expect("a link");
+    let failure = pull(folder.path(), 3, &tree(&[("l.md", "2")])).expect_err("refused");
+    assert!(failure.exit == Exit::Conflict && failure.message.contains("l.md"), "{failure}");
 }
 
 #[test]
