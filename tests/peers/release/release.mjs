@@ -125,7 +125,7 @@ test('npx: from a registry, with an empty cache', FULL, async () => {
   await serves('npx, warm', 'npx', ['-y', 'promptshelf'], here);
   // What it prints and installs works without the program in PATH.
   const { stdout } = await run('npx', ['-y', 'promptshelf', 'init', 'new'], { cwd: here.path, env: here.env });
-  assert.match(stdout, /npx -y promptshelf serve --open new/);
+  assert.match(stdout, /npx -y promptshelf serve --edit --open new/);
 });
 
 /** Starts a registry without a way to others, and returns its address. */
@@ -162,7 +162,7 @@ test('uvx: from a folder, with an empty cache', FULL, async () => {
   const wheel = (await files('pypi', '_x86_64.whl'))[0];
   await serves('uvx --from', uvx, ['--python', options.python, '--from', wheel, 'promptshelf'], here);
   const { stdout } = await run(uvx, [...from, 'init', 'new'], { cwd: here.path, env: here.env });
-  assert.match(stdout, /uvx promptshelf serve --open new/);
+  assert.match(stdout, /uvx promptshelf serve --edit --open new/);
 });
 
 test('archive: it has the program, completions, manual pages and units', FULL, async () => {

@@ -24,7 +24,7 @@ fn program_alone_prints_first_commands_on_a_terminal_and_help_elsewhere() {
     let (code, written) = Terminal::start(promptshelf()).end();
     let text = String::from_utf8(written).expect("text");
     assert_eq!((code, text.trim_end().lines().count()), (Some(0), 10), "{text}");
-    assert!(text.contains("promptshelf init my-prompts") && text.contains("my-prompts --open"), "{text}");
+    assert!(text.contains("promptshelf init my-prompts") && text.contains("my-prompts --edit --open"), "{text}");
     let piped = shown(promptshelf(), "");
     assert!(piped.starts_with("exit code: 2") && piped.contains("Usage: promptshelf"), "{piped}");
 }
@@ -160,7 +160,7 @@ fn printed_and_installed_commands_start_the_package_that_started_it() {
         command
     };
     let made = shown(cached(&["init", "new"]), "");
-    assert!(made.contains("npx -y promptshelf serve --open new"), "{made}");
+    assert!(made.contains("npx -y promptshelf serve --edit --open new"), "{made}");
     let installed = shown(cached(&["install", "--client", "cursor", "prompts"]), "");
     assert!(installed.starts_with("exit code: 0"), "{installed}");
     let text = fs::read_to_string(folder.path().join(".cursor/mcp.json")).expect("a file");

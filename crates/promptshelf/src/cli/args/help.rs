@@ -8,7 +8,7 @@ use crate::{commands::GROUPS, exit::Exit, launcher};
 pub(super) fn first_steps() -> String {
     let command = launcher::command();
     let line = |words: &str, about: &str| {
-        format!("  {:<width$}  {about}\n", format!("{command} {words}"), width = command.len() + 23)
+        format!("  {:<width$}  {about}\n", format!("{command} {words}"), width = command.len() + 31)
     };
     [
         concat!(
@@ -18,7 +18,7 @@ pub(super) fn first_steps() -> String {
         )
         .to_owned(),
         line("init my-prompts", "make a library with examples"),
-        line("serve my-prompts --open", "serve it, and open its page"),
+        line("serve my-prompts --edit --open", "serve it, and edit it on its page"),
         line("check my-prompts", "report every mistake at its line"),
         line("list my-prompts", "list its prompts"),
         line("install my-prompts", "see which clients are here"),

@@ -118,7 +118,7 @@ pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
         (launcher::command(), if is_here { String::new() } else { format!(" {}", command_line::path(folder)) });
     writeln!(
         output.out,
-        "\nnext:\n  {program} serve --open{folder}\n  {program} test{folder}\n  {program} install{folder}"
+        "\nnext:\n  {program} serve --edit --open{folder}\n  {program} test{folder}\n  {program} install{folder}"
     )?;
     Ok(output.out.flush()?)
 }
