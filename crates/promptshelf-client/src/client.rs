@@ -1,21 +1,8 @@
 //! A connection to one server, and sending requests over it.
 //!
-//! Connecting is in `options`, lists are in `pagination`, `get` and `read` in `multi_round`.
+//! Connecting is in `options`, lists are in `pagination`, `get` and `read` in `multi_round`, subscriptions in `changes`.
 
 use std::{fmt, mem, sync::Arc, time::Duration};
-
-use rmcp::{
-    ServiceError,
-    model::{
-        ArgumentInfo, CompleteRequestParams, CompletionContext, ErrorCode, ErrorData, Reference, ServerCapabilities,
-        SubscriptionFilter,
-    },
-    service::{Peer, RoleClient},
-};
-use tokio::{
-    sync::{oneshot, watch},
-    task::JoinHandle,
-};
 
 use crate::{
     challenge::Challenge,
@@ -25,6 +12,13 @@ use crate::{
     sdk_error::{complete, request_error},
     sign_in::AuthSession,
     transport::Connection,
+};
+use rmcp::{
+    ServiceError,
+    model::{
+        ArgumentInfo, CompleteRequestParams, CompletionContext, ErrorCode, ErrorData, Reference, ServerCapabilities,
+    },
+    service::{Peer, RoleClient},
 };
 
 /// The most sign-ins for one request: the first one, one for missing scopes, and one for a change meanwhile.
@@ -184,40 +178,6 @@ impl Client {
         Ok(Completion::from_wire(answer.completion))
     }
 
-    /// Subscribes to changes of the server's lists of prompts and, for a server with skills, of resources. Must be
-    /// called inside a Tokio runtime.
-    ///
-    /// Servers of revision 2026-07-28 and later receive a subscription; older ones notify every client. A server
-    /// without the `listChanged` capability never notifies.
-    #[must_use]
-    pub fn changes(&self) -> Changes {
-        let receiver = self.state.handler.subscribe();
-        let has_subscriptions = !self.is_legacy()
-            && self.has_capability(|capabilities| {
-                capabilities.prompts.as_ref().is_some_and(|prompts| prompts.list_changed == Some(true))
-            });
-        let (established, subscribed) = oneshot::channel();
-        let subscription = has_subscriptions.then(|| {
-            let (peer, handler, has_skills) = (self.peer().clone(), self.state.handler.clone(), self.has_skills());
-            tokio::spawn(async move {
-                let mut filter = SubscriptionFilter::builder().prompts_list_changed();
-                // The extension has no notification of its own: skills are resources.
-                if has_skills {
-                    filter = filter.resources_list_changed();
-                }
-                let filter = filter.build();
-                // A server that ends the stream receives no second subscription; its list is still requested again
-                // when the cached one expires.
-                let Ok(mut subscription) = peer.listen(filter).await else { return };
-                established.send(()).ok();
-                while let Ok(Some(_)) = subscription.next().await {
-                    handler.note_change();
-                }
-            })
-        });
-        Changes { receiver, subscription, subscribed: Some(subscribed) }
-    }
-
     /// Forgets all cached answers, so that the next lists come from the server. A cached list is otherwise returned for as
     /// long as the server permits.
     pub async fn forget_cached(&self) {
@@ -314,36 +274,4 @@ impl fmt::Debug for Client {
 
 pub(crate) async fn with_timeout<T>(timeout: Duration, future: impl Future<Output = T>) -> Result<T, ClientError> {
     tokio::time::timeout(timeout, future).await.map_err(|_| ClientError::TimedOut { after: timeout })
-}
-
-/// A subscription to changes of a list of prompts; dropping it ends the subscription. See [`Client::changes`].
-#[derive(Debug)]
-pub struct Changes {
-    receiver: watch::Receiver<u64>,
-    subscription: Option<JoinHandle<()>>,
-    subscribed: Option<oneshot::Receiver<()>>,
-}
-
-impl Changes {
-    /// Waits until the server has accepted the subscription; returns at once if it needs or offers none. Earlier changes
-    /// may be missed, so that a list has to be requested after it.
-    pub async fn subscribed(&mut self) {
-        if let Some(subscribed) = self.subscribed.take() {
-            subscribed.await.ok();
-        }
-    }
-
-    /// Waits for the next change; several changes since the last call count as one. Returns `false` once the
-    /// connection is closed.
-    pub async fn next(&mut self) -> bool {
-        self.receiver.changed().await.is_ok()
-    }
-}
-
-impl Drop for Changes {
-    fn drop(&mut self) {
-        if let Some(subscription) = &self.subscription {
-            subscription.abort();
-        }
-    }
 }

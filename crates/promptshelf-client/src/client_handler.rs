@@ -1,7 +1,7 @@
 //! The client side of a session: capabilities, elicitations, and notifications of changed lists.
 
 use std::sync::{
-    Arc,
+    Arc, Weak,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -50,12 +50,17 @@ impl Handler {
         self.changes.subscribe()
     }
 
+    /// Returns where to note changes, without keeping the connection's subscribers waiting after its end.
+    pub(crate) fn change_counter(&self) -> Weak<watch::Sender<u64>> {
+        Arc::downgrade(&self.changes)
+    }
+
     pub(crate) fn wants_notifications(&self) -> watch::Receiver<bool> {
         self.wants_notifications.subscribe()
     }
 
     pub(crate) fn note_change(&self) {
-        self.changes.send_modify(|count| *count += 1);
+        count_change(&self.changes);
     }
 
     pub(crate) fn is_interacting(&self) -> bool {
@@ -76,6 +81,10 @@ impl Handler {
     pub(crate) fn elicitation(&self, params: &ElicitRequestParams) -> Elicitation {
         Elicitation::from_wire(&self.label, params)
     }
+}
+
+pub(crate) fn count_change(changes: &watch::Sender<u64>) {
+    changes.send_modify(|count| *count += 1);
 }
 
 /// An interaction of the user. Dropping it ends it, also when a request is cancelled.

@@ -29,7 +29,9 @@
 //! Text of a server is returned verbatim. A program that prints it to a terminal has to escape control characters.
 
 mod api;
+mod backoff;
 mod challenge;
+mod changes;
 mod client;
 mod client_config;
 mod client_handler;
@@ -58,7 +60,8 @@ mod transport;
 
 pub use self::{
     api::{ApiClient, ApiRequest, ApiResponse, ServerUrl},
-    client::{Changes, Client},
+    changes::Changes,
+    client::Client,
     client_config::{ConfigScope, ConfiguredServer},
     closing::closed,
     content::{

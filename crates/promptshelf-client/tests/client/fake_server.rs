@@ -14,7 +14,7 @@ pub(crate) enum Reply {
         message: &'static str,
         data: Value,
     },
-    /// A line that is sent verbatim.
+    /// A line that is sent verbatim, apart from `$id`: the identifier of the request.
     Raw(String),
     /// No answer.
     Silence,
@@ -63,6 +63,7 @@ pub(crate) async fn connect_with(
                     json!({ "jsonrpc": "2.0", "id": id, "error": error })
                 }
                 Some(Reply::Raw(line)) => {
+                    let line = line.replace("$id", &id.to_string());
                     writer.write_all(format!("{line}\n").as_bytes()).await.ok();
                     continue;
                 }
