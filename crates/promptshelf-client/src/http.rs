@@ -32,7 +32,9 @@ use rmcp::{
 use sse_stream::Sse;
 use tokio::sync::watch;
 
-use crate::{closing::Open, error::ClientError, events::events, tolerance, transport::probe_error};
+use crate::{
+    closing::Open, error::ClientError, events::events, reconnection::Reconnection, tolerance, transport::probe_error,
+};
 
 /// The time after which a connection is not used again. Servers close idle connections after five seconds or more, and
 /// a request on one that is being closed would be lost.
@@ -65,6 +67,7 @@ pub(crate) struct HttpTransport {
     pub(crate) wants_notifications: watch::Receiver<bool>,
     /// The time for the answer to `server/discover`.
     pub(crate) probe_timeout: Duration,
+    pub(crate) reconnection: Reconnection,
     pub(crate) _open: Open,
 }
 
@@ -122,10 +125,12 @@ impl StreamableHttpClient for HttpTransport {
         headers: Headers,
     ) -> Result<Events, HttpError> {
         self.wait_until_wanted(last_event.as_deref()).await?;
-        match &self.client {
-            HttpClient::Plain(client) => client.get_stream(uri, session, last_event, token, headers).await,
-            HttpClient::Authorized(client) => client.get_stream(uri, session, last_event, token, headers).await,
-        }
+        self.reconnection.wait().await;
+        let events = match &self.client {
+            HttpClient::Plain(client) => client.get_stream(uri, session, last_event, token, headers).await?,
+            HttpClient::Authorized(client) => client.get_stream(uri, session, last_event, token, headers).await?,
+        };
+        Ok(self.reconnection.follow(events))
     }
 }
 

@@ -51,6 +51,7 @@ mod process;
 mod prompt_cache;
 mod prompt_request;
 mod read_request;
+mod reconnection;
 mod sdk_error;
 mod secure_url;
 mod sign_in;

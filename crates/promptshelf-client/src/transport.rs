@@ -23,6 +23,7 @@ use crate::{
     http::{HttpClient, HttpTransport, Messages, header_map, http_client},
     pipe::Pipe,
     process::Process,
+    reconnection::Reconnection,
     sdk_error::connect_error,
     sign_in::AuthSession,
 };
@@ -166,7 +167,8 @@ async fn attempt(
             };
             let (open, owner) = closing::open();
             let wants_notifications = handler.wants_notifications();
-            let transport = HttpTransport { client, wants_notifications, probe_timeout, _open: open };
+            let reconnection = Reconnection::default();
+            let transport = HttpTransport { client, wants_notifications, probe_timeout, reconnection, _open: open };
             let transport = StreamableHttpClientTransport::with_client(transport, config);
             let starting: Starting<'_> = Box::pin(start(handler, transport, lifecycle, Process::default()));
             Ok(Connection { _session: Some(owner), ..starting.await? })

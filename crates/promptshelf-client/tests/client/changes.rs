@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use promptshelf_client::{Client, ConnectOptions, Endpoint};
+use promptshelf_client::{Client, ConnectOptions};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
@@ -100,8 +100,7 @@ async fn subscription_over_http_is_opened_again_after_every_end() {
             LISTEN => Answer::Open(acknowledged(request)),
             _ => modern(request),
         });
-        let endpoint = Endpoint::Url { url: server.url.clone(), headers: Default::default() };
-        let client = Client::connect(&endpoint).await.expect("a connection");
+        let client = server.connect().await;
         let mut changes = client.changes();
         let reopened = timeout(Duration::from_secs(20), changes.next()).await;
         assert!(reopened.is_ok_and(|is_open| is_open), "{name}");

@@ -1,6 +1,7 @@
 //! A server over HTTP whose answers are bytes that a test defines, one connection for each request.
 
 use std::{
+    collections::BTreeMap,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
@@ -8,6 +9,7 @@ use std::{
     time::Instant,
 };
 
+use promptshelf_client::{Client, Endpoint};
 use serde_json::{Value, json};
 
 pub(crate) struct Request {
@@ -75,6 +77,14 @@ impl HttpServer {
         server
     }
 
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint::Url { url: self.url.clone(), headers: BTreeMap::new() }
+    }
+
+    pub(crate) async fn connect(&self) -> Client {
+        Client::connect(&self.endpoint()).await.expect("a connection")
+    }
+
     /// Returns what a function makes of the requests so far.
     pub(crate) fn received<T>(&self, of: impl Fn(&Request) -> Option<T>) -> Vec<T> {
         self.requests.lock().expect("no panic while it is locked").iter().filter_map(of).collect()
@@ -127,5 +137,22 @@ pub(crate) fn modern(request: &Request) -> Answer {
             "prompts": [{ "name": "one" }], "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
         })),
         _ => empty_answer("202 Accepted"),
+    }
+}
+
+/// Returns the answers of a server of revision 2025-11-25 with one prompt.
+pub(crate) fn older(request: &Request) -> Answer {
+    match (request.verb.as_str(), request.method()) {
+        ("POST", "initialize") => request.result(&json!({
+            "protocolVersion": "2025-11-25", "capabilities": { "prompts": { "listChanged": true } },
+            "serverInfo": { "name": "older", "version": "1" },
+        })),
+        ("POST", "prompts/list") => request.result(&json!({ "prompts": [{ "name": "one" }] })),
+        ("POST", "server/discover") => json_answer(
+            "400 Bad Request",
+            &json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "not initialized" } }),
+        ),
+        ("POST", _) => empty_answer("202 Accepted"),
+        _ => empty_answer("405 Method Not Allowed"),
     }
 }

@@ -9,3 +9,4 @@ mod limits;
 mod lists;
 mod negotiation;
 mod prompts;
+mod reconnection;
