@@ -120,6 +120,14 @@ impl Client {
         self.revision().is_some_and(|revision| revision.as_str() < FIRST_MODERN_REVISION)
     }
 
+    /// Returns whether a later connection to the server should begin with `initialize`, as with
+    /// [`ConnectOptions::legacy`](crate::ConnectOptions::legacy): its revision is older, and the answer to
+    /// `server/discover` was no failure that may pass.
+    #[must_use]
+    pub fn prefers_legacy(&self) -> bool {
+        self.is_legacy() && !self.state.handler.probe.has_failed()
+    }
+
     /// Returns whether the server declares the prompts capability.
     #[must_use]
     pub fn has_prompts(&self) -> bool {

@@ -2,14 +2,15 @@
 
 use std::sync::{
     Arc, Weak,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
-        FormElicitationCapability, Implementation, ProtocolVersion, UrlElicitationCapability,
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode,
+        FormElicitationCapability, Implementation, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage,
+        UrlElicitationCapability,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -26,6 +27,7 @@ pub(crate) struct Handler {
     interactions: Arc<AtomicUsize>,
     changes: Arc<watch::Sender<u64>>,
     wants_notifications: Arc<watch::Sender<bool>>,
+    pub(crate) probe: ProbeOutcome,
     /// The revision that `initialize` offers. The newest one has no handshake.
     offered: ProtocolVersion,
 }
@@ -36,7 +38,8 @@ impl Handler {
         let wants_notifications = Arc::new(watch::Sender::new(elicitation.is_some()));
         let changes = Arc::new(watch::Sender::new(0));
         let (label, interactions, offered) = (label.into(), Arc::default(), ProtocolVersion::V_2025_11_25);
-        Handler { label, elicitation, interactions, changes, wants_notifications, offered }
+        let probe = ProbeOutcome::default();
+        Handler { label, elicitation, interactions, changes, wants_notifications, probe, offered }
     }
 
     /// Returns a handler with the same state that offers another revision.
@@ -80,6 +83,25 @@ impl Handler {
 
     pub(crate) fn elicitation(&self, params: &ElicitRequestParams) -> Elicitation {
         Elicitation::from_wire(&self.label, params)
+    }
+}
+
+/// What the last answer to `server/discover` says of the server. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct ProbeOutcome(Arc<AtomicBool>);
+
+impl ProbeOutcome {
+    /// Notes an answer; `None` is a failure of the transport.
+    pub(crate) fn note(&self, answer: Option<&ServerJsonRpcMessage>) {
+        let has_failed = answer.is_none_or(
+            |answer| matches!(answer, JsonRpcMessage::Error(error) if error.error.code == ErrorCode::INTERNAL_ERROR),
+        );
+        self.0.store(has_failed, Ordering::Relaxed);
+    }
+
+    /// Returns whether the probe has failed in a way that servers of every revision can fail.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

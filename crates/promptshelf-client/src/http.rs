@@ -19,7 +19,9 @@ use futures_util::{StreamExt as _, stream, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use reqwest::{RequestBuilder, Response};
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{
+        ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
+    },
     transport::{
         AuthClient, WWWAuthenticateParams,
         common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE},
@@ -33,7 +35,8 @@ use sse_stream::Sse;
 use tokio::sync::watch;
 
 use crate::{
-    closing::Open, error::ClientError, events::events, reconnection::Reconnection, tolerance, transport::probe_error,
+    client_handler::ProbeOutcome, closing::Open, error::ClientError, events::events, reconnection::Reconnection,
+    tolerance, transport::probe_error,
 };
 
 /// The time after which a connection is not used again. Servers close idle connections after five seconds or more, and
@@ -67,6 +70,7 @@ pub(crate) struct HttpTransport {
     pub(crate) wants_notifications: watch::Receiver<bool>,
     /// The time for the answer to `server/discover`.
     pub(crate) probe_timeout: Duration,
+    pub(crate) probe: ProbeOutcome,
     pub(crate) reconnection: Reconnection,
     pub(crate) _open: Open,
 }
@@ -95,7 +99,14 @@ impl StreamableHttpClient for HttpTransport {
             }
         };
         match probe {
-            Some(id) => probed(self.probe_timeout, id, posting).await,
+            Some(id) => {
+                let answer = probed(self.probe_timeout, id, posting).await;
+                self.probe.note(match &answer {
+                    Ok(PostResponse::Json(message, _)) => Some(message),
+                    _ => None,
+                });
+                answer
+            }
             None => posting.await,
         }
     }
@@ -308,9 +319,11 @@ async fn refused(
 ) -> Result<PostResponse, HttpError> {
     let status = response.status();
     let is_json = matches!(media_type(&response), Some(Media::Json));
+    let is_probe =
+        matches!(message, JsonRpcMessage::Request(JsonRpcRequest { request: ClientRequest::DiscoverRequest(_), .. }));
     let failure = status_error(status, response.headers());
     if let Some(failure) = failure
-        && (!is_json || status == StatusCode::TOO_MANY_REQUESTS)
+        && (!is_json || is_probe || status.is_client_error())
     {
         return Err(failure.into());
     }
@@ -328,10 +341,7 @@ async fn refused(
     match message {
         // Servers of older revisions refuse the first request with any status, and an error without its identifier.
         JsonRpcMessage::Request(request)
-            if matches!(request.request, ClientRequest::DiscoverRequest(_))
-                && !has_session
-                && status.is_client_error()
-                && status != StatusCode::FORBIDDEN =>
+            if is_probe && !has_session && status.is_client_error() && status != StatusCode::FORBIDDEN =>
         {
             let error = error.map_or_else(|| ErrorData::invalid_request(shown(), None), |error| error.error);
             Ok(PostResponse::Json(ServerJsonRpcMessage::error(error, Some(request.id.clone())), None))
@@ -360,7 +370,8 @@ fn answering(message: &ClientJsonRpcMessage, answer: ServerJsonRpcMessage) -> Se
 /// Returns the failure of a server that may answer the same request later.
 fn status_error(status: StatusCode, headers: &HeaderMap) -> Option<HttpStatusError> {
     let retry_after = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let is_temporary = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+    let is_temporary = status.is_server_error()
+        || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
     is_temporary.then(|| HttpStatusError::new(status.as_u16(), retry_after))
 }
 

@@ -16,7 +16,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{tolerance, transport::probe_error};
+use crate::{client_handler::ProbeOutcome, tolerance, transport::probe_error};
 
 /// The longest message, in bytes: a prompt with images fits.
 const MAX_LINE_BYTES: usize = 64 << 20;
@@ -35,6 +35,7 @@ pub(crate) struct Pipe {
     /// The time for the answer to `server/discover`.
     probe_timeout: Duration,
     probe: Option<Probe>,
+    outcome: ProbeOutcome,
     /// The request that was sent in place of one in the server's revision.
     initialize: Option<RequestId>,
 }
@@ -61,6 +62,7 @@ impl Pipe {
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
         probe_timeout: Duration,
+        outcome: ProbeOutcome,
     ) -> Pipe {
         let (reader, writer): (Reader, Writer) = (Box::new(reader), Box::new(writer));
         Pipe {
@@ -71,6 +73,7 @@ impl Pipe {
             ready: VecDeque::new(),
             probe_timeout,
             probe: None,
+            outcome,
             initialize: None,
         }
     }
@@ -115,7 +118,10 @@ impl Pipe {
     /// Ends the probe with its answer, and returns what the client has to see of it.
     fn answered(&mut self, answer: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         match (self.probe.take()?.wait, answer, self.initialize.take()) {
-            (Wait::Begun(_), answer, _) => Some(answer),
+            (Wait::Begun(_), answer, _) => {
+                self.outcome.note(Some(&answer));
+                Some(answer)
+            }
             // The server was slow to start, and would go on in an older revision: it has to be asked again.
             (_, JsonRpcMessage::Response(_), Some(id)) => Some(probe_error(id)),
             (Wait::Held(_, initialized), ..) => Some(*initialized),
@@ -238,7 +244,7 @@ mod tests {
     async fn asked(gives_up: bool) -> (Pipe, DuplexStream) {
         let (ours, theirs) = duplex(1 << 16);
         let (reader, writer) = split(ours);
-        let mut pipe = Pipe::new(reader, writer, Duration::from_secs(3));
+        let mut pipe = Pipe::new(reader, writer, Duration::from_secs(3), ProbeOutcome::default());
         let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
         let discover = json!({ "jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": { "_meta": meta } });
         pipe.send(message(discover)).await.expect("an open pipe");

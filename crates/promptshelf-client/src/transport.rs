@@ -100,7 +100,7 @@ pub(crate) async fn connect_io(
     timeout: Duration,
 ) -> Result<Connection, ClientError> {
     let lifecycle = if is_legacy { initialize() } else { discover() };
-    let pipe = Pipe::new(reader, writer, probe_time(timeout));
+    let pipe = Pipe::new(reader, writer, probe_time(timeout), handler.probe.clone());
     let connection = start(handler, pipe, lifecycle, Process::default()).await;
     checked(connection.map_err(|failure| failure.error)?).await
 }
@@ -166,17 +166,22 @@ async fn attempt(
                 None => HttpClient::Plain(Messages(http_client()?)),
             };
             let (open, owner) = closing::open();
-            let wants_notifications = handler.wants_notifications();
-            let reconnection = Reconnection::default();
-            let transport = HttpTransport { client, wants_notifications, probe_timeout, reconnection, _open: open };
+            let transport = HttpTransport {
+                client,
+                wants_notifications: handler.wants_notifications(),
+                probe_timeout,
+                probe: handler.probe.clone(),
+                reconnection: Reconnection::default(),
+                _open: open,
+            };
             let transport = StreamableHttpClientTransport::with_client(transport, config);
             let starting: Starting<'_> = Box::pin(start(handler, transport, lifecycle, Process::default()));
             Ok(Connection { _session: Some(owner), ..starting.await? })
         }
         Endpoint::Command { line, environment, folder } => {
             let (process, stdin, stdout) = Process::start(line, environment, folder.as_deref())?;
-            let starting: Starting<'_> =
-                Box::pin(start(handler, Pipe::new(stdout, stdin, probe_timeout), lifecycle, process));
+            let pipe = Pipe::new(stdout, stdin, probe_timeout, handler.probe.clone());
+            let starting: Starting<'_> = Box::pin(start(handler, pipe, lifecycle, process));
             starting.await
         }
     }

@@ -31,6 +31,7 @@ impl Request {
     }
 }
 
+#[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// Bytes, and the end of the connection.
     Ended(Vec<u8>),

@@ -243,7 +243,7 @@ async fn connect_server(
         let connecting = connecting.clone().legacy(legacy_servers.contains(endpoint));
         let connected = progress.during(connecting.connect(endpoint)).await;
         // A server that fails may be another one by now.
-        legacy_servers.record(endpoint, connected.as_ref().is_ok_and(Client::is_legacy));
+        legacy_servers.record(endpoint, connected.as_ref().is_ok_and(Client::prefers_legacy));
         connected
     };
     let error = match connect(endpoint).await {
