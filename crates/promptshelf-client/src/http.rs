@@ -257,10 +257,7 @@ impl StreamableHttpClient for Messages {
             Some(Media::Json) => {
                 let body = body(response, MAX_ANSWER_BYTES).await?;
                 match tolerance::messages(&body) {
-                    Ok(mut messages) if messages.len() == 1 => {
-                        Ok(PostResponse::Json(answering(&message, messages.remove(0)), new_session))
-                    }
-                    Ok(messages) => Ok(PostResponse::Sse(batch(messages), new_session)),
+                    Ok(messages) => complete_answer(&message, messages, new_session),
                     Err(_) if !is_request => Ok(PostResponse::Accepted),
                     Err(error) => Err(unexpected(format!("the server's answer is no message of JSON-RPC: {error}"))),
                 }
@@ -348,11 +345,41 @@ async fn refused(
         }
         _ => match (error, failure) {
             (Some(error), _) if is_json && status != StatusCode::FORBIDDEN => {
-                Ok(PostResponse::Json(answering(message, JsonRpcMessage::Error(error)), None))
+                // Whatever its identifier is, the refusal is about this request.
+                Ok(PostResponse::Json(answering(message, ServerJsonRpcMessage::error(error.error, None)), None))
             }
             (_, Some(failure)) => Err(failure.into()),
             _ => Err(unexpected(shown())),
         },
+    }
+}
+
+/// Returns the messages of a whole answer. If none of them answers the request, none will.
+fn complete_answer(
+    message: &ClientJsonRpcMessage,
+    mut messages: Vec<ServerJsonRpcMessage>,
+    session: Option<String>,
+) -> Result<PostResponse, HttpError> {
+    if messages.len() == 1 {
+        messages = vec![answering(message, messages.remove(0))];
+    }
+    if let JsonRpcMessage::Request(request) = message
+        && !messages.iter().any(|answer| answered_request(answer) == Some(&request.id))
+    {
+        return Err(unexpected("the server's answer does not match the request".to_owned()));
+    }
+    if messages.len() == 1 {
+        Ok(PostResponse::Json(messages.remove(0), session))
+    } else {
+        Ok(PostResponse::Sse(batch(messages), session))
+    }
+}
+
+fn answered_request(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
     }
 }
 

@@ -111,6 +111,11 @@ fn transport_error(error: DynamicTransportError, process: &Process) -> ClientErr
             {
                 return ClientError::Forbidden { scope: None };
             }
+            if let Some(StreamableHttpError::UnexpectedServerResponse(answer)) = http
+                && !answer.starts_with("HTTP ")
+            {
+                return ClientError::InvalidResponse { reason: answer.to_string(), source: Some(error.error) };
+            }
             let (is_endpoint, reason) = match http {
                 Some(http) => http_reason(http),
                 None => (true, process.with_stderr(&chain(cause))),

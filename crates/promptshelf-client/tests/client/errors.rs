@@ -3,9 +3,12 @@
 use std::{error::Error, time::Duration};
 
 use promptshelf_client::{Client, ClientError, ConnectOptions, Endpoint};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::fake_server::{Reply, connect, connect_with};
+use crate::{
+    fake_server::{Reply, connect, connect_with},
+    http_server::{HttpServer, json_answer, modern, older},
+};
 
 #[tokio::test]
 async fn error_response_has_code_message_and_data() {
@@ -76,4 +79,39 @@ async fn end_of_stderr_is_part_of_the_error() {
     let endpoint = Endpoint::command(["sh", "-c", "echo out of cheese >&2"]);
     let error = Client::connect(&endpoint).await.expect_err("no server").to_string();
     assert!(error.contains("out of cheese"), "{error}");
+}
+
+/// A whole answer over HTTP is followed by no other one.
+#[tokio::test]
+async fn answer_to_another_request_is_reported_at_once() {
+    let result = |id: Value| json!({ "jsonrpc": "2.0", "id": id, "result": { "prompts": [] } });
+    let notification = json!({ "jsonrpc": "2.0", "method": "notifications/prompts/list_changed" });
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let error = json!({ "jsonrpc": "2.0", "id": 999, "error": { "code": -32603, "message": "no" } });
+    let batch = json!([notification.clone(), result(json!(999))]);
+    let others =
+        [result(json!(999)), result(json!("x")), result(json!("1")), error, notification, request, batch, json!([])];
+    for (answers, other) in [modern, older].iter().flat_map(|answers| others.iter().map(move |other| (answers, other)))
+    {
+        let (answers, other, shown) = (*answers, other.clone(), other.to_string());
+        let server = HttpServer::start(move |request| match request.method() {
+            "prompts/list" => json_answer("200 OK", &other),
+            _ => answers(request),
+        });
+        let error = server.connect().await.all_prompts().await.expect_err("another answer");
+        assert_eq!(error.to_string(), "the server's answer does not match the request", "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn refusal_with_another_identifier_is_shown() {
+    let server = HttpServer::start(|request| match request.method() {
+        "prompts/list" => {
+            let error = json!({ "code": -32602, "message": "a bad cursor" });
+            json_answer("400 Bad Request", &json!({ "jsonrpc": "2.0", "id": 999, "error": error }))
+        }
+        _ => modern(request),
+    });
+    let error = server.connect().await.all_prompts().await.expect_err("a refusal");
+    assert!(error.is_invalid_params() && error.to_string().contains("a bad cursor"), "{error}");
 }
