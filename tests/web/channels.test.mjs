@@ -207,6 +207,35 @@ test('changes by another person are shown before a decision, and nothing typed i
   await context.close();
 });
 
+test('an approval needs each confirmation, and one without them can be completed', async () => {
+  const tone = (/** @type {string} */ values) =>
+    `---\ndescription: Says it\narguments: [{ name: tone, enum: [${values}] }]\n---\nSay it {{ tone }}.\n`;
+  const other = await channels({ 'say.md': tone('kind, brief') });
+  other.run('policy', '--channel', 'production', '--breaking', 'off', '--as', 'root');
+  const { id, digest } = await other.propose('ada', { 'say.md': tone('kind') }, 'Less to choose from');
+  const { page, context, wrong } = await other.as(open, 'rita', { locale: 'de-DE' });
+  await page.goto(`${other.url}#/proposal/${id}`);
+  const approve = page.getByRole('button', { name: 'Zustimmen' });
+  const box = page.getByRole('checkbox', { name: /^Ich bestätige/ });
+  await approve.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: 'Kreuzen Sie zuerst jedes Feld an.' }).waitFor();
+  assert.ok(await box.evaluate((/** @type {Element} */ element) => element === document.activeElement));
+  await isAccessible(page, 'an approval without its confirmation');
+  assert.deepEqual((await other.api('rita', `/proposals/${id}`)).reviews, []);
+  // Another client has sent the approval without the confirmation.
+  await other.api('rita', `/proposals/${id}/reviews`, { method: 'POST', body: { verdict: 'approve', digest } });
+  await page.reload();
+  await page.locator('.lacks', { hasText: 'muss bestätigen' }).waitFor();
+  await box.focus();
+  await page.keyboard.press('Space');
+  await approve.focus();
+  await page.keyboard.press('Enter');
+  await page.locator('.pill', { hasText: 'Veröffentlicht' }).waitFor();
+  assert.deepEqual(wrong, []);
+  await Promise.all([context.close(), other.stop()]);
+});
+
 // req: S-520
 test('a proposal names its errors and failed tests', async () => {
   const { page, context, wrong } = await shop.as(open, 'rita');

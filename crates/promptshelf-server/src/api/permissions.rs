@@ -1,6 +1,6 @@
 //! The operations that the caller may use, each with the reason against it: the page shows them instead of hiding them.
 
-use promptshelf_store::{Policy, Proposal, ProposalState, Reason, Verdict};
+use promptshelf_store::{Policy, Proposal, ProposalState, Reason, Review, Verdict};
 use promptshelf_wire::{ChannelPermissions, Permission, ProposalPermissions, Scope, op};
 
 use super::{
@@ -91,12 +91,16 @@ fn is_overtaken(reason: &Reason) -> bool {
     matches!(&*reason.code, "changed-since" | "policy-changed-since" | "rollout-stopped")
 }
 
-/// Whether a caller has approved exactly the present changes, and the approval still counts.
+/// Whether a caller has approved exactly the present changes, the approval still counts, and no confirmation is missing.
 fn has_approved(proposal: &Proposal, caller: &str) -> bool {
-    proposal.reviews.iter().any(|review| {
-        let is_of_present = review.verdict == Verdict::Approve && review.digest == proposal.digest;
-        is_of_present && !review.lapsed && review.reviewer == caller
-    })
+    let is_of_present = |review: &Review| review.verdict == Verdict::Approve && review.digest == proposal.digest;
+    let counts = |review: &Review| is_of_present(review) && !review.lapsed && review.reviewer == caller;
+    proposal.reviews.iter().any(counts) && !proposal.reasons.iter().any(is_confirmation)
+}
+
+/// Whether an effect has to be confirmed by name.
+fn is_confirmation(reason: &Reason) -> bool {
+    matches!(&*reason.code, "opening" | "breaking")
 }
 
 /// Whether a review of the caller is wanted: it would count and could publish, and the caller has not reviewed yet.

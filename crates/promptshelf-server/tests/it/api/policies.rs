@@ -136,7 +136,11 @@ async fn rollback_over_a_rule_waits_for_a_confirmation_by_name() {
     assert_eq!(own.problem(), refused(409, "policy"));
     server.post("rita", &reviews, &review(json!([]))).await.expect(200);
     assert_eq!(server.get("reader", &path).await.json()["reasons"][0]["code"], "opening");
+    let may_approve =
+        async || server.get("rita", &format!("{path}/permissions")).await.json()["approve"]["allowed"].clone();
+    assert_eq!(may_approve().await, true, "the confirmation can follow");
     server.post("rita", &reviews, &review(json!(["access-opened:hello"]))).await.expect(200);
+    assert_eq!(may_approve().await, false);
     server.post("paul", &format!("{path}/publish"), &publish).await.expect(200);
     assert_eq!(server.revision().await, 3);
     // Someone who may administer needs nobody, where the policy demands no approvals.

@@ -14,6 +14,7 @@ import { lineIcon } from '../view/glyphs.js';
  * @typedef {import('../dom.js').Child} Child
  * @typedef {import('../problem-words.js').Reason} Reason
  * @typedef {{ allowed: boolean, reason: string | null, reasons: Reason[], scopes: string[] }} Permission
+ * @typedef {{ caller: string } & Record<'approve' | 'reject' | 'publish' | 'withdraw' | 'emergency', Permission>} ProposalPermissions
  */
 
 /** Describes an error, with a way to go on. @param {unknown} error @param {() => void} [again] */

@@ -7,6 +7,7 @@ import { linkTo } from '../link.js';
 import { reasonWords } from '../problem-words.js';
 import { revealed } from '../text/invisible.js';
 import { announce, note } from '../view/announce.js';
+import { lineIcon } from '../view/glyphs.js';
 import { compared, comparisonPanel, findingsPart } from './comparison.js';
 import { ofProposal } from './contents.js';
 import { evaluationsOf, evaluationsPart } from './evaluations.js';
@@ -192,7 +193,7 @@ function review({ reviewer, verdict, note: words, at, digest: of, lapsed }, dige
 /**
  * @param {any} proposal
  * @param {string} etag
- * @param {Record<string, import('./parts.js').Permission>} permissions
+ * @param {import('./parts.js').ProposalPermissions} permissions
  * @param {() => void} reload
  */
 function decisions(proposal, etag, permissions, reload) {
@@ -202,7 +203,7 @@ function decisions(proposal, etag, permissions, reload) {
   const words = keptField(owner, 'note', t('ch.note'), { hint: t('ch.note-hint') });
   const reason = keptField(owner, 'reason', t('ch.reason'), { hint: t('ch.reason-hint') });
   const outcome = h('div');
-  const effects = confirmations(proposal);
+  const effects = confirmations(proposal, permissions.caller);
   let isSent = false;
   /** @param {string} path @param {string} method @param {unknown} body @param {string} done */
   const act = async (path, method, body, done) => {
@@ -225,6 +226,7 @@ function decisions(proposal, etag, permissions, reload) {
     }
   };
   const judge = (/** @type {'approve' | 'reject'} */ verdict) => {
+    if (verdict === 'approve' && effects.isMissing()) return;
     const confirmed = verdict === 'approve' ? effects.confirmed() : [];
     void act(
       '/reviews',
@@ -260,30 +262,35 @@ function decisions(proposal, etag, permissions, reload) {
   ];
 }
 
-/** The effects that an approval confirms by name. @param {any} proposal */
-function confirmations(proposal) {
-  const missing = (proposal.reasons ?? []).filter(
-    (/** @type {import('../problem-words.js').Reason} */ one) =>
-      (one.code === 'opening' || one.code === 'breaking') && one.values?.name,
-  );
-  const boxes = missing.map((/** @type {import('../problem-words.js').Reason} */ { values }) => {
-    const input = /** @type {HTMLInputElement} */ (h('input', { type: 'checkbox', value: values?.name ?? '' }));
-    return {
-      input,
-      field: h('label.choice', null, input, ' ', revealed(t('ch.confirm', { effect: values?.effect ?? '' }))),
-    };
+/** The effects that an approval confirms by name. @param {any} proposal @param {string} caller */
+function confirmations(proposal, caller) {
+  /** @type {import('../problem-words.js').Reason[]} */
+  const reasons = proposal.reasons ?? [];
+  const boxes = reasons.flatMap(({ code, values }) => {
+    if ((code !== 'opening' && code !== 'breaking') || !values?.name) return [];
+    // An author leaves an opening to others, unless the server lets them confirm it.
+    const isRequired = code === 'breaking' || proposal.author !== caller;
+    const input = h('input', { type: 'checkbox', value: values.name });
+    return [{ input, isRequired, effect: values.effect ?? '' }];
   });
+  const problem = h('p.problem', { role: 'alert', hidden: true });
   const fields = boxes.length
     ? h('fieldset.confirmations', null, [
         h('legend', null, t('ch.confirm-first')),
-        boxes.map((/** @type {{ field: HTMLElement }} */ { field }) => field),
+        boxes.map(({ input, effect }) => h('label.choice', null, input, ' ', revealed(t('ch.confirm', { effect })))),
+        problem,
       ])
     : null;
-  const confirmed = () =>
-    boxes
-      .filter((/** @type {{ input: HTMLInputElement }} */ { input }) => input.checked)
-      .map((/** @type {{ input: HTMLInputElement }} */ { input }) => input.value);
-  return { fields, confirmed };
+  /** Whether a box is empty that must not be; the page says so. */
+  const isMissing = () => {
+    const empty = boxes.find(({ input, isRequired }) => isRequired && !input.checked);
+    problem.hidden = !empty;
+    show(problem, empty ? [lineIcon('warn'), t('ch.confirm-missing')] : null);
+    empty?.input.focus();
+    return empty !== undefined;
+  };
+  const confirmed = () => boxes.filter(({ input }) => input.checked).map(({ input }) => input.value);
+  return { fields, isMissing, confirmed };
 }
 
 /** @param {() => void} reload */

@@ -208,9 +208,15 @@ export const channels = {
   },
   'ch.confirm-first': {
     en: 'Confirm each effect below to approve.',
-    de: 'Bestätigen Sie jede Wirkung, um zu genehmigen.',
+    de: 'Bestätigen Sie jede Wirkung, um zuzustimmen.',
     ja: '承認するには、以下の影響をそれぞれ確認してください。',
     zh: '请逐项确认以下影响后再批准。',
+  },
+  'ch.confirm-missing': {
+    en: 'Not approved yet: tick every box first.',
+    de: 'Noch nicht zugestimmt: Kreuzen Sie zuerst jedes Feld an.',
+    ja: 'まだ承認されていません。先にすべての項目にチェックを入れてください。',
+    zh: '尚未批准：请先勾选每一项。',
   },
   'ch.cost': {
     en: 'cost {cost}',
