@@ -4,6 +4,7 @@
 //! as a whole, after a backup, and only if it still has the content that the change was made from.
 
 mod edit;
+mod text_edit;
 mod toml_file;
 mod yaml_file;
 

@@ -1,135 +1,129 @@
-//! One entry in a TOML file.
+//! One entry in a TOML file. The text is edited at positions that a parse gives; the caller verifies the result by
+//! another parse.
 
-use serde_json::{Map, Value};
-use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, Value as TomlValue, value};
+use std::ops::Range;
 
-use super::{EditError, not_a_mapping};
+use promptshelf_core::SourceText;
+use promptshelf_source::syntax::{Entry, Node, Notes, Value as TomlNode, parse_toml};
+use serde_json::Value;
+use toml_edit::{Array, InlineTable, Value as TomlValue};
+
+use super::{
+    EditError, not_a_mapping,
+    text_edit::{in_braces, line_end, line_start, missing_newline, newline, replaced},
+};
 
 pub(super) fn parse(text: &str) -> Result<Value, EditError> {
     toml::from_str(text).map_err(|error: toml::de::Error| EditError::new(error.to_string()))
 }
 
 pub(super) fn edit(text: &str, place: &[&str], name: &str, entry: Option<&Value>) -> Result<String, EditError> {
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| EditError::new(error.to_string()))?;
-    let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
-    for key in place {
-        let item = table.entry(key).or_insert_with(|| {
-            let mut parent = Table::new();
-            parent.set_implicit(true);
-            Item::Table(parent)
-        });
-        table = item.as_table_like_mut().ok_or_else(|| not_a_mapping(place))?;
+    let [container] = place else { return Err(not_a_mapping(place)) };
+    let present = parse(text)?;
+    let root = parse_toml(&mut Notes::new(&SourceText::new("config.toml", text)));
+    let found = child(&root, container);
+    let entries = match found.map(|found| entries(&found.node)) {
+        Some(None) => return Err(not_a_mapping(place)),
+        Some(Some(entries)) => entries,
+        None => &[],
+    };
+    let old = entries.iter().position(|entry| entry.key == name);
+    if let Some(found) = found.filter(|found| starts_with(text, &found.node, '{')) {
+        let ranges: Vec<Range<usize>> = entries.iter().map(|entry| entry.key_span.start..entry.node.span.end).collect();
+        let new = entry.map(|entry| format!("{name} = {}", inline(entry)));
+        return in_braces(text, found.node.span.start, &ranges, old, new);
     }
-    let comments = match (entry, table.get_mut(name)) {
-        // In place, so that the order of the tables and comments stay.
-        (Some(Value::Object(members)), Some(Item::Table(old))) => {
-            let before = place
-                .iter()
-                .chain([&name])
-                .try_fold(parse(text)?, |mut value, key| value.get_mut(*key).map(Value::take));
-            update(old, &before.unwrap_or_default(), members);
-            None
+    let edits = match (old.map(|old| &entries[old]), entry) {
+        (None, None) => vec![],
+        (Some(old), None) => cuts(text, old),
+        (Some(old), Some(entry)) if starts_with(text, &old.node, '{') => {
+            vec![(old.node.span.clone(), inline(entry).to_string())]
         }
-        (Some(entry), _) => {
-            table.insert(name, item(entry));
-            None
-        }
-        (None, _) => {
-            table.remove(name).and_then(|old| old.into_table().ok()).map(|old| (old.position(), comments(&old)))
+        (Some(old), Some(entry)) => update(text, old, &present[*container][name], entry),
+        // At the end: above another table, it would take the comments there for its own.
+        (None, Some(entry)) => {
+            let (end, newline) = (missing_newline(text), newline(text));
+            let empty = if text.is_empty() { "" } else { newline };
+            let lines = members(entry).map(|(key, member)| line(text, key, member)).collect::<String>();
+            vec![(text.len()..text.len(), format!("{end}{empty}[{container}.{name}]{newline}{lines}"))]
         }
     };
-    match comments {
-        Some((position, comments)) => put_back(&mut document, position, &comments),
-        None => keep_trailing(&mut document, place, name),
+    Ok(replaced(text, edits))
+}
+
+fn entries(node: &Node) -> Option<&[Entry]> {
+    match &node.value {
+        TomlNode::Mapping(entries) => Some(entries),
+        _ => None,
     }
-    let edited = document.to_string();
-    // The library ends every line of a pair with a single line feed.
-    let has_crlf = text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count();
-    Ok(if has_crlf { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited })
+}
+
+fn child<'n>(node: &'n Node, key: &str) -> Option<&'n Entry> {
+    entries(node)?.iter().find(|entry| entry.key == key)
+}
+
+fn starts_with(text: &str, node: &Node, sign: char) -> bool {
+    text[node.span.clone()].starts_with(sign)
+}
+
+fn members(entry: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    entry.as_object().into_iter().flatten()
 }
 
 /// Changes what differs from the present members.
-fn update(table: &mut Table, present: &Value, members: &Map<String, Value>) {
-    table.retain(|key, _| members.contains_key(key));
-    for (key, member) in members.iter().filter(|(key, member)| present.get(key.as_str()) != Some(member)) {
-        table.insert(key, value(inline(member)));
+fn update(text: &str, old: &Entry, present: &Value, new: &Value) -> Vec<(Range<usize>, String)> {
+    let below = line_end(text, old.node.span.end);
+    let mut edits = Vec::new();
+    for entry in entries(&old.node).unwrap_or_default() {
+        match new.get(&entry.key) {
+            None => edits.extend(cuts(text, entry)),
+            Some(member) if present.get(&entry.key) == Some(member) => {}
+            Some(member) => edits.push((entry.node.span.clone(), inline(member).to_string())),
+        }
     }
+    let added = members(new).filter(|(key, _)| present.get(key.as_str()).is_none());
+    edits.extend(added.map(|(key, member)| (below..below, line(text, key, member))));
+    edits
 }
 
-/// The comments above a table and its keys.
-fn comments(table: &Table) -> String {
-    let of = |decor: &Decor| decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();
-    let keys = table.iter().filter_map(|(key, _)| table.key(key)).map(|key| of(key.leaf_decor()));
-    std::iter::once(of(table.decor())).chain(keys).filter(|text| text.contains('#')).collect()
+/// The lines of an entry with its tables, and the empty line above each table. Comments on lines between them stay.
+fn cuts(text: &str, entry: &Entry) -> Vec<(Range<usize>, String)> {
+    let mut lines = Vec::new();
+    add_lines(text, entry, &mut lines);
+    lines.sort_by_key(|lines| lines.start);
+    // Keys on one line, in braces or with a common beginning.
+    lines.dedup();
+    lines.into_iter().map(|lines| (lines, String::new())).collect()
 }
 
-/// Writes comments of a removed table above the table behind it, or to the end of the file.
-fn put_back(document: &mut DocumentMut, position: Option<isize>, comments: &str) {
-    if comments.is_empty() {
-        return;
-    }
-    let mut next: Option<isize> = None;
-    let is_behind = |other: Option<isize>| other.filter(|other| position.is_some_and(|own| *other > own));
-    tables(document.as_table_mut(), &mut |table| {
-        next = [next, is_behind(table.position())].into_iter().flatten().min();
-    });
-    let Some(next) = next else {
-        let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-        return document.set_trailing(format!("{comments}{trailing}"));
+fn add_lines(text: &str, entry: &Entry, lines: &mut Vec<Range<usize>>) {
+    let mut add_table = |node: &Node| {
+        if starts_with(text, node, '[') {
+            lines.push(line_start_above(text, node.span.start)..line_end(text, node.span.end));
+        }
+        entries(node).unwrap_or_default().iter().for_each(|entry| add_lines(text, entry, lines));
     };
-    tables(document.as_table_mut(), &mut |table| {
-        if table.position() == Some(next) {
-            let own = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();
-            table.decor_mut().set_prefix(format!("{comments}{own}"));
-        }
-    });
-}
-
-fn tables(table: &mut Table, visit: &mut dyn FnMut(&mut Table)) {
-    for (_, item) in table.iter_mut() {
-        match item {
-            Item::Table(table) => {
-                visit(table);
-                tables(table, visit);
-            }
-            Item::ArrayOfTables(all) => all.iter_mut().for_each(|table| {
-                visit(table);
-                tables(table, visit);
-            }),
-            _ => {}
-        }
+    match &entry.node.value {
+        TomlNode::Mapping(_) if !starts_with(text, &entry.node, '{') => add_table(&entry.node),
+        TomlNode::List(items) if items.iter().any(|item| is_table(text, item)) => items.iter().for_each(add_table),
+        _ => lines.push(line_start(text, entry.key_span.start)..line_end(text, entry.node.span.end)),
     }
 }
 
-/// Writes comments at the end of the file above a new table: below it they would become a part of it.
-fn keep_trailing(document: &mut DocumentMut, place: &[&str], name: &str) {
-    let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-    if !trailing.contains('#') {
-        return;
-    }
-    let mut table = Some(document.as_table_mut());
-    for key in place {
-        table = table.and_then(|table| table.get_mut(key)).and_then(Item::as_table_mut);
-    }
-    let new = table.and_then(|table| table.get_mut(name)).and_then(Item::as_table_mut);
-    if let Some(new) = new.filter(|new| new.position().is_none()) {
-        new.decor_mut().set_prefix(format!("{trailing}\n"));
-        document.set_trailing("");
-    }
+/// Whether a node is a table with a header, such as `[a]` or `[[a]]`.
+fn is_table(text: &str, node: &Node) -> bool {
+    entries(node).is_some() && starts_with(text, node, '[')
 }
 
-fn item(entry: &Value) -> Item {
-    match entry {
-        Value::Object(members) => {
-            let mut table = Table::new();
-            for (key, member) in members {
-                table.insert(key, value(inline(member)));
-            }
-            Item::Table(table)
-        }
-        other => value(inline(other)),
-    }
+/// The start of the line, or that of an empty line above it.
+fn line_start_above(text: &str, at: usize) -> usize {
+    let start = line_start(text, at);
+    let above = start.checked_sub(1).map_or(start, |end| line_start(text, end));
+    if text[above..start].trim().is_empty() { above } else { start }
+}
+
+fn line(text: &str, key: &str, member: &Value) -> String {
+    format!("{key} = {}{}", inline(member), newline(text))
 }
 
 fn inline(value: &Value) -> TomlValue {

@@ -7,7 +7,10 @@ use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_source::syntax::{Entry, Node, Notes, ScalarKind, Value as YamlValue, parse_yaml};
 use serde_json::{Map, Number, Value};
 
-use super::{EditError, not_a_mapping};
+use super::{
+    EditError, not_a_mapping,
+    text_edit::{line_end, line_start, missing_newline, newline, replaced},
+};
 
 const INDENT: usize = 2;
 
@@ -52,31 +55,26 @@ fn value(node: &Node) -> Value {
 pub(super) fn edit(text: &str, place: &[&str], name: &str, entry: Option<&Value>) -> Result<String, EditError> {
     let [container] = place else { return Err(not_a_mapping(place)) };
     let root = tree(text)?;
-    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let top: &[Entry] = match root.as_ref().map(|node| &node.value) {
         None => &[],
         Some(YamlValue::Mapping(entries)) => entries,
         Some(_) => return Err(not_a_mapping(&[])),
     };
     let found = top.iter().find(|entry| entry.key == *container);
-    let edited = match (found, entry) {
-        (None, None) => text.to_owned(),
-        (None, Some(entry)) => append(text, container, name, entry)?,
-        (Some(found), entry) => in_container(text, found, name, entry)?,
-    };
-    Ok(if newline == "\r\n" { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited })
+    match (found, entry) {
+        (None, None) => Ok(text.to_owned()),
+        (None, Some(entry)) => append(text, container, name, entry),
+        (Some(found), entry) => in_container(text, found, name, entry),
+    }
 }
 
 fn append(text: &str, container: &str, name: &str, entry: &Value) -> Result<String, EditError> {
     if text.trim_start().starts_with('{') || text.lines().any(|line| line.trim_end() == "...") {
         return Err(EditError::new(format!("`{container}:` cannot be added at the end; add it by hand")));
     }
-    let mut edited = text.to_owned();
-    if !edited.is_empty() && !edited.ends_with('\n') {
-        edited.push('\n');
-    }
-    edited.push_str(&format!("{container}:\n{}", block(INDENT, name, entry)));
-    Ok(edited)
+    let (end, newline) = (missing_newline(text), newline(text));
+    let lines = format!("{end}{container}:{newline}{}", block(text, INDENT, name, entry));
+    Ok(replaced(text, vec![(text.len()..text.len(), lines)]))
 }
 
 fn in_container(text: &str, container: &Entry, name: &str, entry: Option<&Value>) -> Result<String, EditError> {
@@ -85,7 +83,7 @@ fn in_container(text: &str, container: &Entry, name: &str, entry: Option<&Value>
         YamlValue::Scalar(scalar) if scalar.kind == ScalarKind::Null => &[],
         _ => return Err(not_a_mapping(&[&container.key])),
     };
-    let old = entries.iter().find(|entry| entry.key == name);
+    let old = entries.iter().position(|entry| entry.key == name);
     let is_flow = text[container.node.span.clone()].starts_with('{');
     if is_flow {
         let mut all: Map<String, Value> = entries.iter().map(|entry| (entry.key.clone(), value(&entry.node))).collect();
@@ -98,39 +96,38 @@ fn in_container(text: &str, container: &Entry, name: &str, entry: Option<&Value>
         if written.contains('#') {
             return Err(EditError::new(format!("`{}` has comments between braces; edit it by hand", container.key)));
         }
-        return Ok(spliced(text, container.node.span.clone(), &Value::Object(all).to_string()));
+        return Ok(replaced(text, vec![(container.node.span.clone(), Value::Object(all).to_string())]));
     }
-    match (old, entry) {
+    let edit = match (old.map(|old| &entries[old]), entry) {
+        (None, None) => return Ok(text.to_owned()),
         (Some(old), entry) => {
-            let lines = lines_of(text, old);
             let indent = column(text, old.key_span.start);
-            let new = entry.map_or_else(String::new, |entry| block(indent, name, entry));
-            Ok(spliced(text, lines, &new))
+            (lines_of(text, old), entry.map_or_else(String::new, |entry| block(text, indent, name, entry)))
         }
-        (None, None) => Ok(text.to_owned()),
         (None, Some(entry)) => {
             let indent = entries.first().map_or(INDENT, |first| column(text, first.key_span.start));
             // Below the line of the container, so that comments stay with the entries below them.
             let start = line_end(text, container.key_span.end);
-            let lead = if text[..start].ends_with('\n') { "" } else { "\n" };
-            Ok(spliced(text, start..start, &format!("{lead}{}", block(indent, name, entry))))
+            let end = missing_newline(&text[..start]);
+            (start..start, format!("{end}{}", block(text, indent, name, entry)))
         }
-    }
+    };
+    Ok(replaced(text, vec![edit]))
 }
 
 /// Writes an entry as a block mapping with values in the syntax of JSON, which is YAML too.
-fn block(indent: usize, name: &str, entry: &Value) -> String {
-    let pad = " ".repeat(indent);
-    let mut text = format!("{pad}{name}:\n");
+fn block(text: &str, indent: usize, name: &str, entry: &Value) -> String {
+    let (pad, newline) = (" ".repeat(indent), newline(text));
+    let mut lines = format!("{pad}{name}:{newline}");
     for (key, value) in entry.as_object().into_iter().flatten() {
-        text.push_str(&format!("{pad}{}{key}: {value}\n", " ".repeat(INDENT)));
+        lines.push_str(&format!("{pad}{}{key}: {value}{newline}", " ".repeat(INDENT)));
     }
-    text
+    lines
 }
 
 /// Returns the lines of an entry: that of its key, and the following ones that are indented further.
 fn lines_of(text: &str, entry: &Entry) -> Range<usize> {
-    let start = text[..entry.key_span.start].rfind('\n').map_or(0, |at| at + 1);
+    let start = line_start(text, entry.key_span.start);
     let indent = column(text, entry.key_span.start);
     let mut end = line_end(text, entry.key_span.end);
     for line in text[end..].split_inclusive('\n') {
@@ -143,14 +140,6 @@ fn lines_of(text: &str, entry: &Entry) -> Range<usize> {
     start..end
 }
 
-fn line_end(text: &str, at: usize) -> usize {
-    text[at..].find('\n').map_or(text.len(), |length| at + length + 1)
-}
-
 fn column(text: &str, at: usize) -> usize {
-    at - text[..at].rfind('\n').map_or(0, |line| line + 1)
-}
-
-fn spliced(text: &str, range: Range<usize>, new: &str) -> String {
-    format!("{}{new}{}", &text[..range.start], &text[range.end..])
+    at - line_start(text, at)
 }

@@ -1,7 +1,7 @@
 use promptshelf_author::clients::find;
 use serde_json::json;
 
-use super::*;
+use super::{super::text_edit::missing_newline, *};
 
 fn configuration(client: &str) -> &'static Configuration {
     find(client).and_then(Client::configuration).expect("a known configuration")
@@ -66,7 +66,6 @@ fn toml_keeps_comments_and_tables() {
     let with = there_and_back("codex", codex);
     assert!(with.contains("[mcp_servers.p]\ncommand = \"c\"\nargs = [\"a\", \"b\"]\n"), "{with}");
     there_and_back("codex", "");
-    there_and_back("codex", "mcp_servers = { x = { command = \"y\" } }\n");
     let crlf = there_and_back("codex", "a = 1\r\n[b]\r\nc = 2\r\n");
     assert_eq!(crlf.matches('\n').count(), crlf.matches("\r\n").count(), "{crlf:?}");
 }
@@ -82,7 +81,7 @@ fn toml_keeps_comments_around_an_entry_that_goes() {
     ] {
         let with = set("codex", before).expect("an entry can be added");
         for added in ["", "startup_timeout_sec = 9\n", "# mine\nb = 1\n", "\n# next\n[profiles.a]\nm = 1\n"] {
-            let edited = format!("{with}{added}");
+            let edited = format!("{with}{}{added}", missing_newline(&with));
             let without = unset("codex", &edited).expect("the entry can be removed");
             for line in before.lines().chain(added.lines()).filter(|line| line.starts_with('#')) {
                 assert_eq!(without.matches(line).count(), 1, "{line:?} in {without:?} of {edited:?}");
@@ -104,18 +103,93 @@ fn yaml_keeps_comments_and_indentation() {
         "{with}"
     );
     assert_eq!(unset("goose", &with).as_deref(), Ok(goose), "by lines, every byte comes back");
-    for text in [
-        "",
-        "a: 1",
-        "extensions:\n",
-        "extensions: {}\nb: 2\n",
-        "extensions: {\"x\":{\"type\":\"stdio\"}}\n",
-        "---\na: 1\n",
-    ] {
+    for text in ["", "a: 1", "extensions:\n", "extensions: {}\nb: 2\n", "---\na: 1\n"] {
         there_and_back("goose", text);
     }
     let crlf = there_and_back("goose", "a: 1\r\nextensions:\r\n  x:\r\n    type: stdio\r\n");
     assert_eq!(crlf.matches('\n').count(), crlf.matches("\r\n").count(), "{crlf:?}");
+}
+
+/// The text with the ends of lines that programs write.
+fn with_ends(text: &str) -> [String; 4] {
+    let mixed = text.split_inclusive('\n').enumerate().map(|(number, line)| match number % 2 {
+        0 => line.replace('\n', "\r\n"),
+        _ => line.to_owned(),
+    });
+    let last = text.strip_suffix('\n').unwrap_or(text);
+    [text.to_owned(), text.replace('\n', "\r\n"), mixed.collect(), last.to_owned()]
+}
+
+/// Adds an entry in one piece, and removes it again, also between other edits.
+#[track_caller]
+fn in_one_piece(client: &str, text: &str, (above, below): (&str, &str)) {
+    for text in with_ends(text) {
+        let with = set(client, &text).expect("an entry can be added");
+        let same = |pair: &(u8, u8)| pair.0 == pair.1;
+        let start = text.bytes().zip(with.bytes()).take_while(same).count();
+        let end = text.bytes().rev().zip(with.bytes().rev()).take_while(same).count();
+        assert!(with.len() > text.len() && start + end >= text.len(), "{text:?} became {with:?}");
+        for (above, below) in [("", ""), (above, ""), ("", below)] {
+            let ends = if below.is_empty() { ["", ""] } else { [&text, &with].map(|text| missing_newline(text)) };
+            let edited = format!("{above}{with}{}{below}", ends[1]);
+            let without = unset(client, &edited).expect("the entry can be removed");
+            assert_eq!(without, format!("{above}{text}{}{below}", ends[0]), "{edited:?}");
+        }
+    }
+}
+
+#[test]
+fn toml_keeps_the_bytes_of_all_other_lines() {
+    for text in [
+        "",
+        "# only a comment\n",
+        "model = \"x\" # fast\n\n\n",
+        "[mcp_servers.x]\ncommand = \"y\"\n\n[profiles.p]\nmodel=\"q\"\n# effort = \"high\"\n",
+        "[mcp_servers.x]\ncommand = \"y\"\n# key = 1\n\n[mcp_servers.x.env]\nA = \"b\"\n\n# last\n",
+        "[mcp_servers]\nx = { command = \"y\" }\n[[list]]\na = [\n  1, # one\n]\n# z\n",
+        "[a]\nb = 0x1F\nc = \"\"\"\n[mcp_servers.p]\n# text\n\"\"\"\n",
+    ] {
+        in_one_piece("codex", text, ("first = 1\n", "\n# next\n[last]\nb = 1\n"));
+    }
+    in_one_piece("codex", "mcp_servers = { x = { a = 0x1F } } # all\n", ("first = 1\n", "\n[last]\nb = 1\n"));
+    in_one_piece("codex", "mcp_servers = {}\nb = 1\n", ("first = 1\n", "\n[last]\nb = 1\n"));
+}
+
+#[test]
+fn toml_changes_and_removes_entries_that_a_person_arranged() {
+    let change = json!({ "command": "c", "args": ["new"], "env": { "K": "v" }, "url": "u" });
+    for (entry, rest) in [
+        ("[mcp_servers.p]\nargs = [\n  \"a\", # one\n]\ncommand = \"c\" # mine\n", ""),
+        ("[mcp_servers.p]\ncommand = \"old\"\n\n[mcp_servers.p.env]\nK = \"v\"\n", ""),
+        ("[mcp_servers.p.env]\nK = \"v\"\n\n[mcp_servers.p]\ncommand = \"c\"\n", ""),
+        (
+            "[mcp_servers.p]\ncommand = \"c\"\nenv.K = \"v\"\n\n[[mcp_servers.p.x]]\na = 1\n\n[[mcp_servers.p.x]]\na = 2\n",
+            "",
+        ),
+        ("[mcp_servers]\np = { command = \"old\" }\nx = { a = 1 }\n", "[mcp_servers]\nx = { a = 1 }\n"),
+        ("[mcp_servers.p]\n# command = \"d\"\ncommand = \"c\"\n", "# command = \"d\"\n"),
+    ] {
+        for text in with_ends(&format!("a = 1\n\n{entry}\n# b\n[b]\nc = 0x1F\n")) {
+            let changed = with_entry(configuration("codex"), &text, "p", Some(&change)).expect("can be changed");
+            let is_crlf = |text: &str| text.matches('\n').count() == text.matches("\r\n").count();
+            assert_eq!(is_crlf(&changed), is_crlf(&text), "{changed:?}");
+            let without = unset("codex", &text).expect("can be removed").replace('\r', "");
+            let table = if rest.starts_with('[') { "\n" } else { "" };
+            let expected = format!("a = 1\n{table}{rest}\n# b\n[b]\nc = 0x1F\n");
+            assert_eq!(without.trim_end(), expected.trim_end(), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn yaml_keeps_the_bytes_of_all_other_lines() {
+    for text in [
+        "a: 0x1F\nextensions:\n  x:\n    timeout: 010\n\n  # last\nother:\n  - 1\n",
+        "extensions: # all\n    # built in\n    x:\n        enabled: true\n",
+        "extensions:\nb: 1\n",
+    ] {
+        in_one_piece("goose", text, ("first: 1\n", "last: 1\n# next\n"));
+    }
 }
 
 // req: S-132
