@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     EditError, not_a_mapping,
-    text_edit::{line_end, line_start, missing_newline, newline, replaced},
+    text_edit::{in_braces, line_end, line_start, missing_newline, newline, replaced},
 };
 
 const INDENT: usize = 2;
@@ -84,19 +84,11 @@ fn in_container(text: &str, container: &Entry, name: &str, entry: Option<&Value>
         _ => return Err(not_a_mapping(&[&container.key])),
     };
     let old = entries.iter().position(|entry| entry.key == name);
-    let is_flow = text[container.node.span.clone()].starts_with('{');
-    if is_flow {
-        let mut all: Map<String, Value> = entries.iter().map(|entry| (entry.key.clone(), value(&entry.node))).collect();
-        match entry {
-            Some(entry) => all.insert(name.to_owned(), entry.clone()),
-            None => all.shift_remove(name),
-        };
-        // JSON is a flow mapping of YAML. Comments inside of a flow mapping would be lost.
-        let written = &text[container.node.span.clone()];
-        if written.contains('#') {
-            return Err(EditError::new(format!("`{}` has comments between braces; edit it by hand", container.key)));
-        }
-        return Ok(replaced(text, vec![(container.node.span.clone(), Value::Object(all).to_string())]));
+    if text[container.node.span.clone()].starts_with('{') {
+        let ranges: Vec<Range<usize>> = entries.iter().map(|entry| entry.key_span.start..entry.node.span.end).collect();
+        // JSON is a flow mapping of YAML.
+        let new = entry.map(|entry| format!("{name}: {entry}"));
+        return in_braces(text, container.node.span.start, &ranges, old, new);
     }
     let edit = match (old.map(|old| &entries[old]), entry) {
         (None, None) => return Ok(text.to_owned()),

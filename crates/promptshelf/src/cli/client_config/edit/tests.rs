@@ -190,6 +190,25 @@ fn yaml_keeps_the_bytes_of_all_other_lines() {
     ] {
         in_one_piece("goose", text, ("first: 1\n", "last: 1\n# next\n"));
     }
+    let other =
+        "enabled: true, a: 0x1F, b: 010, c: 12345678901234567890123, d: .inf, e: ~, f: 1.10, 5: \"}\", g: [1, 'x, y']";
+    let braces = ["{}", "{ }", "{x: {type: stdio}, # c\n  }", "{ # c\n  x: {}\n  }"].map(str::to_owned);
+    let others = [format!("{{dev: {{{other}}}}}"), format!("{{ dev: {{ {other} }}, x: {{}} }}")];
+    for braces in braces.iter().chain(&others) {
+        let text = format!("extensions: {braces}\nb: 2\n");
+        in_one_piece("goose", &text, ("first: 1\n", "last: 1\n"));
+        let with = set("goose", &text).expect("an entry can be added");
+        let changed = with_entry(configuration("goose"), &with, "p", Some(&json!({ "cmd": "d#e" })));
+        assert_eq!(changed.and_then(|changed| unset("goose", &changed)).as_deref(), Ok(text.as_str()));
+    }
+}
+
+#[test]
+fn yaml_keeps_comments_next_to_an_entry_in_braces() {
+    for braces in ["{x: 1, # c\n  p: {}}", "{p: {}, # c\n  x: 1}"] {
+        let refused = unset("goose", &format!("extensions: {braces}\n")).expect_err("a comment would go");
+        assert!(refused.to_string().contains("comment"), "{refused}");
+    }
 }
 
 // req: S-132
@@ -207,7 +226,6 @@ fn files_that_cannot_be_edited_safely_are_refused() {
         ("goose", "a: *b\n"),
         ("goose", "{a: 1}\n"),
         ("goose", "a: 1\n...\n"),
-        ("goose", "extensions: {x: {type: stdio}, # c\n}\n"),
     ] {
         let refused = set(client, text);
         assert!(refused.is_err(), "{client} {text:?}: {refused:?}");
