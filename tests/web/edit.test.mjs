@@ -187,6 +187,53 @@ test('no way of naming or saving a file takes its prompt out of service without 
   remove(home);
 });
 
+test('a file is attached in the body, wherever the cursor is', async () => {
+  write(folder, { 'note.txt': 'A note.\n', 'attach.md': HELLO, 'plain.md': 'No front matter' });
+  const { page, context, wrong } = await visit(open);
+  const attach = () =>
+    page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('A note.\n') });
+  const save = async (/** @type {string} */ path) => {
+    await text(page).filter({ hasText: 'attach("note.txt")' }).waitFor();
+    await page.keyboard.press('Control+s');
+    await page.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
+    return onDisk(path);
+  };
+  const reference = '{{ attach("note.txt") }}';
+  // No cursor yet.
+  await page.goto(`${server.url}#/edit/attach.md`);
+  await page.locator('.messages', { hasText: 'Say hello.' }).waitFor();
+  await attach();
+  assert.equal(await save('attach.md'), HELLO + reference);
+  // A cursor in the front matter.
+  write(folder, { 'front.md': HELLO });
+  await page.goto(`${server.url}#/edit/front.md`);
+  await page.locator('.messages', { hasText: 'Say hello.' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+Home');
+  await page.keyboard.press('ArrowDown');
+  await attach();
+  assert.equal(await save('front.md'), HELLO + reference);
+  // A cursor in the body.
+  write(folder, { 'body.md': HELLO });
+  await page.goto(`${server.url}#/edit/body.md`);
+  await page.locator('.messages', { hasText: 'Say hello.' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.press('ArrowUp');
+  await attach();
+  assert.equal(await save('body.md'), HELLO.replace('Say', `${reference}Say`));
+  await page.goto(`${server.url}#/edit/plain.md`);
+  await text(page).filter({ hasText: 'No front matter' }).waitFor();
+  await page.getByRole('button', { name: 'Attach' }).waitFor();
+  await attach();
+  await text(page).filter({ hasText: reference }).waitFor();
+  assert.equal(await text(page).locator('.cm-line').last().textContent(), reference);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 // req: S-162
 test('a change on disk is compared with the unsaved text', async () => {
   const { page, context, wrong } = await visit(open);

@@ -25,6 +25,16 @@ const BUNDLE = new URL('../../vendor/codemirror.js', import.meta.url).href;
 const KINDS = { 3: 'function', 6: 'variable', 9: 'namespace', 10: 'property', 12: 'constant', 14: 'keyword' };
 const SEVERITIES = ['error', 'error', 'warning', 'info', 'hint'];
 
+/** The offset at which the body begins, behind the front matter. @param {any} doc */
+function bodyStart(doc) {
+  if (!/^\uFEFF?---\s*$/.test(doc.line(1).text)) return 0;
+  for (let number = 2; number <= doc.lines; number++) {
+    const { text, to } = doc.line(number);
+    if (/^---\s*$/.test(text)) return to + 1;
+  }
+  return doc.length + 1;
+}
+
 /** @param {HTMLElement} host @param {Options} options @param {AbortSignal} until */
 export async function textEditor(host, { path, text, isReadOnly, changed, complete, hover }, until) {
   /** @type {any} */
@@ -80,6 +90,7 @@ export async function textEditor(host, { path, text, isReadOnly, changed, comple
     };
     return { pos: at, create };
   });
+  let hasCursor = false;
   const state = EditorState.create({
     doc: text,
     extensions: [
@@ -90,6 +101,7 @@ export async function textEditor(host, { path, text, isReadOnly, changed, comple
       EditorView.lineWrapping,
       EditorView.updateListener.of((/** @type {any} */ update) => {
         if (update.docChanged) changed(update.state.sliceDoc());
+        hasCursor ||= update.focusChanged;
       }),
       cm.lineNumbers(),
       cm.history(),
@@ -119,9 +131,13 @@ export async function textEditor(host, { path, text, isReadOnly, changed, comple
       const selection = { anchor: Math.min(head, insert.length) };
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert }, selection });
     },
-    /** @param {string} words */
+    /** Inserts at the cursor, or at the end while it is not in the body. @param {string} words */
     insert(words) {
-      view.dispatch(view.state.replaceSelection(words));
+      const { doc, selection } = view.state;
+      const isInBody = hasCursor && selection.main.from >= bodyStart(doc);
+      if (!isInBody) view.dispatch({ selection: { anchor: doc.length } });
+      const isInLine = !isInBody && doc.line(doc.lines).length > 0;
+      view.dispatch(view.state.replaceSelection(isInLine ? `\n${words}` : words), { scrollIntoView: true });
       view.focus();
     },
     /** @param {Position} position */
