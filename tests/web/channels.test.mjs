@@ -167,13 +167,22 @@ test('changes by another person are shown before a decision, and nothing typed i
       changes: [{ path: 'new.md', before: null, content: { text: '---\ndescription: New\n---\nTwo.\n' } }],
     },
   });
+  // A comment on the old changes is refused: they stay on the screen, and so does the text.
+  const comment = page.getByRole('textbox', { name: 'Comment', exact: true });
+  await comment.fill('Why one?');
+  await page.getByRole('button', { name: 'Send comment' }).click();
+  const refusal = page.locator('.talk-all').getByRole('alert').filter({ hasText: 'changed in the meantime' });
+  await refusal.getByRole('button', { name: 'Show' }).waitFor();
+  assert.equal(await comment.inputValue(), 'Why one?');
+  await page.locator('.diff .added', { hasText: 'One.' }).first().waitFor();
   await page.getByRole('button', { name: 'Approve' }).click();
-  const alarm = page.getByRole('alert').filter({ hasText: 'changed in the meantime' });
+  const alarm = page.locator('.act').getByRole('alert').filter({ hasText: 'changed in the meantime' });
   await alarm.waitFor();
   assert.equal((await shop.api('ada', `/proposals/${id}`)).state, 'open');
   await alarm.getByRole('button', { name: 'Show' }).click();
   await page.locator('.diff .added', { hasText: 'Two.' }).first().waitFor();
   assert.equal(await page.getByRole('textbox', { name: 'Note' }).inputValue(), 'Looks good');
+  assert.equal(await comment.inputValue(), 'Why one?');
 
   // A second proposal changes the same file; the first one is published.
   const other = await shop.propose('ada', { 'new.md': '---\ndescription: New\n---\nThree.\n' }, 'Another new prompt');

@@ -46,6 +46,14 @@ export function problem(error, again) {
   return h('div.trouble', { role: 'alert' }, alarm(t('ch.unreachable')), retry);
 }
 
+/** Describes a refusal because of changes by others, which `reload` shows. @param {() => void} reload */
+export function changedMeanwhile(reload) {
+  return h('div.trouble', { role: 'alert' }, [
+    alarm(t('ch.changed-meanwhile')),
+    h('button', { type: 'button', onclick: reload }, t('ch.show')),
+  ]);
+}
+
 /**
  * The sentences of reasons in the language of the page. A server of an earlier release sends texts alone.
  *

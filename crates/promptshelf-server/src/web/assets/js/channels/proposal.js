@@ -11,7 +11,7 @@ import { lineIcon } from '../view/glyphs.js';
 import { compared, comparisonPanel, findingsPart } from './comparison.js';
 import { ofProposal } from './contents.js';
 import { evaluationsOf, evaluationsPart } from './evaluations.js';
-import { fill, guarded, keptField, kindName, pill, problem, reasonsOf, statePill, when } from './parts.js';
+import { changedMeanwhile, fill, guarded, keptField, kindName, pill, problem, reasonsOf, statePill, when } from './parts.js';
 import { policyChange } from './policy.js';
 import { commentsOf, conversation } from './talk.js';
 import { lookAgain } from './wanted.js';
@@ -291,12 +291,4 @@ function confirmations(proposal, caller) {
   };
   const confirmed = () => boxes.filter(({ input }) => input.checked).map(({ input }) => input.value);
   return { fields, isMissing, confirmed };
-}
-
-/** @param {() => void} reload */
-function changedMeanwhile(reload) {
-  return h('div.trouble', { role: 'alert' }, [
-    h('p.problem', null, t('ch.changed-meanwhile')),
-    h('button', { type: 'button', onclick: reload }, t('ch.show')),
-  ]);
 }

@@ -5,7 +5,7 @@ import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
 import { announce } from '../view/announce.js';
-import { keptField, pill, problem, when } from './parts.js';
+import { changedMeanwhile, keptField, pill, problem, when } from './parts.js';
 
 /**
  * @typedef {import('./diff-table.js').Line} Line
@@ -17,7 +17,7 @@ import { keptField, pill, problem, when } from './parts.js';
  * @param {Proposal} proposal
  * @param {Comment[]} comments
  * @param {{ allowed: boolean }} permission
- * @param {() => void} changed called after a new comment, and when the proposal is another one by now
+ * @param {() => void} changed called after a new comment, and to show a proposal that others have changed
  */
 export function conversation(proposal, comments, permission, changed) {
   /** @param {Comment} comment */
@@ -67,9 +67,9 @@ export function conversation(proposal, comments, permission, changed) {
         announce(t('ch.comment-sent'));
         changed();
       } catch (error) {
-        // The text stays in its field.
-        show(outcome, problem(error));
-        if (error instanceof ApiProblem && error.status === 409) changed();
+        // The text stays in its field, and the changes that it is about stay on the screen.
+        const isStale = error instanceof ApiProblem && error.status === 409;
+        show(outcome, isStale ? changedMeanwhile(changed) : problem(error));
       } finally {
         isSent = false;
       }
