@@ -181,6 +181,20 @@ test('no way of naming or saving a file takes its prompt out of service without 
   await page.keyboard.press('Control+s');
   await page.locator('.edit-status', { hasText: 'Saved, but not served: 1 error' }).waitFor();
   assert.deepEqual(await served(), ['mail', 'refund-letter'], 'the last valid versions');
+  // A reload and the list say so, too, until the file is corrected.
+  await page.reload();
+  await page.locator('.edit-status', { hasText: 'Saved, but not served: 1 error' }).waitFor();
+  await page.goto(`${own.url}#/edit`);
+  const row = page.locator('.edit-files li', { hasText: 'refund-letter.md' });
+  await row.getByText('Not served').waitFor();
+  assert.equal(await page.locator('.edit-files li', { hasText: 'logo.txt' }).getByText('Not served').count(), 0);
+  await isAccessible(page, 'the files with a mark');
+  write(home, { 'refund-letter.md': HELLO });
+  await row.getByText('Not served').waitFor({ state: 'detached' });
+  await page.goto(`${own.url}#/edit/mail.md`);
+  await page.locator('.edit-status', { hasText: 'Saved, but not served: 1 error' }).waitFor();
+  write(home, { '_tone.md': 'Write kindly.\n' });
+  await page.locator('.edit-status', { hasText: /^Saved; no changes$/ }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
   await own.stop();

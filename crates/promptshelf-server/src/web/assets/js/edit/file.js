@@ -40,6 +40,8 @@ export function fileView(backend, library, path, until) {
   let editor = null;
   let isDirty = false;
   let isSaving = false;
+  /** Whether the status says that the saved text is not served. */
+  let isBroken = false;
   /** The text of the draft in the browser's database, if it has the present base. @type {string | null} */
   let kept = null;
 
@@ -50,7 +52,19 @@ export function fileView(backend, library, path, until) {
     show(problem, error ? [lineIcon('warn'), reason(error)] : null);
   };
   /** @param {string} text */
-  const now = (text) => show(status, text);
+  const now = (text) => {
+    isBroken = false;
+    show(status, text);
+  };
+  /** Says whether the saved text is served. @param {string} fine the status if it is */
+  const tell = async (fine) => {
+    const errors = 'write' in backend && editor ? await side.errors() : 0;
+    const outcome = errors ? t('edit.saved-broken', { n: errors }) : fine;
+    if (until.aborted || isDirty) return outcome;
+    now(outcome);
+    isBroken = Boolean(errors);
+    return outcome;
+  };
 
   const others = async () => {
     // A draft of the folder is not saved with others, so each is checked against the saved files.
@@ -82,7 +96,7 @@ export function fileView(backend, library, path, until) {
       isDirty = false;
       kept = null;
       await dropDraft(library, path);
-      if (!until.aborted) now(t('edit.unchanged'));
+      void tell(t('edit.unchanged'));
       return;
     }
     const draft = { library, path, bytes: bytes(), base: base?.digest ?? null, baseBytes: base?.bytes ?? null };
@@ -173,8 +187,8 @@ export function fileView(backend, library, path, until) {
     isDirty = false;
     kept = null;
     await dropDraft(library, path);
-    now(t('edit.unchanged'));
     drawActions();
+    void tell(t('edit.unchanged'));
   };
 
   /** @param {import('./backend.js').Stored} stored */
@@ -185,10 +199,7 @@ export function fileView(backend, library, path, until) {
     isDirty = editor !== null && editor.text() !== textOf(stored.bytes);
     if (isDirty) return later();
     await dropDraft(library, path);
-    const errors = editor ? await side.errors() : 0;
-    const outcome = errors ? t('edit.saved-broken', { n: errors }) : t('edit.saved');
-    now(outcome);
-    note(outcome);
+    note(await tell(t('edit.saved')));
     drawActions();
   };
   const save = async () => {
@@ -302,7 +313,8 @@ export function fileView(backend, library, path, until) {
     if (until.aborted) return;
     side.text(text);
     drawActions();
-    now(draft ? t('edit.restored', { time: new Date(draft.time).toLocaleString(language) }) : t('edit.unchanged'));
+    if (draft) now(t('edit.restored', { time: new Date(draft.time).toLocaleString(language) }));
+    else void tell(t('edit.unchanged'));
     if (draft && (stored?.digest ?? null) !== draft.base) compare(stored, true);
   };
 
@@ -315,7 +327,10 @@ export function fileView(backend, library, path, until) {
     }
     const stored = await backend.read(path, until).catch(() => undefined);
     // The change that is being saved is not that of someone else.
-    if (until.aborted || isSaving || !stored || stored.digest === base?.digest) return;
+    if (until.aborted || isSaving || !stored) return;
+    // Another file may have corrected the errors of this one.
+    if (stored.digest === base?.digest)
+      return void tell(isBroken ? t('edit.unchanged') : (status.textContent ?? ''));
     if (isDirty) compare(stored, false);
     else {
       await take(stored);

@@ -1,6 +1,6 @@
 // The list of a library's files, with the drafts among them, and new prompts.
 
-import { pageApi } from '../app.js';
+import { loads, pageApi } from '../app.js';
 import { debounced, h, show } from '../dom.js';
 import { language, t } from '../i18n.js';
 import { linkTo } from '../link.js';
@@ -17,7 +17,10 @@ import { proposalForm } from './propose.js';
 import { reason } from './reason.js';
 import { pathProblem } from './taken.js';
 
-/** @typedef {import('./view.js').AnyBackend} AnyBackend */
+/**
+ * @typedef {import('./view.js').AnyBackend} AnyBackend
+ * @typedef {{ bytes: number | null, isDraft: boolean }} FileState
+ */
 
 /** The most rows; the filter finds the others. */
 const MOST_ROWS = 300;
@@ -33,8 +36,13 @@ export function filesView(backend, library, until) {
   const count = h('p.hint', { role: 'status' });
   const proposing = h('div');
   const problem = h('p.problem', { hidden: true, role: 'alert' });
-  /** @type {Map<string, { bytes: number | null, isDraft: boolean }>} */
+  /** @type {Map<string, FileState>} */
   let files = new Map();
+  /** The paths of files with errors: they are not served, or an earlier version of them is. @type {Set<string>} */
+  let broken = new Set();
+  let shown = '';
+  /** The drafts that the form proposes. */
+  let offered = '';
 
   const draw = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -45,7 +53,7 @@ export function filesView(backend, library, until) {
     const more = found.length - MOST_ROWS;
     show(count, t('edit.files', { n: found.length }), more > 0 ? ` ${t('edit.more', { n: more })}` : '');
   };
-  /** @param {[string, { bytes: number | null, isDraft: boolean }]} entry */
+  /** @param {[string, FileState]} entry */
   const row = ([path, { bytes, isDraft }]) =>
     h(
       'li',
@@ -53,6 +61,7 @@ export function filesView(backend, library, until) {
       lineIcon('file'),
       h('a', { href: linkTo('edit', path, { channel: backend.channel }) }, h('bdi', null, revealed(path))),
       isDraft ? h('span.badge', null, t('edit.draft')) : null,
+      broken.has(path) ? h('span.badge.broken', null, t('edit.not-served')) : null,
       bytes === null ? null : h('span.hint', null, size(bytes, language)),
     );
   const filter = h('input', {
@@ -63,8 +72,15 @@ export function filesView(backend, library, until) {
     oninput: debounced(QUIET, draw),
   });
 
+  /** Of a channel the served library has other paths, and what is not served was not published. */
+  const findBroken = async () => {
+    const { diagnostics = [] } = ('write' in backend && (await pageApi('diagnostics', until))) || {};
+    /** @type {{ path: string, severity: string }[]} */
+    const found = diagnostics;
+    broken = new Set(found.filter(({ severity }) => severity === 'error').map(({ path }) => path));
+  };
   const load = async () => {
-    const drafts = await draftsOf(library);
+    const [drafts] = await Promise.all([draftsOf(library), findBroken()]);
     try {
       const listed = await backend.list(until);
       /** @type {import('./backend.js').FileRow[]} */
@@ -78,8 +94,14 @@ export function filesView(backend, library, until) {
     for (const draft of drafts) acceptDraft(draft);
     for (const draft of drafts) files.set(draft.path, { bytes: draft.bytes?.length ?? 0, isDraft: true });
     files = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
-    draw();
-    if ('propose' in backend && drafts.length) show(proposing, proposalForm(backend, drafts, until));
+    const next = JSON.stringify([[...files], [...broken]]);
+    // What has not changed keeps the focus, and a message that is being written.
+    if (next !== shown) draw();
+    shown = next;
+    const proposed = JSON.stringify(drafts.map(({ path, time }) => [path, time]));
+    if ('propose' in backend && drafts.length && proposed !== offered)
+      show(proposing, proposalForm(backend, drafts, until));
+    offered = proposed;
   };
 
   /** Opens a new file as a draft. @param {string} path @param {Uint8Array} bytes */
@@ -157,6 +179,7 @@ export function filesView(backend, library, until) {
     count,
     list,
   );
-  void load();
+  // Now, and after each change and each loss of the connection.
+  loads.watch(() => void load(), until);
   return element;
 }

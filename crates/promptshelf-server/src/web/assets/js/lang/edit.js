@@ -272,6 +272,12 @@ export const edit = {
     ja: '保存されておらず、このブラウザーにも残せません。ページを閉じる前に保存してください。',
     zh: '未保存，且此浏览器无法保留：请在关闭页面前保存。',
   },
+  'edit.not-served': {
+    en: 'Not served',
+    de: 'Nicht bereitgestellt',
+    ja: '提供されていません',
+    zh: '未提供',
+  },
   'edit.not-text': {
     en: '{name} has the name of a text file, and its contents are not text. It was not added.',
     de: '{name} ist kein Text, obwohl der Name das erwarten lässt. Die Datei wurde nicht hinzugefügt.',
