@@ -245,6 +245,26 @@ test('an approval needs each confirmation, and one without them can be completed
   await Promise.all([context.close(), other.stop()]);
 });
 
+test('a proposal of a looser policy has a title, and shows what it changes', async () => {
+  const other = await channels(FILES);
+  const policy = '/channels/production/policy';
+  const present = await fetch(`${other.url}api/v1${policy}`, { headers: { Authorization: 'Bearer token-of-root' } });
+  const match = present.headers.get('ETag') ?? '';
+  const body = { ...(await present.json()), approvals: 0 };
+  const { id } = await other.api('root', policy, { method: 'PUT', match, body });
+  const { page, context, wrong } = await other.as(open, 'rita', { locale: 'de-DE' });
+  await page.goto(`${other.url}#/proposals`);
+  await page.getByRole('link', { name: `#${id} Änderung der Regeln` }).click();
+  await page.getByRole('heading', { level: 1, name: `#${id} Änderung der Regeln` }).waitFor();
+  const sides = page.locator('.comparison dd');
+  await sides.first().waitFor();
+  assert.deepEqual(await sides.locator('strong').allTextContents(), ['1 Zustimmung', '0 Zustimmungen']);
+  assert.match((await sides.last().textContent()) ?? '', /0 Zustimmungen, Vier-Augen-Prinzip/);
+  await isAccessible(page, 'a proposal of a policy');
+  assert.deepEqual(wrong, []);
+  await Promise.all([context.close(), other.stop()]);
+});
+
 // req: S-520
 test('a proposal names its errors and failed tests', async () => {
   const { page, context, wrong } = await shop.as(open, 'rita');

@@ -125,6 +125,11 @@ export function kindName(kind) {
   return t(/** @type {keyof import('../i18n.js').Words} */ (KINDS[kind] ?? 'ch.kind.publish'));
 }
 
+/** The first line of the message, or the kind without one. @param {{ message: string, kind: keyof typeof KINDS }} proposal */
+export function titleOf({ message, kind }) {
+  return message.split('\n')[0].trim() || kindName(kind);
+}
+
 /** @param {'open' | 'published' | 'rejected' | 'withdrawn'} state */
 export function statePill(state) {
   const kinds = /** @type {const} */ ({ open: 'warn', published: 'good', rejected: 'bad', withdrawn: 'plain' });

@@ -9,16 +9,23 @@ import { revealed } from '../text/invisible.js';
  *   evaluations: string[], noRegression: boolean, noBreaking: boolean, roles: Record<string, string[]> }} Policy
  */
 
-/** A policy in short words. @param {Policy} policy @returns {string[]} */
-export function inWords({ approvals, fourEyes, checks, tests, evaluations, noRegression, noBreaking, roles }) {
+/**
+ * A policy in short words.
+ *
+ * @param {Policy} policy
+ * @param {boolean} [isExact] whether to name what another condition includes or makes void, too
+ * @returns {string[]}
+ */
+export function inWords(policy, isExact = false) {
+  const { approvals, fourEyes, checks, tests, evaluations, noRegression, noBreaking, roles } = policy;
   const words = [];
-  const needed = Math.max(approvals, fourEyes ? 1 : 0);
-  words.push(needed ? t('ch.policy.approvals', { n: needed }) : t('ch.policy.open'));
+  const needed = isExact ? approvals : Math.max(approvals, fourEyes ? 1 : 0);
+  words.push(needed || fourEyes ? t('ch.policy.approvals', { n: needed }) : t('ch.policy.open'));
   if (fourEyes) words.push(t('ch.policy.four-eyes'));
   if (checks !== 'off') words.push(checks === 'errors' ? t('ch.policy.errors') : t('ch.policy.warnings'));
   if (tests) words.push(t('ch.policy.tests'));
   if (evaluations.length) words.push(t('ch.policy.evaluations', { names: evaluations.join(', ') }));
-  if (evaluations.length && noRegression) words.push(t('ch.policy.no-regression'));
+  if ((isExact || evaluations.length) && noRegression) words.push(t('ch.policy.no-regression'));
   if (noBreaking) words.push(t('ch.policy.no-breaking'));
   for (const [verb, names] of Object.entries(roles ?? {})) {
     if (names.length) words.push(`${verb}: ${names.join(', ')}`);
@@ -26,11 +33,19 @@ export function inWords({ approvals, fourEyes, checks, tests, evaluations, noReg
   return words;
 }
 
-/** The policy before and after a change. @param {Policy | null} before @param {Policy} after */
+/** The policy before and after a change, with marks on what differs. @param {Policy | null} before @param {Policy} after */
 export function policyChange(before, after) {
-  const side = (/** @type {string} */ name, /** @type {Policy} */ policy) => [
-    h('dt', null, name),
-    h('dd', null, revealed(inWords(policy).join(', '))),
-  ];
-  return h('dl.facts-list', null, [before ? side(t('ch.before'), before) : null, side(t('ch.after'), after)]);
+  /** @param {string} name @param {Policy} policy @param {Policy | null} other */
+  const side = (name, policy, other) => {
+    const others = other ? inWords(other, true) : [];
+    const words = inWords(policy, true).map((word, index) => [
+      index ? ', ' : '',
+      others.includes(word) ? revealed(word) : h('strong', null, revealed(word)),
+    ]);
+    return [h('dt', null, name), h('dd', null, words)];
+  };
+  return h('dl.facts-list', null, [
+    before ? side(t('ch.before'), before, after) : null,
+    side(t('ch.after'), after, before),
+  ]);
 }

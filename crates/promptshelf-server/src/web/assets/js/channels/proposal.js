@@ -11,7 +11,7 @@ import { lineIcon } from '../view/glyphs.js';
 import { compared, comparisonPanel, findingsPart } from './comparison.js';
 import { ofProposal } from './contents.js';
 import { evaluationsOf, evaluationsPart } from './evaluations.js';
-import { changedMeanwhile, fill, guarded, keptField, kindName, pill, problem, reasonsOf, statePill, when } from './parts.js';
+import { changedMeanwhile, fill, guarded, keptField, kindName, pill, problem, reasonsOf, statePill, titleOf, when } from './parts.js';
 import { policyChange } from './policy.js';
 import { commentsOf, conversation } from './talk.js';
 import { lookAgain } from './wanted.js';
@@ -44,7 +44,7 @@ export function view({ name }, until) {
     shown = { proposal: etag, comments: JSON.stringify(comments) };
     show(notice);
     show(head, facts(proposal));
-    show(heading, h('span.hint', null, `#${id}`), ' ', revealed(proposal.message.split('\n')[0]));
+    show(heading, h('span.hint', null, `#${id}`), ' ', revealed(titleOf(proposal)));
     document.title = `${heading.textContent} · promptshelf`;
     const again = () => void reload();
     show(actions, decisions(proposal, etag, permissions, again));

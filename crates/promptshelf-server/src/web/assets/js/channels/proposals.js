@@ -7,13 +7,13 @@ import { t } from '../i18n.js';
 import { linkTo } from '../link.js';
 import { go } from '../route.js';
 import { revealed } from '../text/invisible.js';
-import { kindName, pill, problem, reasonsOf, statePill, when } from './parts.js';
+import { kindName, pill, problem, reasonsOf, statePill, titleOf, when } from './parts.js';
 
 const PAGE = 50;
 const STATES = /** @type {const} */ (['open', 'published', 'rejected', 'withdrawn']);
 
 /**
- * @typedef {{ id: number, channel: string, kind: 'publish' | 'promote' | 'rollback', message: string, author: string,
+ * @typedef {{ id: number, channel: string, kind: 'publish' | 'promote' | 'rollback' | 'policy', message: string, author: string,
  *   state: 'open' | 'published' | 'rejected' | 'withdrawn', at: string, files: number, lacks: string[], reasons: import('./parts.js').Reason[] }} Summary
  */
 
@@ -70,12 +70,11 @@ export function view({ values }, until) {
 
 /** @param {{ proposal: Summary, reviewWanted: boolean }} one */
 function entry({ proposal, reviewWanted }) {
-  const title = proposal.message.split('\n')[0];
   return h('li.proposal', null, [
     h(
       'h2',
       null,
-      h('a', { href: linkTo('proposal', proposal.id) }, h('span.hint', null, `#${proposal.id}`), ' ', revealed(title)),
+      h('a', { href: linkTo('proposal', proposal.id) }, h('span.hint', null, `#${proposal.id}`), ' ', revealed(titleOf(proposal))),
     ),
     h('p.facts', null, [
       statePill(proposal.state),
