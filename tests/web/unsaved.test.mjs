@@ -67,8 +67,12 @@ test('an ended token and a publish by another person lose nothing', async () => 
   await page.getByRole('button', { name: 'Keep my text' }).click();
   await isKept(page);
   await page.keyboard.press('Control+s');
+  const marks = page.locator('.edit-files').getByText('Unsaved');
+  await marks.waitFor();
   await page.getByLabel('The change and its reason').fill('Say more');
   await page.getByRole('button', { name: 'Propose' }).click();
+  await page.locator('.edit-propose', { hasText: 'Proposal 3 was made.' }).waitFor();
+  await marks.waitFor({ state: 'detached' });
   await page.locator('.edit-propose', { hasText: 'Proposal 3 was made.' }).waitFor();
   const contents = await shop.api('ada', '/proposals/3/contents');
   assert.match(JSON.stringify(contents), /Say hello\.\\n.*Mine\. And more\./);

@@ -100,7 +100,7 @@ export function filesView(backend, library, until) {
     shown = next;
     const proposed = JSON.stringify(drafts.map(({ path, time }) => [path, time]));
     if ('propose' in backend && drafts.length && proposed !== offered)
-      show(proposing, proposalForm(backend, drafts, until));
+      show(proposing, proposalForm(backend, drafts, load, until));
     offered = proposed;
   };
 

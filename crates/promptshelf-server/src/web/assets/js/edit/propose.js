@@ -13,9 +13,10 @@ import { reason } from './reason.js';
 /**
  * @param {ReturnType<typeof import('./backend.js').channel>} backend
  * @param {import('./drafts.js').Draft[]} drafts
+ * @param {() => void} proposed called when the drafts are gone
  * @param {AbortSignal} until
  */
-export function proposalForm(backend, drafts, until) {
+export function proposalForm(backend, drafts, proposed, until) {
   const problem = h('p.problem', { hidden: true, role: 'alert' });
   const message = h('input', {
     id: 'edit-message',
@@ -47,7 +48,10 @@ export function proposalForm(backend, drafts, until) {
       const made = t('edit.proposed', { n: String(proposal.id) });
       note(made);
       const there = h('a', { href: `#/proposal/${proposal.id}` }, made);
-      if (!until.aborted) show(element, h('p', { role: 'status' }, lineIcon('check'), there));
+      if (until.aborted) return;
+      show(element, h('p', { role: 'status' }, lineIcon('check'), there));
+      there.focus();
+      proposed();
     } catch (error) {
       if (until.aborted) return;
       problem.hidden = false;
