@@ -323,6 +323,25 @@ test('unsaved text survives a reload and a lost server, byte for byte', async ()
   await context.close();
 });
 
+test('the list of files is loaded again when the server is back', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/edit`);
+  const hello = page.locator('.edit-files').getByRole('link', { name: 'hello.md' });
+  await hello.waitFor();
+  await page.waitForFunction(() => document.documentElement.dataset.connection === 'live');
+  const { port } = server;
+  await server.stop();
+  await page.getByRole('link', { name: 'Prompts', exact: true }).click();
+  await page.getByRole('link', { name: 'Edit', exact: true }).click();
+  const problem = page.getByRole('alert').filter({ hasText: 'The server cannot be reached.' });
+  await problem.waitFor();
+  server = await serve(folder, port, EDIT);
+  await hello.waitFor();
+  await problem.waitFor({ state: 'hidden' });
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 // req: S-167
 test('hostile names, texts and files stay text', async () => {
   const name = "a'&<img src=x onerror=alert(1)>".replace(/[<>]/g, '＜');

@@ -86,6 +86,7 @@ export function filesView(backend, library, until) {
       /** @type {import('./backend.js').FileRow[]} */
       const rows = listed.files;
       files = new Map(rows.map(({ path, bytes }) => [path, { bytes, isDraft: false }]));
+      problem.hidden = true;
     } catch (error) {
       if (until.aborted) return;
       problem.hidden = false;
