@@ -17,7 +17,7 @@ use crate::{
     pipeline::{WalkOptions, walk},
     private_folder::keep_owner,
     tree::{ConfinedDir, FileBytes, FileError, Tree},
-    tree_path::{InvalidTreePath, check_tree_path, is_obeyed_by_programs},
+    tree_path::{InvalidTreePath, check_file_path, check_tree_path, is_obeyed_by_programs},
 };
 
 /// The largest file that is read or written, in bytes.
@@ -56,6 +56,7 @@ pub struct EditableFolder {
     folder: PathBuf,
     /// Orders the changes of this process.
     changing: Mutex<()>,
+    is_local: bool,
 }
 
 /// A file of a list.
@@ -118,7 +119,7 @@ impl fmt::Display for EditError {
             EditError::Changed { .. } => f.write_str("the file has changed since it was read"),
             EditError::Link => f.write_str("the file is a symbolic link: change the file that it leads to"),
             EditError::NotAFile => f.write_str("the path is not that of a regular file"),
-            EditError::Outside => f.write_str("the path leads out of the library"),
+            EditError::Outside => f.write_str("the path leads out of the folder"),
             EditError::Obeyed => f.write_str(
                 "programs such as agents and editors obey this file, and it is no prompt: change it on the machine itself",
             ),
@@ -178,7 +179,19 @@ impl EditableFolder {
     pub fn open(folder: impl Into<PathBuf>) -> io::Result<EditableFolder> {
         let folder = fs::canonicalize(folder.into())?;
         ConfinedDir::open(&folder)?;
-        Ok(EditableFolder { folder, changing: Mutex::new(()) })
+        Ok(EditableFolder { folder, changing: Mutex::new(()), is_local: false })
+    }
+
+    /// Opens a folder for commands on this machine, and creates it. They also write files of any size, files that a library
+    /// ignores, and files that other programs obey.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be created or opened.
+    pub fn local(folder: impl Into<PathBuf>) -> io::Result<EditableFolder> {
+        let folder = folder.into();
+        fs::create_dir_all(&folder)?;
+        Ok(EditableFolder { is_local: true, ..EditableFolder::open(folder)? })
     }
 
     /// Returns the path of the folder.
@@ -229,8 +242,11 @@ impl EditableFolder {
     /// the reason.
     pub fn create(&self, path: &str, bytes: &[u8]) -> Result<(), EditError> {
         let _changing = self.changing();
+        self.refuse_size(bytes)?;
         let place = self.place(path, true)?;
-        place.refuse_same_ignoring_case(None)?;
+        if !self.is_local {
+            place.refuse_same_ignoring_case(None)?;
+        }
         let temporary = place.write_temporary(bytes)?;
         place.put_new(&temporary, &place)
     }
@@ -242,6 +258,7 @@ impl EditableFolder {
     /// [`EditError::Changed`] with the present content if it is refused; otherwise [`EditError`] with the reason.
     pub fn replace(&self, path: &str, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
         let _changing = self.changing();
+        self.refuse_size(bytes)?;
         let place = self.place(path, false)?;
         let present = self.expected(path, &place, is_expected)?;
         let permissions = place.folder.symlink_metadata(place.name)?.permissions();
@@ -266,6 +283,18 @@ impl EditableFolder {
             place.folder.remove_file(&temporary).ok();
         }
         replaced
+    }
+
+    /// Creates a file, or replaces its content.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError`] with the reason.
+    pub fn write(&self, path: &str, bytes: &[u8]) -> Result<(), EditError> {
+        match self.replace(path, bytes, |_| true) {
+            Err(EditError::NotFound) => self.create(path, bytes),
+            replaced => replaced,
+        }
     }
 
     /// Deletes a file, unless `is_expected` refuses its content.
@@ -307,7 +336,16 @@ impl EditableFolder {
 
     fn read_with_state(&self, path: &str) -> Result<FileBytes<Vec<u8>>, EditError> {
         self.canonical(path)?;
-        Ok(self.root()?.read(path, MAX_FILE_BYTES)?)
+        Ok(self.root()?.read(path, self.max_bytes())?)
+    }
+
+    fn max_bytes(&self) -> u64 {
+        if self.is_local { u64::MAX - 1 } else { MAX_FILE_BYTES }
+    }
+
+    fn refuse_size(&self, bytes: &[u8]) -> Result<(), EditError> {
+        let bytes = bytes.len() as u64;
+        if bytes > self.max_bytes() { Err(EditError::TooLarge { bytes }) } else { Ok(()) }
     }
 
     /// Returns the path that a path leads to, with all links followed: that of the file, or of the new file in the nearest
@@ -317,7 +355,9 @@ impl EditableFolder {
     ///
     /// [`EditError::InvalidPath`] for a path that is none of a library's file, [`EditError::Outside`] if it leads to one.
     pub fn canonical(&self, path: &str) -> Result<String, EditError> {
-        check_tree_path(path).map_err(EditError::InvalidPath)?;
+        let is_ignored = self.is_local && check_tree_path(path).is_err();
+        let check_path = if is_ignored { check_file_path } else { check_tree_path };
+        check_path(path).map_err(EditError::InvalidPath)?;
         let root = self.root()?;
         let ends = path.match_indices('/').map(|(end, _)| end).rev();
         let mut canonical = path.to_owned();
@@ -336,7 +376,7 @@ impl EditableFolder {
             }
         }
         // A link may lead to a hidden file of the folder.
-        check_tree_path(&canonical).map_err(|_| EditError::Outside)?;
+        check_path(&canonical).map_err(|_| EditError::Outside)?;
         Ok(canonical)
     }
 
@@ -345,7 +385,9 @@ impl EditableFolder {
     fn refuse_obeyed(&self, canonical: &str) -> Result<(), EditError> {
         let home = foreign_folders::home(&self.folder);
         let is_prompt = |path: &str| path.starts_with('.') && check_tree_path(path).is_ok();
-        let is_obeyed = if foreign_folders::is_ancestor_of_foreign_folder(home) {
+        let is_obeyed = if self.is_local {
+            false
+        } else if foreign_folders::is_ancestor_of_foreign_folder(home) {
             canonical != MANIFEST && !is_prompt(&format!("{home}/{canonical}"))
         } else {
             is_obeyed_by_programs(canonical) && !is_prompt(canonical)
@@ -395,9 +437,6 @@ impl Place<'_> {
 
     fn write_temporary(&self, bytes: &[u8]) -> Result<String, EditError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(EditError::TooLarge { bytes: bytes.len() as u64 });
-        }
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let name = format!("{TEMPORARY}{}-{number}", std::process::id());
@@ -454,6 +493,45 @@ mod tests {
         assert_ne!(after.ino(), before.ino());
         assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
         assert_eq!(after.uid() == 12_345, is_root);
+    }
+
+    /// Writes a file below a link at each depth to a place inside or outside of the folder.
+    #[cfg(unix)]
+    #[test]
+    fn links_out_of_the_folder_are_never_written_through() {
+        let around = tempfile::tempdir().expect("a folder");
+        let folder = around.path().join("lib");
+        for made in ["lib/a", "lib/.git", "lib/inside", "out"] {
+            fs::create_dir_all(around.path().join(made)).expect("created");
+        }
+        fs::write(around.path().join("out/present.md"), "theirs").expect("written");
+        let link = |from: &str, to: &str| std::os::unix::fs::symlink(to, folder.join(from)).expect("a link");
+        link("out", "../out");
+        link("absolute", around.path().join("out").to_str().expect("a path"));
+        link("a/out", "../../out");
+        link("dangling", "../nowhere");
+        link("_shared", "out");
+        link(".hidden", "../out");
+        link("git", ".git");
+        link("linked", "inside");
+        let local = EditableFolder::local(&folder).expect("a folder");
+        for files in [&local, &EditableFolder::open(&folder).expect("a folder")] {
+            for above in ["out", "absolute", "a/out", "dangling", "_shared", "git", "out/new", "_shared/new"] {
+                for name in ["new.md", "present.md"] {
+                    let path = format!("{above}/{name}");
+                    for refused in [files.create(&path, b"x"), files.write(&path, b"x")] {
+                        assert!(matches!(refused, Err(EditError::Outside)), "{path}: {refused:?}");
+                    }
+                }
+            }
+        }
+        assert!(matches!(local.write(".hidden/x.json", b"x"), Err(EditError::Outside)));
+        assert_eq!(fs::read_dir(around.path().join("out")).expect("a folder").count(), 1);
+        assert_eq!(fs::read(around.path().join("out/present.md")).expect("a file"), b"theirs");
+        assert!(!around.path().join("nowhere").exists());
+        local.create("linked/a.md", b"x").expect("a link inside of the folder");
+        local.write(".promptshelf/schema.json", b"x").expect("a hidden file");
+        assert_eq!(local.read("inside/a.md").expect("a file"), b"x");
     }
 
     /// A library in the folder of another program has the settings of that program next to its prompts.

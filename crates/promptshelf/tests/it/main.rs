@@ -14,6 +14,8 @@ mod cli_targets;
 mod client_auth;
 #[cfg(unix)]
 mod configured_servers;
+#[cfg(unix)]
+mod confinement;
 #[cfg(target_os = "linux")]
 mod connection_limits;
 #[cfg(unix)]

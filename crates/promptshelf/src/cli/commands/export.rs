@@ -24,7 +24,7 @@ use promptshelf_core::{
 };
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
-use promptshelf_source::Mark;
+use promptshelf_source::{EditError, EditableFolder, Mark};
 use serde_json::{Value, json};
 
 use self::{bundle::BundleArguments, plugin::PluginTarget};
@@ -177,8 +177,9 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     }
     if let Some(to) = &arguments.registry.server_json {
         let text = text_server_json(&arguments.registry, library.catalog().about(), folder)?;
-        import::write(to, text.as_bytes())
-            .map_err(|error| Failure::new(Exit::Failed, format!("{} {}", to.display(), reason(&error))))?;
+        to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| whole_file::create(to, text.as_bytes())).map_err(
+            |error| Failure::new(Exit::Failed, format!("{} {}", to.display(), import::reason(&error.into()))),
+        )?;
         return written(to, folder, &library);
     }
     // clap requires one of both.
@@ -286,13 +287,6 @@ fn written(to: &Path, folder: &Path, library: &Library) -> Result<(), Failure> {
     let shown = stdout.line(&to.display().to_string()).into_owned();
     writeln!(stdout.out, "{shown}")?;
     Ok(stdout.out.flush()?)
-}
-
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::AlreadyExists => "already exists and was not changed".to_owned(),
-        _ => format!("cannot be written: {error}"),
-    }
 }
 
 fn export_format(target: ExportTarget) -> ExportFormat {
@@ -406,11 +400,9 @@ impl<'a> Writer<'a> {
             }
             let path = to.join(relative);
             let shown = stdout.line(&path.display().to_string()).into_owned();
-            let written = match import::write(&path, bytes) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    refreshed(&path, relative, bytes, &self.origin, &record)
-                }
-                Err(error) => Err(reason(&error)),
+            let written = match import::write(to, relative, bytes) {
+                Err(EditError::Exists) => refreshed(to, relative, bytes, &self.origin, &record),
+                Err(error) => Err(import::reason(&error)),
                 Ok(()) => Ok(true),
             };
             match written {
@@ -524,14 +516,14 @@ fn skill_of(path: &str) -> Option<(&str, &str)> {
 
 /// Replaces an existing file that an earlier export wrote and nobody edited; returns whether it has changed.
 fn refreshed(
-    path: &Path,
+    to: &Path,
     relative: &str,
     bytes: &[u8],
     origin: &Origin,
     record: &BTreeMap<String, String>,
 ) -> Result<bool, String> {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    let present = fs::read(path).ok().filter(|_| is_file).ok_or("already exists and was not changed")?;
+    let folder = EditableFolder::local(to).map_err(|error| import::reason(&error.into()))?;
+    let present = folder.read(relative).map_err(|_| import::reason(&EditError::Exists))?;
     if present == bytes {
         return Ok(false);
     }
@@ -551,9 +543,9 @@ fn refreshed(
         Some(_) => {}
         // Files that cannot have a mark are known on this machine.
         None if record.get(relative) == Some(&digest_bytes(&present)) => {}
-        None => return Err("already exists and was not changed".to_owned()),
+        None => return Err(import::reason(&EditError::Exists)),
     }
-    whole_file::replace(path, bytes).map_err(|error| reason(&error))?;
+    folder.replace(relative, bytes, |now| now == present).map_err(|error| import::reason(&error))?;
     Ok(true)
 }
 

@@ -15,7 +15,7 @@ use clap::{
 use promptshelf_author::{ImportFormat, ImportedFile, import_all};
 use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
-use promptshelf_source::{Files, MemoryFile, read_served_tree};
+use promptshelf_source::{EditError, EditableFolder, Files, MemoryFile, check_file_path, read_served_tree};
 use serde_json::json;
 
 use super::{
@@ -26,7 +26,6 @@ use crate::{
     command_line,
     exit::{Exit, Failure},
     output::{Output, count, list_json, pretty_json},
-    whole_file,
 };
 
 const IMPORT_EXAMPLES: &str = "\
@@ -204,6 +203,10 @@ impl Import {
     }
 
     fn add(&mut self, from: &str, to: String, bytes: Vec<u8>) {
+        if let Err(reason) = check_file_path(&to) {
+            self.problems.push(format!("{from}: skipped, because {to} cannot be written: {reason}"));
+            return;
+        }
         // Files with one name in several folders keep theirs apart.
         let parent = from.rsplit('/').nth(1).filter(|_| self.files.contains_key(&to) && !to.contains('/'));
         let apart = parent.map(|parent| parent.trim_start_matches('.')).filter(|parent| !parent.is_empty());
@@ -270,15 +273,12 @@ impl Import {
             writeln!(output.out, "{}\n", broken.format(error))?;
         }
         let mut written = 0;
-        for (path, bytes) in &self.files {
-            let path = arguments.to.join(path);
+        for (relative, bytes) in &self.files {
+            let path = arguments.to.join(relative);
             if !arguments.dry_run
-                && let Err(error) = write(&path, bytes)
+                && let Err(error) = write(&arguments.to, relative, bytes)
             {
-                self.problems.push(match error.kind() {
-                    io::ErrorKind::AlreadyExists => format!("{} already exists and was not changed", path.display()),
-                    _ => format!("{} cannot be written: {error}", path.display()),
-                });
+                self.problems.push(format!("{} {}", path.display(), reason(&error)));
                 continue;
             }
             if !arguments.json {
@@ -371,10 +371,15 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(String::from_utf8(fs::read(path)?).ok())
 }
 
-/// Writes a new file. An existing file is an error of the kind `AlreadyExists`.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+/// Writes a new file below a folder.
+pub(super) fn write(folder: &Path, path: &str, bytes: &[u8]) -> Result<(), EditError> {
+    EditableFolder::local(folder)?.create(path, bytes)
+}
+
+/// Returns why a file was not written, for a sentence that begins with its path.
+pub(super) fn reason(error: &EditError) -> String {
+    match error {
+        EditError::Exists => "already exists and was not changed".to_owned(),
+        _ => format!("cannot be written: {error}"),
     }
-    whole_file::create(path, bytes)
 }

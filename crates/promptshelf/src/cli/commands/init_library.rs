@@ -1,14 +1,9 @@
 //! `promptshelf init FOLDER`: makes a library with example prompts.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::{self, Write as _},
-    path::Path,
-};
+use std::{collections::BTreeMap, io::Write as _, path::Path};
 
 use promptshelf_author::STARTER_LIBRARY;
-use promptshelf_source::{Files, Source as _, syntax::LIBRARY_FILE};
+use promptshelf_source::{EditError, EditableFolder, Files, Source as _, syntax::LIBRARY_FILE};
 use serde_json::json;
 
 use super::serve::is_too_wide;
@@ -19,7 +14,6 @@ use crate::{
     output::{Output, agrees, count, pretty_json},
     source::HERE,
     terminal::{asked, is_interactive},
-    whole_file,
 };
 
 /// Returns the folders with prompts of other programs, and the number of their files.
@@ -69,7 +63,7 @@ fn offer(folder: &Path, present: &BTreeMap<String, usize>, json: bool) -> Result
 /// Writes the files of a new library that are not there yet.
 pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
     let shown = folder.display();
-    let failed = |path: &Path, error: &io::Error| {
+    let failed = |path: &Path, error: &EditError| {
         Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()))
             .help("name a folder that you may write to")
     };
@@ -89,15 +83,13 @@ pub(crate) fn run(folder: &Path, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let (mut written, mut kept) = (Vec::new(), Vec::new());
+    let files = EditableFolder::local(folder).map_err(|error| failed(folder, &error.into()))?;
     // The file that makes it a library comes last, so that an interrupted `init` can be repeated.
     for (name, text) in STARTER_LIBRARY.iter().rev() {
-        let path = folder.join(name);
-        let above = path.parent().unwrap_or(folder);
-        fs::create_dir_all(above).map_err(|error| failed(above, &error))?;
-        match whole_file::create(&path, text.as_bytes()) {
+        match files.create(name, text.as_bytes()) {
             Ok(()) => written.push(*name),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept.push(*name),
-            Err(error) => return Err(failed(&path, &error)),
+            Err(EditError::Exists) => kept.push(*name),
+            Err(error) => return Err(failed(&folder.join(name), &error)),
         }
     }
     written.reverse();

@@ -1,22 +1,17 @@
 //! `promptshelf new`: creates a prompt file from a template. The new file passes `check` and `test`.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::{io::Write, path::Path};
 
 use clap::{Args, ValueEnum};
 use promptshelf_author::{portable, schema, starter};
 use promptshelf_core::{PromptName, check};
-use promptshelf_source::{Files, Source as _};
+use promptshelf_source::{EditError, EditableFolder, Files, Source as _, check_tree_path};
 use serde_json::json;
 
 use crate::{
     args::{LibraryOption, Words, words::NewPrompt},
     exit::{Exit, Failure},
     output::{Output, file_json},
-    whole_file,
 };
 
 const NEW_EXAMPLES: &str = "\
@@ -72,27 +67,27 @@ pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
     }
     let name = arguments.words.name().strip_suffix(".md").unwrap_or(arguments.words.name());
     check_name(name)?;
-    let path = folder.join(format!("{name}.md"));
-    let write_error =
-        |error: io::Error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()));
+    let file = format!("{name}.md");
+    let path = folder.join(&file);
+    let failed = |path: &Path, error: &EditError| {
+        Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()))
+    };
     let called = name.replace('/', "-");
-    if let Some(other) = present(folder, &called).filter(|other| *other != format!("{name}.md")) {
+    if let Some(other) = present(folder, &called).filter(|other| *other != file) {
         let message = format!("the prompt of {} is called {called}", folder.join(other).display());
         return Err(Failure::new(Exit::Failed, message).help("choose another name, or edit the existing file"));
-    }
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(write_error)?;
     }
     let to_root = "../".repeat(name.matches('/').count());
     let text = starter(arguments.template.name(), &title(name)).unwrap_or_default();
     let schema = format!("---\n# yaml-language-server: $schema={to_root}{SCHEMA_PATH}\n");
     let text = text.replacen("---\n", &schema, 1);
-    whole_file::create(&path, text.as_bytes()).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Failure::new(Exit::Failed, format!("{} already exists", path.display()))
+    let files = EditableFolder::local(folder).map_err(|error| failed(folder, &error.into()))?;
+    files.create(&file, text.as_bytes()).map_err(|error| match error {
+        EditError::Exists => Failure::new(Exit::Failed, format!("{} already exists", path.display()))
             .help("choose another name, or edit the existing file"),
-        _ => write_error(error),
+        error => failed(&path, &error),
     })?;
-    write_schema(folder)?;
+    write_schema(&files).map_err(|error| failed(&folder.join(SCHEMA_PATH), &error))?;
 
     let mut output = Output::stdout();
     let shown = path.display().to_string();
@@ -114,6 +109,10 @@ fn check_name(name: &str) -> Result<(), Failure> {
         && has_valid_parts
         && !name.eq_ignore_ascii_case("readme")
         && !name.ends_with("/readme");
+    if let (true, Err(reason)) = (is_valid, check_tree_path(&format!("{name}.md"))) {
+        let message = format!("`{name}` cannot be the name of a file: {reason}");
+        return Err(Failure::new(Exit::Usage, message).help("choose another name"));
+    }
     if is_valid {
         Ok(())
     } else {
@@ -133,13 +132,10 @@ fn title(name: &str) -> String {
 }
 
 /// Writes the schema that the first line of the file refers to, unless it is up to date.
-fn write_schema(folder: &Path) -> Result<(), Failure> {
-    let path = folder.join(SCHEMA_PATH);
+fn write_schema(files: &EditableFolder) -> Result<(), EditError> {
     let schema = format!("{}\n", file_json(&schema::prompt()));
-    if fs::read_to_string(&path).is_ok_and(|current| current == schema) {
+    if files.read(SCHEMA_PATH).is_ok_and(|current| current == schema.as_bytes()) {
         return Ok(());
     }
-    let written =
-        path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| whole_file::replace(&path, schema.as_bytes()));
-    written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display())))
+    files.write(SCHEMA_PATH, schema.as_bytes())
 }
