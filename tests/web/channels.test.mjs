@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { browser } from './harness.mjs';
-import { isAccessible } from './keyboard.mjs';
+import { enter, isAccessible } from './keyboard.mjs';
 import { channels } from './store.mjs';
 
 const GREET = `---
@@ -263,6 +263,42 @@ test('a proposal of a looser policy has a title, and shows what it changes', asy
   await isAccessible(page, 'a proposal of a policy');
   assert.deepEqual(wrong, []);
   await Promise.all([context.close(), other.stop()]);
+});
+
+test('the focus stays in the view after a comment, an approval and a withdrawal', async () => {
+  const other = await channels(FILES);
+  other.run('policy', '--channel', 'production', '--approvals', '2', '--as', 'root');
+  const { id } = await other.propose('ada', { 'people/greet.md': REQUIRED }, 'Ask for the name');
+  const [author, reviewer] = await Promise.all([other.as(open, 'ada'), other.as(open, 'rita')]);
+  const hasFocus = (/** @type {any} */ page, /** @type {any} */ locator) =>
+    locator
+      .elementHandle()
+      .then((/** @type {any} */ element) =>
+        page.waitForFunction((/** @type {Element} */ element) => element === document.activeElement, element),
+      );
+  const { page } = reviewer;
+  await page.goto(`${other.url}#/proposal/${id}`);
+  await page.locator('.diff').first().waitFor();
+  await page.getByRole('textbox', { name: 'Comment', exact: true }).fill('On the whole.');
+  await enter(page, page.getByRole('button', { name: 'Send comment' }));
+  await hasFocus(page, page.locator('.talk-all .comment', { hasText: 'On the whole.' }));
+  const lines = page.getByRole('group', { name: 'Difference of people/greet.md' });
+  await lines.getByRole('button', { name: 'Comment on line 12' }).first().click();
+  await page.keyboard.type('At a line.');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await hasFocus(page, page.locator('.diff .comment', { hasText: 'At a line.' }));
+  await page.getByRole('button', { name: 'Approve' }).focus();
+  await page.keyboard.press('Enter');
+  await page.locator('.words', { hasText: 'rita' }).waitFor();
+  await hasFocus(page, page.getByRole('heading', { level: 1 }));
+  await author.page.goto(`${other.url}#/proposal/${id}`);
+  await author.page.getByRole('button', { name: 'Withdraw' }).focus();
+  await author.page.keyboard.press('Enter');
+  await author.page.locator('.pill', { hasText: 'Withdrawn' }).waitFor();
+  await hasFocus(author.page, author.page.getByRole('heading', { level: 1 }));
+  assert.deepEqual([...author.wrong, ...reviewer.wrong], []);
+  await Promise.all([author.context.close(), reviewer.context.close(), other.stop()]);
 });
 
 // req: S-520

@@ -41,6 +41,7 @@ export function view({ name }, until) {
       evaluationsOf(id, until),
     ]);
     if (until.aborted) return;
+    const hadFocus = element.contains(document.activeElement);
     shown = { proposal: etag, comments: JSON.stringify(comments) };
     show(notice);
     show(head, facts(proposal));
@@ -51,6 +52,7 @@ export function view({ name }, until) {
     const { ofFile, whole, count } = conversation(proposal, comments, permissions.comment, again);
     show(talk, whole);
     show(evaluations, evaluationsPart(results));
+    if (hadFocus) keepFocus();
     const contents = ofProposal(id, until);
     if (proposal.policy) {
       show(comparison, policyChange(proposal.policy.before, proposal.policy.after));
@@ -64,6 +66,11 @@ export function view({ name }, until) {
       const files = proposal.changes.slice(0, MOST_FILES);
       return comparisonPanel(found, sides, until, { files, contents, talk: ofFile, about: count });
     });
+    if (hadFocus) keepFocus();
+  };
+  /** Moves the focus to the heading when its element is gone, so that the keyboard goes on here. */
+  const keepFocus = () => {
+    if (document.activeElement === document.body) heading.focus({ preventScroll: true });
   };
   const reload = async () => {
     try {
@@ -76,7 +83,6 @@ export function view({ name }, until) {
         );
     }
   };
-  void reload();
 
   // Others may change the proposal meanwhile: the page mentions it, and changes nothing under the reader's eyes.
   const look = async () => {
@@ -109,7 +115,7 @@ export function view({ name }, until) {
   // At once when the reader returns to this tab.
   document.addEventListener('visibilitychange', () => void look(), { signal: until });
 
-  return h('div.channels', null, [
+  const element = h('div.channels', null, [
     h('nav.trail', { 'aria-label': t('ch.trail') }, h('a', { href: '#/proposals' }, t('nav.proposals'))),
     heading,
     head,
@@ -119,6 +125,8 @@ export function view({ name }, until) {
     comparison,
     talk,
   ]);
+  void reload();
+  return element;
 }
 
 /** @param {any} proposal */

@@ -13,6 +13,9 @@ import { changedMeanwhile, keptField, pill, problem, when } from './parts.js';
  * @typedef {{ id: number, digest: string, state: string }} Proposal
  */
 
+/** The comment that this page has just sent: it gets the focus. */
+let fresh = 0;
+
 /**
  * @param {Proposal} proposal
  * @param {Comment[]} comments
@@ -62,7 +65,7 @@ export function conversation(proposal, comments, permission, changed) {
       isSent = true;
       try {
         const body = { digest: proposal.digest, text: input.value, ...place };
-        await api(`/proposals/${proposal.id}/comments`, { method: 'POST', body });
+        fresh = (await api(`/proposals/${proposal.id}/comments`, { method: 'POST', body })).value.id;
         clear();
         announce(t('ch.comment-sent'));
         changed();
@@ -85,8 +88,8 @@ export function conversation(proposal, comments, permission, changed) {
   };
 
   /** @param {Comment} one @param {boolean} isAtLine */
-  const card = (one, isAtLine) =>
-    h('article.comment', null, [
+  const card = (one, isAtLine) => {
+    const element = h('article.comment', { tabindex: '-1' }, [
       h('p.facts', null, [
         h('strong', null, revealed(one.author)),
         when(one.at),
@@ -95,6 +98,13 @@ export function conversation(proposal, comments, permission, changed) {
       ]),
       h('p.message', null, revealed(one.text)),
     ]);
+    if (one.id === fresh) {
+      fresh = 0;
+      // Once it is in the document.
+      requestAnimationFrame(() => element.focus());
+    }
+    return element;
+  };
 
   // Comments at lines of the present changes are shown there.
   const general = comments.filter((one) => !(one.line && isPresent(one)));
