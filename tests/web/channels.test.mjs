@@ -250,7 +250,8 @@ test('a proposal of a looser policy has a title, and shows what it changes', asy
   const policy = '/channels/production/policy';
   const present = await fetch(`${other.url}api/v1${policy}`, { headers: { Authorization: 'Bearer token-of-root' } });
   const match = present.headers.get('ETag') ?? '';
-  const body = { ...(await present.json()), approvals: 0 };
+  const before = await present.json();
+  const body = { ...before, approvals: 0, roles: { ...before.roles, review: ['lead'] } };
   const { id } = await other.api('root', policy, { method: 'PUT', match, body });
   const { page, context, wrong } = await other.as(open, 'rita', { locale: 'de-DE' });
   await page.goto(`${other.url}#/proposals`);
@@ -258,7 +259,11 @@ test('a proposal of a looser policy has a title, and shows what it changes', asy
   await page.getByRole('heading', { level: 1, name: `#${id} Änderung der Regeln` }).waitFor();
   const sides = page.locator('.comparison dd');
   await sides.first().waitFor();
-  assert.deepEqual(await sides.locator('strong').allTextContents(), ['1 Zustimmung', '0 Zustimmungen']);
+  assert.deepEqual(await sides.locator('strong').allTextContents(), [
+    '1 Zustimmung',
+    '0 Zustimmungen',
+    'Prüfung: lead',
+  ]);
   assert.match((await sides.last().textContent()) ?? '', /0 Zustimmungen, Vier-Augen-Prinzip/);
   await isAccessible(page, 'a proposal of a policy');
   assert.deepEqual(wrong, []);

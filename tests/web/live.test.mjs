@@ -133,11 +133,16 @@ test("shows client incompatibilities from the server's table", async () => {
   );
   await zed.locator('summary').click();
   await zed.getByText('Source, read in 2026-11: zed-industries/zed').waitFor();
-  await page.locator('.incompatibilities details', { hasText: /Codex, .*shows no prompts/ }).waitFor();
+  await page.locator('.incompatibilities details', { hasText: /Codex, .*show no prompts/ }).waitFor();
   await zed.getByRole('link', { name: 'many' }).click();
   await page.getByRole('heading', { level: 1, name: 'Many' }).waitFor();
-  assert.deepEqual(wrong, []);
-  await context.close();
+  const german = await visit(open, { locale: 'de-DE' });
+  await german.page.goto(`${server.url}#/library`);
+  const told = german.page.locator('.incompatibilities summary');
+  await told.filter({ hasText: /^Zed verbirgt Prompts mit mehr als 1 Angabe/ }).waitFor();
+  await told.filter({ hasText: /Codex, .* zeigen keine Prompts/ }).waitFor();
+  assert.deepEqual([...wrong, ...german.wrong], []);
+  await Promise.all([context.close(), german.context.close()]);
 });
 
 test('counts a load for the start and for each change', async () => {

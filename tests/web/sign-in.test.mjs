@@ -60,6 +60,18 @@ async function signIn(page) {
   await page.getByRole('button', { name: 'I am Ada' }).click();
 }
 
+test('the reason why a token is rejected is in the language of the page', async () => {
+  const { page, context, wrong } = await visit(open, { locale: 'de-DE' });
+  await page.goto(tokens.url);
+  await page.getByLabel('Bearer-Token').fill('token-of-nobody');
+  await page.keyboard.press('Enter');
+  await page
+    .getByText('Der Server hat Ihr Token abgelehnt: Es ist unbekannt, abgelaufen oder widerrufen. Melden Sie sich')
+    .waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 // req: S-17
 test('a token is stored per tab, sent to its server only, and removed on sign-out', async () => {
   const { page, context, wrong } = await visit(open);

@@ -134,8 +134,8 @@ test('a rename on a channel changes references; names that other systems cannot 
   await page.locator('.edit-new summary').click();
   const path = page.getByLabel('Pfad der neuen Datei');
   for (const [name, reason] of [
-    ['aux.md', /name of a device on Windows/],
-    ['a:b.md', /not every file system accepts/],
+    ['aux.md', /^Ein Teil des Pfads ist unter Windows der Name eines Geräts\.$/],
+    ['a:b.md', /^Der Pfad hat ein Zeichen, das nicht jedes Dateisystem erlaubt\.$/],
     ['HELLO.md', /gibt es schon/],
   ]) {
     await path.fill(String(name));

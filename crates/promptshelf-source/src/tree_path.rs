@@ -19,11 +19,22 @@ const MAX_PART_BYTES: usize = 255;
 
 /// The reason why a path is not that of a library's file. The message does not contain the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidTreePath(&'static str);
+pub struct InvalidTreePath {
+    code: &'static str,
+    message: &'static str,
+}
+
+impl InvalidTreePath {
+    /// Returns the stable name of the reason, such as `path-device`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+}
 
 impl fmt::Display for InvalidTreePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.message)
     }
 }
 
@@ -49,7 +60,7 @@ pub fn check_tree_path(path: &str) -> Result<(), InvalidTreePath> {
     if is_library_file(path) && !is_skill_record(path) {
         Ok(())
     } else {
-        Err(InvalidTreePath("a library ignores files at this path"))
+        refuse("path-ignored", "a library ignores files at this path")
     }
 }
 
@@ -61,41 +72,45 @@ pub fn check_tree_path(path: &str) -> Result<(), InvalidTreePath> {
 ///
 /// [`InvalidTreePath`] with the reason.
 pub fn check_file_path(path: &str) -> Result<(), InvalidTreePath> {
-    let refuse = |reason| Err(InvalidTreePath(reason));
     if path.is_empty() {
-        return refuse("the path is empty");
+        return refuse("path-empty", "the path is empty");
     }
     if path.len() > MAX_BYTES || path.split('/').any(|part| part.len() > MAX_PART_BYTES) {
-        return refuse("the path is longer than 1,024 bytes, or a part of it longer than 255");
+        return refuse("path-long", "the path is longer than 1,024 bytes, or a part of it longer than 255");
     }
     if path.contains(|c: char| c.is_control() || matches!(c, '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|')) {
-        return refuse("the path has a character that not every file system accepts");
+        return refuse("path-character", "the path has a character that not every file system accepts");
     }
     if path.starts_with('\u{feff}') || hidden(path).next().is_some() {
-        return refuse("the path has an invisible character");
+        return refuse("path-invisible", "the path has an invisible character");
     }
     // Such as U+FF0F, which looks like `/` and is one after a compatibility normalization.
     let looks_like = |c: char| !c.is_ascii() && std::iter::once(c).nfkc().any(|c| matches!(c, '/' | '\\' | '.' | ':'));
     if path.contains(looks_like) {
-        return refuse("the path has a character that looks like `/`, `\\`, `.` or `:`");
+        return refuse("path-lookalike", "the path has a character that looks like `/`, `\\`, `.` or `:`");
     }
     for part in path.split('/') {
         if matches!(part, "" | "." | "..") {
-            return refuse("the path is absolute, or has an empty part, `.` or `..`");
+            return refuse("path-relative", "the path is absolute, or has an empty part, `.` or `..`");
         }
         if part.starts_with(' ') || part.ends_with(['.', ' ']) {
-            return refuse("a part of the path starts or ends with a space, or ends with a dot");
+            return refuse("path-ends", "a part of the path starts or ends with a space, or ends with a dot");
         }
         if is_device(part) {
-            return refuse("a part of the path is the name of a device on Windows");
+            return refuse("path-device", "a part of the path is the name of a device on Windows");
         }
         if is_short_name(part) {
             return refuse(
+                "path-short-name",
                 "a part of the path is the short name of another file on Windows, such as `git~1` of `.git`",
             );
         }
     }
     Ok(())
+}
+
+fn refuse(code: &'static str, message: &'static str) -> Result<(), InvalidTreePath> {
+    Err(InvalidTreePath { code, message })
 }
 
 /// Whether a library reads the file at a path, or ignores it: hidden files, for example. The path is not checked.

@@ -39,7 +39,7 @@ pub struct Problem {
     /// For `policy`: the conditions that are not met, one sentence each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<Vec<String>>,
-    /// For `policy` and `insufficient-role`: the reasons with stable codes.
+    /// For `policy`, `insufficient-role` and the path of a file: the reasons with stable codes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
     /// For `changed`: the present content of the file.

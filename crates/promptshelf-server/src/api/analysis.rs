@@ -88,7 +88,7 @@ impl Question {
         }
         let (mut texts, mut others) = (BTreeMap::new(), BTreeMap::new());
         for UnsavedFile { path, content } in changes {
-            check_tree_path(&path).map_err(|error| Problem::invalid(format!("A path is invalid: {error}")))?;
+            check_tree_path(&path).map_err(|error| Problem::invalid_path("A path is invalid", &error))?;
             let bytes = content.map(|content| decoded(content, &format!("The content of {path}"))).transpose()?;
             match bytes.map(String::from_utf8) {
                 Some(Ok(text)) => drop(texts.insert(path, text)),

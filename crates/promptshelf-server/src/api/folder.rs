@@ -325,11 +325,10 @@ impl From<EditError> for Problem {
     fn from(error: EditError) -> Problem {
         let detail = error.to_string();
         match error {
-            EditError::InvalidPath(_)
-            | EditError::Outside
-            | EditError::Obeyed
-            | EditError::NotAFile
-            | EditError::Link => Problem::invalid(format!("The path is refused: {detail}")),
+            EditError::InvalidPath(reason) => Problem::invalid_path("The path is refused", &reason),
+            EditError::Outside | EditError::Obeyed | EditError::NotAFile | EditError::Link => {
+                Problem::invalid(format!("The path is refused: {detail}"))
+            }
             EditError::NotFound => Problem::not_found("The file"),
             EditError::Exists | EditError::SameIgnoringCase { .. } => Problem::exists(detail),
             EditError::Changed { present } => {

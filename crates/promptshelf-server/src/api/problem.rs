@@ -1,11 +1,14 @@
 //! Problem details (RFC 9457): the body of every refusal and error.
 
+use std::fmt;
+
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use promptshelf_mcp::http::{Denial, RequiredScopes};
 use promptshelf_service::{Rejection, whole_seconds};
+use promptshelf_source::InvalidTreePath;
 use promptshelf_store::{Digest, Reason, StoreError};
 use serde_json::Value;
 
@@ -48,6 +51,13 @@ impl Problem {
 
     pub(super) fn invalid(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is invalid", detail)
+    }
+
+    /// The refusal of a path, with the reason in words of the page.
+    pub(super) fn invalid_path(what: impl fmt::Display, reason: &InvalidTreePath) -> Problem {
+        let mut problem = Problem::invalid(format!("{what}: {reason}"));
+        problem.0.body.reasons = vec![Reason::new(reason.code(), reason.to_string())];
+        problem
     }
 
     pub(super) fn invalid_cursor() -> Problem {

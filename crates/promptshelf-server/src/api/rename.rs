@@ -52,7 +52,7 @@ async fn rename_in_channel(call: Call<op::RenameInChannel>) -> Answer {
     call.note("path", &from);
     call.note("to", &to);
     let changes = unsaved(changes)?;
-    check_tree_path(&to).map_err(|error| Problem::invalid(format!("The new path is invalid: {error}")))?;
+    check_tree_path(&to).map_err(|error| Problem::invalid_path("The new path is invalid", &error))?;
     let (_, tree) = call.store().await?.tree(channel, None).await?;
     let references = in_pool(call.caller(), move || changed_references(&tree.with(changes), &from, &to)).await??;
     call.changed(StatusCode::OK, &ChangedReferences { references }, &())

@@ -5,6 +5,7 @@ import { h, show } from '../dom.js';
 import { language, moreWords, t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from '../view/glyphs.js';
+import { quirkWords } from '../view/incompatibilities.js';
 import { diffTable } from './diff-table.js';
 import { differenceParts } from './difference-words.js';
 import { changePill, fill, pill } from './parts.js';
@@ -92,7 +93,11 @@ export function inWords({ differences, tests, testsRun, clients, findings, summa
     parts.push(
       section(
         t('ch.clients'),
-        clients.map(({ client, text, prompts }) => item('warn', client, `${text}: ${prompts.join(', ')}`)),
+        clients.map(({ client, quirk, text, prompts }) => {
+          // Its number is in the server's sentence alone.
+          const does = quirk === 'most-arguments' ? text : quirkWords(quirk, 1);
+          return item('warn', client, `${does}: ${prompts.join(', ')}`);
+        }),
       ),
     );
   parts.push(testsPart(tests, testsRun));

@@ -9,6 +9,8 @@ import { revealed } from '../text/invisible.js';
  *   evaluations: string[], noRegression: boolean, noBreaking: boolean, roles: Record<string, string[]> }} Policy
  */
 
+const VERBS = /** @type {const} */ (['propose', 'review', 'publish', 'administer']);
+
 /**
  * A policy in short words.
  *
@@ -27,8 +29,9 @@ export function inWords(policy, isExact = false) {
   if (evaluations.length) words.push(t('ch.policy.evaluations', { names: evaluations.join(', ') }));
   if ((isExact || evaluations.length) && noRegression) words.push(t('ch.policy.no-regression'));
   if (noBreaking) words.push(t('ch.policy.no-breaking'));
-  for (const [verb, names] of Object.entries(roles ?? {})) {
-    if (names.length) words.push(`${verb}: ${names.join(', ')}`);
+  for (const verb of VERBS) {
+    const names = roles?.[verb] ?? [];
+    if (names.length) words.push(t(`ch.policy.role.${verb}`, { names: names.join(', ') }));
   }
   return words;
 }

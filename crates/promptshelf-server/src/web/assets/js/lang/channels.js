@@ -620,6 +620,30 @@ export const channels = {
     ja: '承認不要',
     zh: '无需批准',
   },
+  'ch.policy.role.administer': {
+    en: 'administering: {names}',
+    de: 'Verwaltung: {names}',
+    ja: '管理: {names}',
+    zh: '管理：{names}',
+  },
+  'ch.policy.role.propose': {
+    en: 'proposing: {names}',
+    de: 'Vorschläge: {names}',
+    ja: '提案: {names}',
+    zh: '提案：{names}',
+  },
+  'ch.policy.role.publish': {
+    en: 'publishing: {names}',
+    de: 'Veröffentlichung: {names}',
+    ja: '公開: {names}',
+    zh: '发布：{names}',
+  },
+  'ch.policy.role.review': {
+    en: 'review: {names}',
+    de: 'Prüfung: {names}',
+    ja: 'レビュー: {names}',
+    zh: '审阅：{names}',
+  },
   'ch.policy.tests': {
     en: 'tests pass',
     de: 'Tests bestehen',

@@ -352,7 +352,7 @@ export const edit = {
   },
   'edit.rename-hint': {
     en: 'References in other files are changed, too.',
-    de: 'Verweise in anderen Dateien werden mit geändert.',
+    de: 'Verweise in anderen Dateien werden mitgeändert.',
     ja: 'ほかのファイルの参照も変更されます。',
     zh: '其他文件中的引用也会更改。',
   },
@@ -370,7 +370,7 @@ export const edit = {
   },
   'edit.restored': {
     en: 'Your unsaved text of {time}.',
-    de: 'Ihr ungespeicherter Text von {time}.',
+    de: 'Ihr ungespeicherter Text vom {time}.',
     ja: '{time} の未保存のテキストです。',
     zh: '您在 {time} 的未保存文本。',
   },

@@ -24,10 +24,16 @@ export async function incompatibilities(until) {
   return [...alike.values()].map(row);
 }
 
+/** What clients do, after their names. @param {string} quirk @param {number} clients @param {number | null} [most] */
+export function quirkWords(quirk, clients, most) {
+  const values = { n: clients, arguments: t('incompatibility.arguments', { n: most ?? 0 }) };
+  return t(/** @type {keyof import('../i18n.js').Words} */ (`quirk.${quirk}`), values);
+}
+
 /** @param {Incompatibility[]} all of the same kind, over the same prompts */
 function row(all) {
   const [{ quirk, most, total, prompts }] = all;
-  const does = t(/** @type {keyof import('../i18n.js').Words} */ (`quirk.${quirk}`), { n: most ?? 0 });
+  const does = quirkWords(quirk, all.length, most);
   const names = all.map(({ client }) => client).join(', ');
   const left = total - prompts.length;
   return h('details', null, [

@@ -46,7 +46,11 @@ export function problemText({ key, values }) {
 export function reason() {
   const { challenge, isDemanded } = account.value;
   if (challenge?.error === 'insufficient_scope') return t('sign-in.more', { scopes: challenge.scopes.join(' ') });
-  if (challenge?.error) return t('sign-in.ended', { reason: challenge.description || challenge.error });
+  if (challenge?.error) {
+    const description = challenge.description || challenge.error;
+    const isInvalid = challenge.error === 'invalid_token';
+    return t('sign-in.ended', { reason: isInvalid ? t('sign-in.invalid_token', { description }) : description });
+  }
   return isDemanded ? t('sign-in.needed') : t('sign-in.not-needed');
 }
 
