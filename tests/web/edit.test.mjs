@@ -296,6 +296,33 @@ test('a change on disk is compared with the unsaved text', async () => {
   await context.close();
 });
 
+test('each column of a conflict begins near its first difference', async () => {
+  const lines = Array.from({ length: 200 }, (_, index) => `Line ${index + 1}.`);
+  const long = `---\ndescription: Long\n---\n${lines.join('\n')}`;
+  write(folder, { 'long.md': long });
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/edit/long.md`);
+  await page.waitForFunction(() => document.documentElement.dataset.connection === 'live');
+  await page.locator('.messages', { hasText: 'Line 200.' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type(' Mine.');
+  await page.locator('.edit-status', { hasText: 'kept in this browser' }).waitFor();
+  write(folder, { 'long.md': long.replace('Line 150.', 'Line 150, changed.') });
+  const columns = page.locator('.conflict pre');
+  for (const [index, line] of ['Line 150.', 'Line 150, changed.', 'Line 200. Mine.'].entries()) {
+    const column = columns.nth(index);
+    const row = await column.locator('.line', { hasText: line }).elementHandle();
+    await page.waitForFunction((/** @type {HTMLElement} */ row) => {
+      const pre = /** @type {HTMLElement} */ (row.closest('pre'));
+      const [inner, outer] = [row.getBoundingClientRect(), pre.getBoundingClientRect()];
+      return inner.top >= outer.top && inner.bottom <= outer.bottom && pre.scrollTop > 0;
+    }, row);
+  }
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 // req: S-166
 test('unsaved text survives a reload and a lost server, byte for byte', async () => {
   const strange = '\uFEFF---\r\ntitle: [\r\n---\r\nBroken\u00A0on purpose.\r\n';

@@ -9,6 +9,9 @@ import { textOf } from './backend.js';
 /** The most lines of each side; the rest can be seen in the editor. */
 const MOST_LINES = 2_000;
 
+/** The space above the first difference, in pixels. */
+const CONTEXT = 48;
+
 /**
  * @param {object} options
  * @param {Uint8Array | null} options.base
@@ -21,7 +24,9 @@ const MOST_LINES = 2_000;
  */
 export function conflictView({ base, theirs, mine, about, theirName, keepMine, takeTheirs }) {
   const before = base === null ? '' : (textOf(base) ?? '');
-  const now = theirs === null ? null : textOf(theirs);
+  const now = (theirs === null ? null : textOf(theirs)) ?? '';
+  const [theirsAt, mineAt] = [firstDifference(before, now), firstDifference(before, mine)];
+  const first = Math.min(theirsAt ?? mineAt ?? 0, mineAt ?? theirsAt ?? 0);
   return h(
     'section.conflict',
     { 'aria-label': t('edit.conflict'), tabindex: '-1' },
@@ -30,9 +35,9 @@ export function conflictView({ base, theirs, mine, about, theirName, keepMine, t
     h(
       'div.conflict-sides',
       null,
-      side(t('edit.side-base'), before, before),
-      side(theirName ?? t('edit.side-theirs'), before, now ?? ''),
-      side(t('edit.side-mine'), before, mine),
+      side(t('edit.side-base'), before, before, first),
+      side(theirName ?? t('edit.side-theirs'), before, now, theirsAt ?? first),
+      side(t('edit.side-mine'), before, mine, mineAt ?? first),
     ),
     h(
       'p.ways',
@@ -43,8 +48,16 @@ export function conflictView({ base, theirs, mine, about, theirName, keepMine, t
   );
 }
 
-/** @param {string} title @param {string} before @param {string} text */
-function side(title, before, text) {
+/** The first line that differs, from 0. @param {string} before @param {string} after */
+function firstDifference(before, after) {
+  const [lines, others] = [before.split('\n'), after.split('\n')];
+  const longer = lines.length > others.length ? lines : others;
+  const found = longer.findIndex((_, index) => lines[index] !== others[index]);
+  return found < 0 ? null : found;
+}
+
+/** @param {string} title @param {string} before @param {string} text @param {number} first the line to scroll to */
+function side(title, before, text, first) {
   const changed = changedLines(before, text);
   const lines = text.split('\n').slice(0, MOST_LINES);
   const rows = lines.map((line, index) =>
@@ -55,10 +68,11 @@ function side(title, before, text) {
       '\n',
     ),
   );
-  return h(
-    'div.conflict-side',
-    null,
-    h('h3', null, title),
-    h('pre.source', { tabindex: '0', role: 'group', 'aria-label': title }, rows),
-  );
+  const source = h('pre.source', { tabindex: '0', role: 'group', 'aria-label': title }, rows);
+  // Once it is in the document. Lines that are missing were at its end.
+  requestAnimationFrame(() => {
+    const row = rows[Math.min(first, rows.length - 1)];
+    source.scrollTop += row.getBoundingClientRect().top - source.getBoundingClientRect().top - CONTEXT;
+  });
+  return h('div.conflict-side', null, h('h3', null, title), source);
 }
