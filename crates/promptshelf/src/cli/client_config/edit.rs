@@ -3,14 +3,24 @@
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use jsonc_parser::{
-    ParseOptions,
-    cst::{CstInputValue, CstObject, CstRootNode},
+    CollectOptions, CommentCollectionStrategy, ParseOptions,
+    ast::{Object, Value as Ast},
+    common::{Range as AstRange, Ranged as _},
+    cst::{CstInputValue, CstRootNode},
+    parse_to_ast,
+    tokens::{Token, TokenAndRange},
 };
 use promptshelf_author::clients::{Configuration, ConfigurationFormat};
 use serde_json::{Map, Value};
 
-use super::{EditError, not_a_mapping, toml_file, yaml_file};
+use super::{
+    EditError, not_a_mapping,
+    text_edit::{line_end, line_start, replaced},
+    toml_file, yaml_file,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
@@ -145,35 +155,91 @@ fn json(text: &str) -> Result<Value, EditError> {
 
 fn edit_json(text: &str, place: &[&str], name: &str, entry: Option<&Value>) -> Result<String, EditError> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
+    let collected = CollectOptions { comments: CommentCollectionStrategy::Off, tokens: true };
+    let parsed = parse_to_ast(text, &collected, &OPTIONS).map_err(|error| EditError::new(error.to_string()))?;
+    let object = object_at(parsed.value.as_ref(), place)?;
+    if let Some(object) = object {
+        reject_duplicates(object, name)?;
+    }
+    match (entry, object.and_then(|object| Some((object, object.get(name)?)))) {
+        (Some(entry), _) => with_json(text, place, name, entry),
+        (None, Some((object, property))) => {
+            Ok(without_property(text, object, property.range(), &parsed.tokens.unwrap_or_default()))
+        }
+        (None, None) => Ok(text.to_owned()),
+    }
+}
+
+fn object_at<'v>(root: Option<&'v Ast<'v>>, place: &[&str]) -> Result<Option<&'v Object<'v>>, EditError> {
+    let Some(root) = root else { return Ok(None) };
+    let mut object = root.as_object().ok_or_else(|| not_a_mapping(&[]))?;
+    for key in place {
+        reject_duplicates(object, key)?;
+        let Some(property) = object.get(key) else { return Ok(None) };
+        object = property.value.as_object().ok_or_else(|| not_a_mapping(place))?;
+    }
+    Ok(Some(object))
+}
+
+/// Rejects a key that appears twice: parsers differ in which of them counts.
+fn reject_duplicates(object: &Object<'_>, key: &str) -> Result<(), EditError> {
+    match object.properties.iter().filter(|property| property.name.as_str() == key).count() {
+        0 | 1 => Ok(()),
+        _ => Err(EditError::new(format!("the key `{key}` appears twice; keep one of them"))),
+    }
+}
+
+fn with_json(text: &str, place: &[&str], name: &str, entry: &Value) -> Result<String, EditError> {
     let root = CstRootNode::parse(text, &OPTIONS).map_err(|error| EditError::new(error.to_string()))?;
     let mut object = root.object_value_or_create().ok_or_else(|| not_a_mapping(&[]))?;
     for key in place {
-        reject_duplicates(&object, key)?;
-        object = match entry {
-            Some(_) => object.object_value_or_create(key),
-            None => object.object_value(key),
-        }
-        .ok_or_else(|| not_a_mapping(place))?;
+        object = object.object_value_or_create(key).ok_or_else(|| not_a_mapping(place))?;
     }
-    reject_duplicates(&object, name)?;
-    match (object.get(name), entry) {
-        (Some(property), Some(entry)) => property.set_value(input(entry)),
-        (None, Some(entry)) => {
+    match object.get(name) {
+        Some(property) => property.set_value(input(entry)),
+        None => {
             object.append(name, input(entry));
         }
-        (Some(property), None) => property.remove(),
-        (None, None) => {}
     }
     Ok(root.to_string())
 }
 
-/// Rejects a key that appears twice: parsers differ in which of them counts.
-fn reject_duplicates(object: &CstObject, key: &str) -> Result<(), EditError> {
-    let same = object.properties().into_iter().filter(|property| property.decoded_name().as_deref() == Some(key));
-    match same.count() {
-        0 | 1 => Ok(()),
-        _ => Err(EditError::new(format!("the key `{key}` appears twice; keep one of them"))),
+/// Cuts a property with one comma, its lines, and a comment at their end. Other comments stay.
+fn without_property(text: &str, object: &Object<'_>, property: AstRange, tokens: &[TokenAndRange<'_>]) -> String {
+    let is_comma = |token: &&TokenAndRange<'_>| token.token == Token::Comma;
+    let after = tokens.iter().find(|token| token.range.start >= property.end).filter(is_comma);
+    let before = tokens.iter().rev().find(|token| token.range.end <= property.start).filter(is_comma);
+    let mut cut = property.start..property.end;
+    let mut cuts = Vec::new();
+    match (after.map(|comma| comma.range), before.map(|comma| comma.range)) {
+        (Some(comma), _) if text[cut.end..comma.start].trim().is_empty() => cut.end = comma.end,
+        (Some(comma), _) => cuts.push(comma.start..comma.end + blanks(&text[comma.end..])),
+        (None, Some(comma)) => cuts.push(comma.start..comma.end),
+        (None, None) => {}
     }
+    let (start, end) = (line_start(text, cut.start), line_end(text, cut.end));
+    let (lead, rest) = (&text[start..cut.start], text[cut.end..end].trim());
+    if lead.trim().is_empty() && (rest.is_empty() || is_one_comment(rest)) {
+        cut = start..end;
+    } else if rest.is_empty() || after.is_none() {
+        cut.start -= lead.len() - lead.trim_end_matches([' ', '\t']).len();
+    } else {
+        cut.end += blanks(&text[cut.end..]);
+    }
+    cuts.push(cut);
+    let removed: usize = cuts.iter().map(Range::len).sum();
+    let edited = replaced(text, cuts.into_iter().map(|cut| (cut, String::new())).collect());
+    let inside = object.range.start + 1..object.range.end - 1 - removed;
+    if edited[inside.clone()].trim().is_empty() { replaced(&edited, vec![(inside, String::new())]) } else { edited }
+}
+
+fn blanks(text: &str) -> usize {
+    text.len() - text.trim_start_matches([' ', '\t']).len()
+}
+
+fn is_one_comment(text: &str) -> bool {
+    text.starts_with("//")
+        || text.strip_prefix("/*").is_some_and(|rest| rest.split_once("*/").is_some_and(|(_, rest)| rest.is_empty()))
 }
 
 fn input(value: &Value) -> CstInputValue {

@@ -211,6 +211,33 @@ fn yaml_keeps_comments_next_to_an_entry_in_braces() {
     }
 }
 
+#[test]
+fn json_keeps_comments_around_an_entry_that_goes() {
+    let entry = "\"p\": {\n      \"command\": \"c\"\n    }";
+    for (with, without) in [
+        (
+            "    @\n    // keep: z needs a VPN\n    , \"z\": {\"command\":\"q\"}\n",
+            "    // keep: z needs a VPN\n    \"z\": {\"command\":\"q\"}\n",
+        ),
+        ("    @,\n    // z\n    \"z\": 1\n", "    // z\n    \"z\": 1\n"),
+        ("    @, // p\n    \"z\": 1\n", "    \"z\": 1\n"),
+        ("    @, \"z\": 1\n", "    \"z\": 1\n"),
+        ("    @ /* z */, \"z\": 1\n", "    /* z */\"z\": 1\n"),
+        ("    @\n    /* a\n    , b */\n    ,\n    \"z\": 1\n", "    /* a\n    , b */\n    \n    \"z\": 1\n"),
+        ("    \"a\": 1, // a\n    @\n    // end\n", "    \"a\": 1 // a\n    // end\n"),
+        ("    \"a\": 1\n    // a\n    , @\n", "    \"a\": 1\n    // a\n    \n"),
+        ("    \"a\": 1, @, \"z\": 2,\n", "    \"a\": 1, \"z\": 2,\n"),
+        ("    \"a\": 1,\n    @, // p\n", "    \"a\": 1,\n"),
+        ("    // only\n    @\n", "    // only\n"),
+    ] {
+        let whole = |members: &str| format!("{{\n  \"mcpServers\": {{\n{}  }}\n}}\n", members.replace('@', entry));
+        for end in ["\n", "\r\n"] {
+            let lines = |members: &str| whole(members).replace('\n', end);
+            assert_eq!(unset("kiro", &lines(with)), Ok(lines(without)), "{with}");
+        }
+    }
+}
+
 // req: S-132
 #[test]
 fn files_that_cannot_be_edited_safely_are_refused() {
