@@ -23,7 +23,7 @@ use crate::{
     state, whole_file,
 };
 
-pub(crate) use self::edit::{find_entry, parse, with_entry};
+pub(crate) use self::edit::{entries, find_entry, parse, with_entry, without_empty_container};
 
 /// The reason why a file cannot be edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,10 @@ impl fmt::Display for EditError {
 }
 
 fn not_a_mapping(place: &[&str]) -> EditError {
-    EditError::new(format!("`{}` is not a mapping of servers", place.join(".")))
+    match place {
+        [] => EditError::new("it has only `null`: expected settings, or an empty file"),
+        _ => EditError::new(format!("`{}` is not a mapping of servers", place.join("."))),
+    }
 }
 
 /// The owner of a configuration file.
@@ -268,6 +271,9 @@ pub(crate) struct Record {
     exact: bool,
     /// The topmost folder that was created for the file.
     created: Option<PathBuf>,
+    /// Whether the container of the entries is there for installed entries alone.
+    #[serde(default)]
+    pub(crate) made_container: bool,
 }
 
 impl Records {
@@ -316,6 +322,7 @@ impl Records {
         name: &str,
         (before, after): (Option<&[u8]>, &[u8]),
         (entry, has_entry): (&Value, bool),
+        made_container: bool,
     ) -> io::Result<()> {
         let earlier =
             self.find(file, name).filter(|record| before.is_some_and(|before| record.after == digest(before)));
@@ -333,6 +340,7 @@ impl Records {
                     existed: before.is_some(),
                     exact: !has_entry,
                     created: missing_folder(file),
+                    made_container,
                 }
             }
         };

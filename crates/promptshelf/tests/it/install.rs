@@ -217,6 +217,31 @@ fn later_changes_of_the_file_survive_uninstall() {
     }
 }
 
+/// In any order; a container that was there before stays.
+#[test]
+fn entries_that_go_leave_the_file_as_it_was() {
+    let home = Home::new();
+    let files = [
+        ("cursor", ".cursor/mcp.json", "{}"),
+        ("cursor", ".cursor/mcp.json", "{\n  \"mcpServers\": {}\n}"),
+        ("goose", ".config/goose/config.yaml", "a: 1\n"),
+        ("goose", ".config/goose/config.yaml", "a: 1\nextensions:\n"),
+        ("codex", ".codex/config.toml", "a = 1\n"),
+    ];
+    for (client, path, before) in files {
+        for order in [["a", "b"], ["b", "a"]] {
+            home.write(path, before);
+            for name in ["a", "b"] {
+                home.ok(&["install", "--client", client, "--name", name, "library"]);
+            }
+            for name in order {
+                home.ok(&["uninstall", "--client", client, "--name", name]);
+            }
+            assert_eq!(home.read(path), before, "{client} {order:?}");
+        }
+    }
+}
+
 /// `install` again changes what it wrote, and nothing that a person added to the entry.
 #[test]
 fn keys_of_a_person_stay_in_the_entry() {
@@ -256,9 +281,12 @@ fn entries_with_several_keys_are_recognized_in_every_format() {
 fn files_of_all_kinds_are_refused_or_followed() {
     let home = Home::new();
     let install = ["install", "--client", "cursor", "library"];
-    for (content, reason) in
-        [("{\"mcpServers\": ", "mcp.json:"), ("[]", "expected a mapping"), ("{\"mcpServers\": 1}", "not a mapping")]
-    {
+    for (content, reason) in [
+        ("{\"mcpServers\": ", "mcp.json:"),
+        ("[]", "expected a mapping"),
+        ("{\"mcpServers\": 1}", "`mcpServers` is not a mapping"),
+        ("null", "it has only `null`: expected settings"),
+    ] {
         home.write(".cursor/mcp.json", content);
         let error = home.refused(&install, 1);
         assert!(error.contains(reason) && error.contains("nothing was changed"), "{error}");

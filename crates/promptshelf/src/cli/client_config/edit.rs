@@ -48,9 +48,13 @@ pub(crate) fn parse(format: ConfigurationFormat, text: &str) -> Result<Value, Ed
 }
 
 pub(crate) fn find_entry(configuration: &Configuration, whole: &Value, name: &str) -> Option<Entry> {
-    let container = container(configuration, whole);
-    let entries = container.iter().try_fold(whole, |value, key| value.get(key))?;
-    Some(Entry { container, value: entries.get(name)?.clone() })
+    let value = entries(configuration, whole)?.get(name)?.clone();
+    Some(Entry { container: container(configuration, whole), value })
+}
+
+/// Returns the container with the entries of all servers.
+pub(crate) fn entries<'v>(configuration: &Configuration, whole: &'v Value) -> Option<&'v Value> {
+    container(configuration, whole).iter().try_fold(whole, |value, key| value.get(key))
 }
 
 pub(crate) fn container(configuration: &Configuration, whole: &Value) -> &'static [&'static str] {
@@ -72,10 +76,7 @@ pub(crate) fn with_entry(
     let format = configuration.format;
     let before = parse(format, text)?;
     let place = container(configuration, &before);
-    let (mark, content) = match text.strip_prefix(BYTE_ORDER_MARK) {
-        Some(content) => (&text[..BYTE_ORDER_MARK.len_utf8()], content),
-        None => ("", text),
-    };
+    let (mark, content) = without_mark(text);
     let edited = match format {
         ConfigurationFormat::Toml => toml_file::edit(content, place, name, entry)?,
         ConfigurationFormat::Yaml => yaml_file::edit(content, place, name, entry)?,
@@ -86,6 +87,23 @@ pub(crate) fn with_entry(
         return Err(EditError::new("the entry cannot be changed without changing other parts; edit the file by hand"));
     }
     Ok(format!("{mark}{edited}"))
+}
+
+/// Returns the text without the container of the entries, if that is empty and has no comments.
+pub(crate) fn without_empty_container(configuration: &Configuration, text: &str) -> String {
+    let (mark, content) = without_mark(text);
+    let place = parse(configuration.format, content).map(|whole| container(configuration, &whole));
+    let edited = match (configuration.format, place) {
+        (ConfigurationFormat::Json, Ok([container])) => without_empty_member(content, container).ok().flatten(),
+        (ConfigurationFormat::Yaml, Ok([container])) => yaml_file::without_empty_container(content, container),
+        // Tables of TOML need none.
+        _ => None,
+    };
+    edited.map_or_else(|| text.to_owned(), |edited| format!("{mark}{edited}"))
+}
+
+fn without_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 })
 }
 
 /// Removes an empty container, which formats write or leave out.
@@ -168,6 +186,14 @@ fn edit_json(text: &str, place: &[&str], name: &str, entry: Option<&Value>) -> R
         }
         (None, None) => Ok(text.to_owned()),
     }
+}
+
+fn without_empty_member(text: &str, name: &str) -> Result<Option<String>, EditError> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
+    let parsed = parsed.map_err(|error| EditError::new(error.to_string()))?;
+    let object = object_at(parsed.value.as_ref(), &[name])?
+        .filter(|object| &text[object.range().start..object.range().end] == "{}");
+    object.map(|_| edit_json(text, &[], name, None)).transpose()
 }
 
 fn object_at<'v>(root: Option<&'v Ast<'v>>, place: &[&str]) -> Result<Option<&'v Object<'v>>, EditError> {

@@ -68,6 +68,20 @@ pub(super) fn edit(text: &str, place: &[&str], name: &str, entry: Option<&Value>
     }
 }
 
+/// Returns the text without the line of a container that has nothing more.
+pub(super) fn without_empty_container(text: &str, container: &str) -> Option<String> {
+    let root = tree(text).ok()??;
+    let YamlValue::Mapping(entries) = &root.value else { return None };
+    let found = entries.iter().find(|entry| entry.key == container && is_null(&entry.node))?;
+    let lines = lines_of(text, found);
+    let is_alone = text[lines.clone()].trim() == format!("{container}:");
+    is_alone.then(|| replaced(text, vec![(lines, String::new())]))
+}
+
+fn is_null(node: &Node) -> bool {
+    matches!(&node.value, YamlValue::Scalar(scalar) if scalar.kind == ScalarKind::Null)
+}
+
 fn append(text: &str, container: &str, name: &str, entry: &Value) -> Result<String, EditError> {
     if text.trim_start().starts_with('{') || text.lines().any(|line| line.trim_end() == "...") {
         return Err(EditError::new(format!("`{container}:` cannot be added at the end; add it by hand")));
@@ -80,7 +94,7 @@ fn append(text: &str, container: &str, name: &str, entry: &Value) -> Result<Stri
 fn in_container(text: &str, container: &Entry, name: &str, entry: Option<&Value>) -> Result<String, EditError> {
     let entries: &[Entry] = match &container.node.value {
         YamlValue::Mapping(entries) => entries,
-        YamlValue::Scalar(scalar) if scalar.kind == ScalarKind::Null => &[],
+        _ if is_null(&container.node) => &[],
         _ => return Err(not_a_mapping(&[&container.key])),
     };
     let old = entries.iter().position(|entry| entry.key == name);

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use super::known_clients;
 use crate::{
     client_config::{
-        ConfigFile, EditError, Places, Records, Replaced, Scope, configuration_file, find_entry, is_present, parse,
-        with_entry,
+        ConfigFile, EditError, Places, Records, Replaced, Scope, configuration_file, entries, find_entry, is_present,
+        parse, with_entry, without_empty_container,
     },
     command_line::{self, shell_word},
     exit::{Exit, Failure},
@@ -350,8 +350,9 @@ impl Change<'_> {
                 let preview = with_entry(self.configuration, "", self.name, Some(entry)).unwrap_or_default();
                 return Ok(Some(Outcome { preview, ..self.outcome(Status::WouldWrite, Some(entry)) }));
             }
+            let change = (file.bytes.as_deref(), new.as_bytes());
             self.records
-                .keep(self.file, self.name, (file.bytes.as_deref(), new.as_bytes()), (entry, found.is_some()))
+                .keep(self.file, self.name, change, (entry, found.is_some()), self.makes_container(&whole))
                 .map_err(|error| Failure::new(Exit::Failed, format!("the backup cannot be written: {error}")))?;
             let backup = file.bytes.is_some().then(|| self.records.backup(self.file, self.name));
             let replaced = file.replace(Some(new.as_bytes()), self.within.is_none());
@@ -385,7 +386,11 @@ impl Change<'_> {
                 Some(original) => original,
                 None => {
                     let new = with_entry(self.configuration, text, self.name, None);
-                    Some(new.map_err(|error| self.broken(&error))?.into_bytes())
+                    let mut new = new.map_err(|error| self.broken(&error))?;
+                    if record.as_ref().is_some_and(|record| record.made_container) {
+                        new = without_empty_container(self.configuration, &new);
+                    }
+                    Some(new.into_bytes())
                 }
             };
             match file.replace(new.as_deref(), self.within.is_none())? {
@@ -399,6 +404,15 @@ impl Change<'_> {
                 Replaced::Changed => Ok(None),
             }
         })
+    }
+
+    /// Returns whether the file has no container of entries, or one that was made for an installed entry.
+    fn makes_container(&self, whole: &Value) -> bool {
+        let Some(entries) = entries(self.configuration, whole) else { return true };
+        let records = |name: &String| self.records.find(self.file, name);
+        entries
+            .as_object()
+            .is_some_and(|entries| entries.keys().filter_map(records).any(|record| record.made_container))
     }
 
     /// Adds the keys of the present entry that `install` never writes: a person did.

@@ -129,10 +129,13 @@ fn in_one_piece(client: &str, text: &str, (above, below): (&str, &str)) {
         let start = text.bytes().zip(with.bytes()).take_while(same).count();
         let end = text.bytes().rev().zip(with.bytes().rev()).take_while(same).count();
         assert!(with.len() > text.len() && start + end >= text.len(), "{text:?} became {with:?}");
+        let is_made =
+            entries(configuration(client), &parse(configuration(client).format, &text).expect("valid")).is_none();
         for (above, below) in [("", ""), (above, ""), ("", below)] {
             let ends = if below.is_empty() { ["", ""] } else { [&text, &with].map(|text| missing_newline(text)) };
             let edited = format!("{above}{with}{}{below}", ends[1]);
             let without = unset(client, &edited).expect("the entry can be removed");
+            let without = if is_made { without_empty_container(configuration(client), &without) } else { without };
             assert_eq!(without, format!("{above}{text}{}{below}", ends[0]), "{edited:?}");
         }
     }
@@ -184,9 +187,12 @@ fn toml_changes_and_removes_entries_that_a_person_arranged() {
 #[test]
 fn yaml_keeps_the_bytes_of_all_other_lines() {
     for text in [
+        "",
+        "# only a comment\n",
         "a: 0x1F\nextensions:\n  x:\n    timeout: 010\n\n  # last\nother:\n  - 1\n",
         "extensions: # all\n    # built in\n    x:\n        enabled: true\n",
         "extensions:\nb: 1\n",
+        "a: |\n  extensions:\n    p: 1\n# end\n",
     ] {
         in_one_piece("goose", text, ("first: 1\n", "last: 1\n# next\n"));
     }
@@ -235,6 +241,30 @@ fn json_keeps_comments_around_an_entry_that_goes() {
             let lines = |members: &str| whole(members).replace('\n', end);
             assert_eq!(unset("kiro", &lines(with)), Ok(lines(without)), "{with}");
         }
+    }
+}
+
+#[test]
+fn container_goes_only_without_entries_and_comments() {
+    for (client, text, expected) in [
+        ("kiro", "{\"a\": 1, \"mcpServers\": {}}", "{\"a\": 1}"),
+        ("kiro", "{\"mcpServers\": {}, // mine\n\"a\": 1}", "{// mine\n\"a\": 1}"),
+        ("kiro", "\u{feff}{\n  \"mcpServers\": {}\n}\n", "\u{feff}{}\n"),
+        ("goose", "a: 1\nextensions:\nb: 1\n", "a: 1\nb: 1\n"),
+    ] {
+        assert_eq!(without_empty_container(configuration(client), text), expected);
+    }
+    for (client, text) in [
+        ("kiro", "{\"mcpServers\": {/* mine */}}"),
+        ("kiro", "{\"mcpServers\": {\"x\": {}}}"),
+        ("opencode", "{\"mcp\": {\"servers\": {}}}"),
+        ("goose", "extensions: # mine\n"),
+        ("goose", "extensions:\n  # mine\n"),
+        ("goose", "extensions:\n\n  x:\n    a: 1\n"),
+        ("goose", "extensions: {}\n"),
+        ("codex", "[mcp_servers]\n"),
+    ] {
+        assert_eq!(without_empty_container(configuration(client), text), text);
     }
 }
 
