@@ -215,6 +215,7 @@ impl ConfigFile {
             return Ok(Replaced::Changed);
         }
         file.persist(&self.target).map_err(|error| cannot_write(&error.error))?;
+        whole_file::remove_leftovers(&self.target);
         Ok(Replaced::Done)
     }
 

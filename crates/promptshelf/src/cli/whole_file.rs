@@ -1,6 +1,6 @@
 //! Writing a file as a whole: a full disk, a failing one or a kill leaves the old content, or no file.
 
-use std::{fs, io, io::Write as _, path::Path};
+use std::{fs, io, io::Write as _, path::Path, time::Duration};
 
 use promptshelf_source::keep_owner;
 
@@ -38,9 +38,8 @@ pub(crate) fn staged(
     replaced: Option<&fs::Metadata>,
     mode: u32,
 ) -> io::Result<tempfile::NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".promptshelf-");
+    builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(RANDOM);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -49,7 +48,7 @@ pub(crate) fn staged(
     #[cfg(not(unix))]
     let _ = mode;
     // The message would name the file next to it.
-    let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
+    let mut file = builder.tempfile_in(folder_of(path)).map_err(|error| io::Error::from(error.kind()))?;
     file.write_all(bytes)?;
     if let Some(replaced) = replaced {
         // In this order: the permissions are those of the present owner to give.
@@ -58,6 +57,46 @@ pub(crate) fn staged(
     }
     file.as_file().sync_all()?;
     Ok(file)
+}
+
+const PREFIX: &str = ".promptshelf-";
+const SUFFIX: &str = ".tmp";
+const RANDOM: usize = 6;
+
+/// No file is written for as long as this.
+const LEFT: Duration = Duration::from_secs(60 * 60);
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Removes what killed runs of this user have left next to a path.
+pub(crate) fn remove_leftovers(path: &Path) {
+    for file in fs::read_dir(folder_of(path)).into_iter().flatten().flatten().filter(is_leftover) {
+        fs::remove_file(file.path()).ok();
+    }
+}
+
+fn is_leftover(file: &fs::DirEntry) -> bool {
+    let name = file.file_name();
+    let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
+    let is_named = random.is_some_and(|random| random.len() == RANDOM);
+    // Of a link, and not of its target.
+    is_named && file.metadata().is_ok_and(|found| found.is_file() && is_own(&found) && is_old(&found))
+}
+
+fn is_old(file: &fs::Metadata) -> bool {
+    file.modified().ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > LEFT)
+}
+
+#[cfg(unix)]
+fn is_own(file: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(file) == rustix::process::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+fn is_own(_: &fs::Metadata) -> bool {
+    true
 }
 
 #[cfg(all(test, unix))]
@@ -80,5 +119,38 @@ mod tests {
         assert_ne!(after.ino(), before.ino());
         assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
         assert_eq!(after.uid() == 12_345, is_root);
+    }
+
+    #[test]
+    fn only_old_own_leftovers_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("settings.json");
+        let old = std::time::SystemTime::now() - 2 * LEFT;
+        let files = [
+            (".promptshelf-aB3dE6.tmp", old, false),
+            (".promptshelf-aB3dE7.tmp", std::time::SystemTime::now(), true),
+            (".promptshelf-base", old, true),
+            (".promptshelf-sync-aB3dE6.tmp", old, true),
+            (".promptshelf-aB3dE6", old, true),
+            (".other-aB3dE6.tmp", old, true),
+            ("settings.json", old, true),
+        ];
+        for (name, time, _) in files {
+            let file = fs::File::create(folder.path().join(name)).expect("a file");
+            file.set_modified(time).expect("a time");
+        }
+        let foreign = folder.path().join(".promptshelf-aB3dE8.tmp");
+        fs::File::create(&foreign).expect("a file").set_modified(old).expect("a time");
+        // Only root can give files away.
+        let is_root = chown(&foreign, Some(12_345), None).is_ok();
+        remove_leftovers(&target);
+        for (name, _, stays) in files {
+            assert_eq!(folder.path().join(name).exists(), stays, "{name}");
+        }
+        assert_eq!(foreign.exists(), is_root);
+        let staged = staged(&target, b"", None, NEW).expect("a file").keep().expect("a file that a kill leaves").1;
+        fs::File::options().write(true).open(&staged).expect("a file").set_modified(old).expect("a time");
+        remove_leftovers(&target);
+        assert!(!staged.exists(), "the names of the files that are written are those that are removed");
     }
 }
