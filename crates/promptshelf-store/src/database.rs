@@ -27,7 +27,7 @@ use crate::{
     address::{Place, StoreUrl},
 };
 
-pub(crate) use migrate::{KNOWN_MAJOR, Migrated, NEWEST, Table, VERSIONS, migrate, tables, version};
+pub(crate) use migrate::{KNOWN_MAJOR, Migrated, NEWEST, Table, VERSIONS, is_foreign, migrate, tables, version};
 pub use pool::Fault;
 pub(crate) use pool::{Database, Mode, listener_pool, private_file, readable, settle};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, path::Path, sync::Arc};
 use crate::{
     StoreError,
     address::{ChannelName, Place, StoreUrl},
-    database::{Database, Fault, Migrated, Mode, NEWEST, migrate, version},
+    database::{Database, Fault, Migrated, Mode, NEWEST, is_foreign, migrate, version},
     moving::{full_target, is_backup},
     snapshot::Snapshots,
 };
@@ -32,7 +32,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::State`] for a backup, which nothing changes, [`StoreError::NewerSchema`], and errors of the database.
+    /// [`StoreError::State`] for a backup, which nothing changes, and for a SQLite file of another program,
+    /// [`StoreError::NewerSchema`], and errors of the database.
     pub async fn create(url: &StoreUrl) -> Result<Store, StoreError> {
         Store::connect(url, true).await
     }
@@ -41,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`] if the store does not exist, [`StoreError::State`] for a backup, which nothing changes,
+    /// [`StoreError::NotFound`] if the store does not exist, [`StoreError::State`] as for [`Store::create`],
     /// [`StoreError::NewerSchema`], and errors of the database.
     pub async fn open(url: &StoreUrl) -> Result<Store, StoreError> {
         Store::connect(url, false).await
@@ -70,6 +71,7 @@ impl Store {
     async fn reading(url: &StoreUrl, mut database: Database) -> Result<Store, StoreError> {
         let (present, newest) = version(&database).await?;
         if present == 0 {
+            must_not_be_foreign(&database, url).await?;
             return Err(StoreError::not_found(format!("a store in {url}")));
         }
         if present < newest {
@@ -216,11 +218,22 @@ impl fmt::Debug for Store {
 }
 
 async fn must_be_changeable(database: &Database, url: &StoreUrl) -> Result<(), StoreError> {
-    if !is_backup(database).await? {
+    if is_backup(database).await? {
+        return Err(StoreError::state(format!(
+            "{url} is a backup, and a backup that is changed cannot be restored: `promptshelf store copy {url} --to \
+             sqlite:NEW.db` makes a store of it that can be served and changed"
+        )));
+    }
+    must_not_be_foreign(database, url).await
+}
+
+/// Fails for the file of another program: its tables stay its own.
+async fn must_not_be_foreign(database: &Database, url: &StoreUrl) -> Result<(), StoreError> {
+    if !is_foreign(database).await? {
         return Ok(());
     }
     Err(StoreError::state(format!(
-        "{url} is a backup, and a backup that is changed cannot be restored: `promptshelf store copy {url} --to \
-         sqlite:NEW.db` makes a store of it that can be served and changed"
+        "{url} is the database of another program, not a store, and was not changed: name a new file, such as \
+         sqlite:team.db"
     )))
 }

@@ -164,6 +164,18 @@ pub(crate) async fn migrate(database: &Database, create: bool) -> Result<Migrate
     Ok(if before >= MIGRATIONS.len() as u64 { Migrated::Current } else { Migrated::From(before) })
 }
 
+/// Whether a SQLite file has the tables of another program, and no store. Others share databases of PostgreSQL.
+pub(crate) async fn is_foreign(database: &Database) -> Result<bool, StoreError> {
+    if let Database::Postgres(..) = database {
+        return Ok(false);
+    }
+    let mut transaction = database.begin(Mode::Read).await?;
+    let others = "SELECT 1 FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' \
+                  AND NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'ps_migration')";
+    let row = transaction.row(others, vec![]).await;
+    transaction.finish(row).await.map(|row| row.is_some())
+}
+
 async fn present(transaction: &mut Transaction) -> Result<u64, StoreError> {
     let tables = if transaction.is_postgres() {
         "SELECT CAST(CASE WHEN to_regclass('ps_migration') IS NULL THEN 0 ELSE 1 END AS BIGINT)"

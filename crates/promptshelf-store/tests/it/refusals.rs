@@ -100,6 +100,40 @@ async fn missing_privileges_are_reported() {
     assert_eq!(owner.head(&channel("c")).await.unwrap().revision, 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn database_of_another_program_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let kinds = [
+        ("empty", "", false),
+        ("no tables", "PRAGMA user_version = 7", false),
+        ("removed tables", "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE t", false),
+        ("table", "CREATE TABLE contact (name TEXT)", true),
+        ("view", "CREATE VIEW contact AS SELECT 1", true),
+    ];
+    for (name, statement, is_foreign) in kinds {
+        let file = folder.path().join(name);
+        let url = format!("sqlite:{}", file.display());
+        tamper(&url, statement).await;
+        let (place, before): (StoreUrl, _) = (url.parse().unwrap(), fs::read(&file).unwrap());
+        if is_foreign {
+            let refused =
+                [Store::create(&place).await, Store::open(&place).await, Store::open_unmigrated(&place).await];
+            for error in refused.map(Result::unwrap_err) {
+                assert!(matches!(error, StoreError::State { .. }), "{name}: {error}");
+                assert!(error.to_string().contains("is the database of another program"), "{name}: {error}");
+            }
+            assert!(fs::read(&file).unwrap() == before, "{name}: tables and journal mode are the same");
+        } else {
+            assert!(matches!(Store::open(&place).await.unwrap_err(), StoreError::NotFound { .. }), "{name}");
+            Store::create(&place).await.unwrap().close().await;
+            Store::create(&place).await.unwrap().close().await;
+        }
+    }
+    let shared = Postgres::shared().database();
+    tamper(&shared, "CREATE TABLE contact (name TEXT)").await;
+    Store::create(&shared.parse().unwrap()).await.unwrap();
+}
+
 async fn schemas(url: String) {
     let place: StoreUrl = url.parse().unwrap();
     let store = Store::create(&place).await.unwrap();
