@@ -11,7 +11,19 @@ import { lineIcon } from '../view/glyphs.js';
 import { compared, comparisonPanel, findingsPart } from './comparison.js';
 import { ofProposal } from './contents.js';
 import { evaluationsOf, evaluationsPart } from './evaluations.js';
-import { changedMeanwhile, fill, guarded, keptField, kindName, pill, problem, reasonsOf, statePill, titleOf, when } from './parts.js';
+import {
+  changedMeanwhile,
+  fill,
+  guarded,
+  keptField,
+  kindName,
+  pill,
+  problem,
+  reasonsOf,
+  statePill,
+  titleOf,
+  when,
+} from './parts.js';
 import { policyChange } from './policy.js';
 import { commentsOf, conversation } from './talk.js';
 import { lookAgain } from './wanted.js';

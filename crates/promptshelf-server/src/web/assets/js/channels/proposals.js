@@ -74,7 +74,13 @@ function entry({ proposal, reviewWanted }) {
     h(
       'h2',
       null,
-      h('a', { href: linkTo('proposal', proposal.id) }, h('span.hint', null, `#${proposal.id}`), ' ', revealed(titleOf(proposal))),
+      h(
+        'a',
+        { href: linkTo('proposal', proposal.id) },
+        h('span.hint', null, `#${proposal.id}`),
+        ' ',
+        revealed(titleOf(proposal)),
+      ),
     ),
     h('p.facts', null, [
       statePill(proposal.state),

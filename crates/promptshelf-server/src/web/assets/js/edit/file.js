@@ -329,8 +329,7 @@ export function fileView(backend, library, path, until) {
     // The change that is being saved is not that of someone else.
     if (until.aborted || isSaving || !stored) return;
     // Another file may have corrected the errors of this one.
-    if (stored.digest === base?.digest)
-      return void tell(isBroken ? t('edit.unchanged') : (status.textContent ?? ''));
+    if (stored.digest === base?.digest) return void tell(isBroken ? t('edit.unchanged') : (status.textContent ?? ''));
     if (isDirty) compare(stored, false);
     else {
       await take(stored);
