@@ -202,7 +202,7 @@ async fn replace(
         download(store, &mut replacement, (&target_channel, target_revision), files).await?;
         let kept: BTreeSet<String> = replacement.apply()?.into_iter().collect();
         let is_done = |path: &String| !kept.contains(path);
-        (written.retain(is_done), removed.retain(is_done), outcome.merged.retain(is_done));
+        [&mut written, &mut removed, &mut outcome.merged].into_iter().for_each(|paths| paths.retain(is_done));
         outcome.conflicts.retain(|(path, _)| is_done(path));
         outcome.conflicts.extend(kept.into_iter().map(|path| (path, Conflict::Edited)));
     }
