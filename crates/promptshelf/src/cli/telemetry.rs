@@ -21,7 +21,7 @@ use crate::{
     args::LogFormat,
     exit::{Exit, Failure},
     observe::{self, SpanExporterGuard},
-    output::visible,
+    output::visible_line,
     settings::Traces,
 };
 
@@ -87,7 +87,7 @@ impl<'w> MakeWriter<'w> for Stderr {
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.visible {
-            io::stderr().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()).ok()
+            io::stderr().write_all(&one_line(bytes)).ok()
         } else {
             io::stderr().write_all(bytes).ok()
         };
@@ -100,9 +100,28 @@ impl Write for Stderr {
     }
 }
 
+/// Escapes an entry of the log, which is written as a whole: text of others cannot look like another entry.
+fn one_line(entry: &[u8]) -> Vec<u8> {
+    let entry = String::from_utf8_lossy(entry);
+    let line = entry.strip_suffix('\n').unwrap_or(&entry);
+    format!("{}\n", visible_line(line)).into_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_of_others_cannot_forge_an_entry() {
+        for end in ["\n", "\r", "\r\n", "\u{85}", "\u{2028}", "\u{b}", "\u{c}", "\u{1b}[1G", "\u{9b}1G"] {
+            let entry =
+                format!("2026-01-01T00:00:00Z  WARN the prompt `x{end}2026-01-01T00:00:00Z ERROR all is lost`\n");
+            let shown = String::from_utf8(one_line(entry.as_bytes())).expect("text");
+            let line = shown.strip_suffix('\n').expect("a whole line");
+            assert!(!line.contains(|c: char| c.is_control() || c == '\u{2028}'), "{shown:?}");
+        }
+        assert_eq!(one_line("größer\n".as_bytes()), "größer\n".as_bytes());
+    }
 
     // req: S-584
     #[test]
