@@ -9,7 +9,10 @@ use futures_core::Stream;
 use futures_util::stream;
 use rmcp::{
     ServiceError,
-    model::{self as wire, ClientRequest, CustomResult, ListPromptsRequest, PaginatedRequestParams, ServerResult},
+    model::{
+        self as wire, ClientRequest, CustomResult, ListPromptsRequest, ListPromptsResult, PaginatedRequestParams,
+        ServerResult,
+    },
 };
 use serde_json::Value;
 
@@ -90,20 +93,15 @@ impl Client {
         )
     }
 
-    /// Returns all prompts, in the server's order; empty for a server without the prompts capability that does not
-    /// implement the method or answers it with another result, as some tool servers do.
+    /// Returns all prompts that can be used, in the server's order; [`prompt_listing`](Client::prompt_listing) names the
+    /// other entries. Empty for a server without the prompts capability that does not implement the method or answers it
+    /// with another result, as some tool servers do.
     ///
     /// # Errors
     ///
-    /// The first error of [`prompts`](Client::prompts).
+    /// The first error of [`prompts`](Client::prompts) that is not about one entry.
     pub async fn all_prompts(&self) -> Result<Vec<PromptInfo>, ClientError> {
-        use futures_util::TryStreamExt;
-
-        match self.prompts().try_collect().await {
-            Err(error) if error.is_unknown_method() => Ok(Vec::new()),
-            Err(ClientError::InvalidResponse { .. }) if !self.has_prompts() => Ok(Vec::new()),
-            other => other,
-        }
+        Ok(self.prompt_listing().await?.prompts)
     }
 
     /// Returns all resources with a fixed URI, in the server's order.
@@ -142,25 +140,35 @@ pub struct PromptListing {
 }
 
 impl Client {
-    /// Adds the prompts of all pages to a list. An entry that cannot be used costs no other one. After an error, and if
-    /// the future is dropped, the list has the pages until then.
+    /// Returns all prompts, and the entries of the list that cannot be used.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`all_prompts`](Client::all_prompts).
+    pub async fn prompt_listing(&self) -> Result<PromptListing, ClientError> {
+        let mut listing = PromptListing::default();
+        self.collect(&mut listing, true).await?;
+        Ok(listing)
+    }
+
+    /// Adds the prompts of all pages to a list, never from the cache. An entry that cannot be used costs no other one.
+    /// After an error, and if the future is dropped, the list has the pages until then.
     ///
     /// # Errors
     ///
     /// The first error of [`prompts`](Client::prompts) that is not about one entry.
     pub async fn collect_prompts(&self, listing: &mut PromptListing) -> Result<(), ClientError> {
+        self.collect(listing, false).await
+    }
+
+    async fn collect(&self, listing: &mut PromptListing, may_be_cached: bool) -> Result<(), ClientError> {
         use futures_util::TryStreamExt;
 
         let (received, limit) = (AtomicUsize::new(0), self.max_list_entries());
         let request = |cursor: Option<PaginatedRequestParams>| {
             let received = &received;
             async move {
-                if !self.may_list_prompts() {
-                    return Ok((Vec::new(), None));
-                }
-                let request =
-                    || async { page_of_prompts(self.peer().send_request(list_request(cursor.clone())).await?) };
-                let page = self.request(request).await?;
+                let page = self.page_of_prompts(cursor, may_be_cached).await?;
                 received.fetch_add(page.0.len(), Ordering::Relaxed);
                 Ok(page)
             }
@@ -187,6 +195,35 @@ impl Client {
     }
 }
 
+type PromptEntry = Result<wire::Prompt, String>;
+
+impl Client {
+    async fn page_of_prompts(
+        &self,
+        cursor: Option<PaginatedRequestParams>,
+        may_be_cached: bool,
+    ) -> Result<Page<PromptEntry>, ClientError> {
+        if !self.may_list_prompts() {
+            return Ok((Vec::new(), None));
+        }
+        if may_be_cached {
+            let request = || async { whole_page(self.peer().list_prompts(cursor.clone()).await?) };
+            match self.request(request).await {
+                // The SDK reads a page as a whole, and refuses one with an odd entry. Other faults have a source.
+                Err(ClientError::InvalidResponse { source: None, .. }) => {}
+                other => return other,
+            }
+        }
+        let request = || async { page_of_prompts(self.peer().send_request(list_request(cursor.clone())).await?) };
+        self.request(request).await
+    }
+}
+
+fn whole_page(page: ListPromptsResult) -> Result<Page<PromptEntry>, ServiceError> {
+    let page = complete(page, |page| page.result_type.as_ref())?;
+    Ok((page.prompts.into_iter().map(Ok).collect(), page.next_cursor))
+}
+
 fn list_request(params: Option<PaginatedRequestParams>) -> ClientRequest {
     ClientRequest::ListPromptsRequest(ListPromptsRequest {
         method: Default::default(),
@@ -196,12 +233,9 @@ fn list_request(params: Option<PaginatedRequestParams>) -> ClientRequest {
 }
 
 /// Returns the entries of a page. If the SDK cannot read it as a whole, each entry is read alone.
-fn page_of_prompts(result: ServerResult) -> Result<Page<Result<wire::Prompt, String>>, ServiceError> {
+fn page_of_prompts(result: ServerResult) -> Result<Page<PromptEntry>, ServiceError> {
     match result {
-        ServerResult::ListPromptsResult(page) => {
-            let page = complete(page, |page| page.result_type.as_ref())?;
-            Ok((page.prompts.into_iter().map(Ok).collect(), page.next_cursor))
-        }
+        ServerResult::ListPromptsResult(page) => whole_page(page),
         ServerResult::CustomResult(CustomResult(Value::Object(mut page))) => {
             let is_complete = page.get("resultType").is_none_or(|kind| kind == "complete");
             let Some(Value::Array(entries)) = page.remove("prompts").filter(|_| is_complete) else {

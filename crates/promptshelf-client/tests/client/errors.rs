@@ -100,6 +100,7 @@ async fn answer_to_another_request_is_reported_at_once() {
         });
         let error = server.connect().await.all_prompts().await.expect_err("another answer");
         assert_eq!(error.to_string(), "the server's answer does not match the request", "{shown}");
+        assert_eq!(server.times("prompts/list").len(), 1, "{shown}");
     }
 }
 

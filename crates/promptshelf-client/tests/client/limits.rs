@@ -40,12 +40,13 @@ async fn entries_of_a_list_are_limited() {
 }
 
 #[tokio::test]
-async fn long_names_and_many_arguments_are_rejected() {
+async fn prompts_with_long_names_and_many_arguments_are_left_out() {
     let arguments: Vec<Value> = (0..257).map(|index| json!({ "name": format!("a{index}") })).collect();
     for entry in [json!({ "name": "x".repeat(1025) }), json!({ "name": "x", "arguments": arguments })] {
         let (client, _) =
             connect(move |method, _| if method == "prompts/list" { prompts(json!([entry]), None) } else { None }).await;
-        assert!(matches!(client.all_prompts().await, Err(ClientError::LimitExceeded(_))));
+        let listing = client.prompt_listing().await.expect("a list");
+        assert_eq!((listing.prompts.len(), listing.left_out.len()), (0, 1));
     }
 }
 

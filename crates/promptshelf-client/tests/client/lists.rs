@@ -77,3 +77,42 @@ async fn server_information_is_available() {
     assert!(client.has_prompts() && client.has_completions() && client.has_resources());
     assert!(!client.is_legacy() && !client.is_closed() && !client.has_signed_in());
 }
+
+#[tokio::test]
+async fn odd_entry_costs_no_other_one_and_is_named() {
+    let odd = [
+        (json!({ "name": "x", "arguments": [{ "name": "a", "required": "true" }] }), "`x`"),
+        (json!({ "name": "x", "arguments": {} }), "`x`"),
+        (json!({ "name": "x", "description": 5 }), "`x`"),
+        (json!({ "name": 5 }), "without a name"),
+        (json!({ "title": "no name" }), "without a name"),
+        (json!(5), "without a name"),
+    ];
+    for (entry, name) in odd {
+        let shown = entry.to_string();
+        let (client, received) = connect(move |method, _| {
+            let prompts = json!([{ "name": "a" }, entry, { "name": "b" }]);
+            (method == "prompts/list").then(|| Reply::Result(json!({ "prompts": prompts, "ttlMs": 60_000 })))
+        })
+        .await;
+        let listing = client.prompt_listing().await.expect("a list");
+        let names: Vec<&str> = listing.prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"], "{shown}");
+        assert!(matches!(&listing.left_out[..], [left_out] if left_out.contains(name)), "{shown}: {listing:?}");
+        assert_eq!(client.all_prompts().await.expect("a list"), listing.prompts, "{shown}");
+        assert_eq!(received.with_method("prompts/list").len(), 4, "each list is read entry by entry after the SDK");
+    }
+}
+
+#[tokio::test]
+async fn list_without_odd_entries_is_cached() {
+    let (client, received) = connect(|method, _| {
+        let page = json!({ "prompts": [{ "name": "a" }], "ttlMs": 60_000 });
+        (method == "prompts/list").then_some(Reply::Result(page))
+    })
+    .await;
+    for _ in 0..2 {
+        assert_eq!(client.prompt_listing().await.expect("a list").prompts.len(), 1);
+    }
+    assert_eq!(received.with_method("prompts/list").len(), 1);
+}

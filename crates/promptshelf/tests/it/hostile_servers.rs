@@ -6,7 +6,7 @@ use std::{
     net::TcpListener,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -234,6 +234,57 @@ fn names_and_counts_are_bounded() {
     assert!(list(json!([{ "name": "many", "arguments": arguments }])).contains("has 300 arguments"));
     let long = list(json!([{ "name": "long", "description": "d".repeat(1 << 20) }]));
     assert!(long.len() < 20_000 && long.contains("dd…"));
+}
+
+#[test]
+fn odd_entries_are_named_and_the_others_are_listed() {
+    let folder = library(&[]);
+    let odd = json!([
+        { "name": "a" }, { "name": "odd\u{1b}[2J", "arguments": {} }, { "title": "nameless" }, { "name": "b", "description": 5 },
+        { "name": "c" },
+    ]);
+    let server = FakeServer::of(odd, json!([{ "role": "user", "content": { "type": "text", "text": "hi" } }]));
+    let listed = run(&folder, &["list", "--url", &server.url]);
+    let (stdout, stderr) = listed.split_once("----- stderr -----\n").expect("both streams");
+    assert!(stdout.starts_with("exit code: 0\n") && stdout.contains("\na\t\t\t\nc\t\t\t\n"), "{listed}");
+    assert_eq!(stderr.matches("note: left out of the list: ").count(), 3, "{listed}");
+    for named in ["`odd\\u{1b}[2J`", "a prompt without a name", "`b`"] {
+        assert!(stderr.contains(named), "{named}: {listed}");
+    }
+    let many: Value = (0..100).map(|number| json!({ "name": format!("p{number}"), "title": 5 })).collect();
+    let listed = run(&folder, &["list", "--url", &FakeServer::of(many, json!([])).url]);
+    assert!(
+        listed.contains("note: 90 more entries of the list are left out") && listed.lines().count() < 20,
+        "{listed}"
+    );
+}
+
+#[test]
+fn sync_removes_no_file_of_a_prompt_that_became_odd() {
+    let folder = library(&[]);
+    let is_odd = Arc::new(AtomicBool::new(false));
+    let server = FakeServer::start({
+        let is_odd = Arc::clone(&is_odd);
+        move |method, _| match method {
+            "prompts/list" if is_odd.load(Ordering::Relaxed) => {
+                Some(json!({ "prompts": [{ "name": "a" }, { "name": "b", "description": 5 }] }))
+            }
+            "prompts/list" => Some(json!({ "prompts": [{ "name": "a" }, { "name": "b" }] })),
+            "prompts/get" => {
+                Some(json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "hi" } }] }))
+            }
+            _ => None,
+        }
+    });
+    let sync = || run(&folder, &["sync", &server.url, "--client", "claude-code", "--to", "out"]);
+    let first = sync();
+    assert!(first.starts_with("exit code: 0\n"), "{first}");
+    let file = folder.path().join("out/.claude/commands/b.md");
+    assert!(file.exists(), "{first}");
+    is_odd.store(true, Ordering::Relaxed);
+    let second = sync();
+    assert!(second.starts_with("exit code: 1\n") && second.contains("no file is written or removed"), "{second}");
+    assert!(file.exists());
 }
 
 // req: Q4, S-40

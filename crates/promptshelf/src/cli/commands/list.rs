@@ -46,10 +46,11 @@ pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
     let source = arguments.words.library.source()?;
     let progress = Progress::new(visible_line(&source.to_string()).into_owned());
     let connection = connect(&source, Options::new(arguments.words.library.timeout(), &progress), &progress).await?;
-    let prompts = progress.during(connection.client.all_prompts()).await.map_err(|error| connection.failure(error))?;
+    let listing =
+        progress.during(connection.client.prompt_listing()).await.map_err(|error| connection.failure(error))?;
     let wanted = arguments.search.as_ref().map(|text| text.to_lowercase());
     let is_wanted = |prompt: &PromptInfo| wanted.as_ref().is_none_or(|wanted| has(prompt, wanted));
-    let prompts: Vec<PromptInfo> = prompts.into_iter().filter(is_wanted).collect();
+    let prompts: Vec<PromptInfo> = listing.prompts.into_iter().filter(is_wanted).collect();
     let mut stdout = Output::stdout();
     if arguments.json {
         writeln!(stdout.out, "{}", pretty_json(&list_json(prompts.iter().map(|prompt| prompt.raw.clone()))))?;
@@ -58,6 +59,7 @@ pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
         if stdout.terminal { table(&mut stdout, &rows) } else { lines(&mut stdout, &rows) }?;
     }
     stdout.out.flush()?;
+    note(&left_out(&listing.left_out));
     if prompts.is_empty() && !connection.client.has_prompts() {
         note(&["there are no prompts: the server does not declare that it has any".to_owned()]);
     } else if prompts.is_empty() && !arguments.json && !stdout.terminal {
@@ -67,6 +69,19 @@ pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
         library.note_errors();
     }
     Ok(())
+}
+
+/// The most entries that are named, and the most columns of each.
+const MAX_LEFT_OUT: (usize, usize) = (10, 300);
+
+/// Returns a note for each entry that cannot be used.
+fn left_out(entries: &[String]) -> Vec<String> {
+    let (named, columns) = MAX_LEFT_OUT;
+    let notes = entries.iter().take(named);
+    let notes = notes.map(|entry| format!("left out of the list: {}", shortened(&visible_line(entry), columns)));
+    let rest = entries.len().saturating_sub(named);
+    let rest = (rest > 0).then(|| format!("{rest} more entries of the list are left out"));
+    notes.chain(rest).collect()
 }
 
 /// Returns whether a prompt has a text in lower case in what lists show of it.

@@ -494,9 +494,15 @@ async fn connected(job: &Job<'_>) -> Result<Connection, Failure> {
 }
 
 async fn listed(connection: &Connection) -> Result<Listed, Failure> {
-    let prompts = connection.client.all_prompts().await.map_err(|error| connection.failure(error))?;
+    let listing = connection.client.prompt_listing().await.map_err(|error| connection.failure(error))?;
+    // As one that is no longer listed, it would lose its file.
+    if let Some(first) = listing.left_out.first() {
+        let message =
+            format!("the list has an entry that cannot be used, so that no file is written or removed: {first}");
+        return Err(Failure::new(Exit::Failed, visible_line(&message)));
+    }
     let skills = connection.client.all_skills().await.map_err(|error| connection.failure(error))?;
-    Ok(Listed { prompts, skills })
+    Ok(Listed { prompts: listing.prompts, skills })
 }
 
 async fn ended() {
