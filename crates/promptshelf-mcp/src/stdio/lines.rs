@@ -26,11 +26,23 @@ pub(super) struct Lines {
     searched: usize,
     /// The next bytes are the rest of a line that is too long.
     skipping: bool,
+    /// No line has ended yet.
+    is_first: bool,
 }
+
+/// Some shells and editors write it at the start of what they pass on.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Lines {
     pub(super) fn new(max_bytes: usize) -> Lines {
-        Lines { max_bytes, searched: 0, skipping: false }
+        Lines { max_bytes, searched: 0, skipping: false, is_first: true }
+    }
+
+    fn whole(&mut self, mut line: Bytes) -> Line {
+        if mem::take(&mut self.is_first) && line.starts_with(BYTE_ORDER_MARK) {
+            line.advance(BYTE_ORDER_MARK.len());
+        }
+        Line::Whole(line)
     }
 }
 
@@ -54,13 +66,14 @@ impl Decoder for Lines {
             }
             if length > self.max_bytes {
                 self.skipping = true;
+                self.is_first = false;
                 self.searched = 0;
                 return Ok(Some(Line::TooLong));
             }
             return Ok(end.map(|end| {
                 let line = bytes.split_to(end).freeze();
                 bytes.advance(1);
-                Line::Whole(line)
+                self.whole(line)
             }));
         }
     }
@@ -72,7 +85,7 @@ impl Decoder for Lines {
         }
         // The last line may have no line feed.
         self.searched = 0;
-        Ok(Some(Line::Whole(bytes.split().freeze())))
+        Ok(Some(self.whole(bytes.split().freeze())))
     }
 }
 
@@ -107,6 +120,16 @@ mod tests {
         assert_eq!(lines(&[b"one\ntoo l", b"ong", b" it is\ntwo\n12345\n", b"\nlast"], 4), expected);
         assert_eq!(lines(&[b"1234\n12345"], 4), [whole("1234"), Line::TooLong]);
         assert_eq!(lines(&[b""], 4), []);
+    }
+
+    #[test]
+    fn byte_order_mark_is_ignored_at_the_start_only() {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        let marked = || Line::Whole(Bytes::from_static(b"\xef\xbb\xbftwo"));
+        assert_eq!(lines(&[MARK, b"one\n", MARK, b"two\n", MARK, b"two"], 9), [whole("one"), marked(), marked()]);
+        assert_eq!(lines(&[&MARK[..1], &MARK[1..], b"one"], 9), [whole("one")]);
+        assert_eq!(lines(&[MARK, b"\none"], 9), [whole(""), whole("one")]);
+        assert_eq!(lines(&[b"too long\n", MARK, b"two"], 6), [Line::TooLong, marked()]);
     }
 
     proptest! {

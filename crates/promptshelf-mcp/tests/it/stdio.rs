@@ -219,6 +219,17 @@ async fn blank_lines_carriage_returns_and_responses_are_ignored() {
 }
 
 #[tokio::test]
+async fn byte_order_mark_before_the_first_message_is_ignored() {
+    let mut client = Client::start();
+    client.pipe.send_part(b"\xef\xbb\xbf").await;
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let answer = client.request(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
+    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+    client.end().await;
+}
+
+#[tokio::test]
 async fn endless_line_is_refused_without_being_buffered() {
     let mut client = Client::start();
     let chunk = vec![b'a'; 1 << 20];
