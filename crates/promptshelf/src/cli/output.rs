@@ -30,7 +30,8 @@ const DEFAULT_WIDTH: usize = 100;
 /// An open stdout or stderr.
 ///
 /// On a terminal and on stderr control characters in text of files, servers and callers are escaped. On stdout in a
-/// pipe the text is written unchanged, because a program reads it; errors end up in front of people by way of files.
+/// pipe a text is written unchanged, because a program reads it; errors end up in front of people by way of files. Columns
+/// and other text of one line are made for people, and escaped there too.
 pub(crate) struct Output<W> {
     pub(crate) out: W,
     pub(crate) terminal: bool,
@@ -62,7 +63,7 @@ impl<W: Write> Output<W> {
 
     /// Returns text escaped for a single line, even in a pipe.
     pub(crate) fn line<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.escapes || text.contains(['\n', '\r', '\t']) { visible_line(text) } else { Cow::Borrowed(text) }
+        if self.escapes || text.contains(char::is_control) { visible_line(text) } else { Cow::Borrowed(text) }
     }
 
     /// Returns a text between indents of its first and its other lines. Only on a terminal, it is broken at the width.
@@ -321,6 +322,16 @@ mod tests {
             assert_eq!(visible(text), text);
         }
         assert_eq!(visible("one\r\ntwo\r\n"), "one\ntwo\n");
+    }
+
+    #[test]
+    fn control_characters_in_one_line_are_escaped_in_a_pipe_too() {
+        let output = Output { out: Vec::new(), terminal: false, escapes: false, colours: false, width: 80 };
+        let controls = (0..=0x9f).filter_map(char::from_u32).filter(|c| c.is_control());
+        for text in controls.map(|control| format!("a{control}b")) {
+            assert!(!output.line(&text).contains(char::is_control), "{text:?}");
+        }
+        assert_eq!(output.line("größer, 日本語"), "größer, 日本語");
     }
 
     // req: S-39

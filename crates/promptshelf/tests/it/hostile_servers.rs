@@ -287,6 +287,30 @@ fn sync_removes_no_file_of_a_prompt_that_became_odd() {
     assert!(file.exists());
 }
 
+#[test]
+fn columns_in_a_pipe_have_no_control_characters() {
+    let folder = library(&[]);
+    let attack = "x\u{1b}]0;pwn\u{7}\u{9b}2J\u{8}y";
+    let prompt = json!({ "name": "p", "title": attack, "description": attack, "arguments": [{ "name": attack }] });
+    let server = FakeServer::start(move |method, _| match method {
+        "prompts/list" => Some(json!({ "prompts": [prompt] })),
+        "resources/list" => Some(json!({ "resources": [{ "uri": "a://b", "name": attack, "mimeType": attack }] })),
+        "resources/templates/list" => Some(json!({ "resourceTemplates": [] })),
+        "completion/complete" => Some(json!({ "completion": { "values": [attack] } })),
+        _ => None,
+    });
+    for words in [&["list"][..], &["resources"], &["suggest", "p", "a"]] {
+        let words: Vec<&str> = words.iter().copied().chain(["--url", &server.url]).collect();
+        let shown = run(&folder, &words);
+        assert!(shown.contains("x\\u{1b}]0;pwn\\u{7}\\u{9b}2J\\u{8}y"), "{shown}");
+        assert!(!shown.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')), "{shown:?}");
+    }
+    let json = run(&folder, &["list", "--json", "--url", &server.url]);
+    let (_, json) = json.split_once("----- stdout -----\n").expect("stdout");
+    let list: Value = serde_json::from_str(json.split("----- stderr").next().expect("stdout")).expect("JSON");
+    assert_eq!(list["items"][0]["title"], attack);
+}
+
 // req: Q4, S-40
 #[test]
 fn endless_elicitation_is_stopped() {
