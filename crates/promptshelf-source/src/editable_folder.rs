@@ -17,7 +17,7 @@ use crate::{
     pipeline::{WalkOptions, walk},
     private_folder::keep_owner,
     tree::{ConfinedDir, FileBytes, FileError, Tree},
-    tree_path::{InvalidTreePath, check_file_path, check_tree_path, is_obeyed_by_programs},
+    tree_path::{InvalidTreePath, SamePath, check_file_path, check_tree_path, folded_path, is_obeyed_by_programs},
 };
 
 /// The largest file that is read or written, in bytes.
@@ -79,12 +79,8 @@ pub enum EditError {
     NotFound,
     /// A file that should be created, or the target of a rename, exists.
     Exists,
-    /// A file that should be created, or the target of a rename, differs from another one in upper and lower case only:
-    /// some systems have space for one of them.
-    SameIgnoringCase {
-        /// The name of the other file.
-        name: String,
-    },
+    /// A file that should be created, or the target of a rename, has the path of another file or folder on some systems.
+    SamePath(SamePath),
     /// The file has another content than the change expects.
     Changed {
         /// The present content.
@@ -113,9 +109,7 @@ impl fmt::Display for EditError {
             EditError::InvalidPath(error) => error.fmt(f),
             EditError::NotFound => f.write_str("the file does not exist"),
             EditError::Exists => f.write_str("a file exists at this path"),
-            EditError::SameIgnoringCase { name } => {
-                write!(f, "the file {name:?} differs in upper and lower case only: choose another name")
-            }
+            EditError::SamePath(same) => write!(f, "{same}: choose another name"),
             EditError::Changed { .. } => f.write_str("the file has changed since it was read"),
             EditError::Link => f.write_str("the file is a symbolic link: change the file that it leads to"),
             EditError::NotAFile => f.write_str("the path is not that of a regular file"),
@@ -238,15 +232,12 @@ impl EditableFolder {
     ///
     /// # Errors
     ///
-    /// [`EditError::Exists`] or [`EditError::SameIgnoringCase`] if something is at the path; otherwise [`EditError`] with
+    /// [`EditError::Exists`] or [`EditError::SamePath`] if something is at the path; otherwise [`EditError`] with
     /// the reason.
     pub fn create(&self, path: &str, bytes: &[u8]) -> Result<(), EditError> {
         let _changing = self.changing();
         self.refuse_size(bytes)?;
-        let place = self.place(path, true)?;
-        if !self.is_local {
-            place.refuse_same_ignoring_case(None)?;
-        }
+        let place = self.new_place(path, None)?;
         let temporary = place.write_temporary(bytes)?;
         place.put_new(&temporary, &place)
     }
@@ -259,7 +250,7 @@ impl EditableFolder {
     pub fn replace(&self, path: &str, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
         let _changing = self.changing();
         self.refuse_size(bytes)?;
-        let place = self.place(path, false)?;
+        let place = self.place(path)?;
         let present = self.expected(path, &place, is_expected)?;
         let permissions = place.folder.symlink_metadata(place.name)?.permissions();
         if permissions.readonly() {
@@ -304,7 +295,7 @@ impl EditableFolder {
     /// [`EditError::Changed`] with the present content if it is refused; otherwise [`EditError`] with the reason.
     pub fn delete(&self, path: &str, is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
         let _changing = self.changing();
-        let place = self.place(path, false)?;
+        let place = self.place(path)?;
         self.expected(path, &place, is_expected)?;
         Ok(place.folder.remove_file(place.name)?)
     }
@@ -313,16 +304,13 @@ impl EditableFolder {
     ///
     /// # Errors
     ///
-    /// [`EditError::Exists`] if something is at the new path; [`EditError::Changed`] with the present content if it is
-    /// refused; otherwise [`EditError`] with the reason.
+    /// [`EditError::Exists`] or [`EditError::SamePath`] if something is at the new path; [`EditError::Changed`] with the
+    /// present content if it is refused; otherwise [`EditError`] with the reason.
     pub fn rename(&self, from: &str, to: &str, is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
         let _changing = self.changing();
-        let place = self.place(from, false)?;
+        let place = self.place(from)?;
         self.expected(from, &place, is_expected)?;
-        let target = self.place(to, true)?;
-        let is_same_folder =
-            from.rsplit_once('/').map(|(folder, _)| folder) == to.rsplit_once('/').map(|(folder, _)| folder);
-        target.refuse_same_ignoring_case(is_same_folder.then_some(place.name))?;
+        let target = self.new_place(to, Some(from))?;
         place.put_new(place.name, &target)
     }
 
@@ -408,33 +396,62 @@ impl EditableFolder {
         if is_expected(&present.bytes) { Ok(present) } else { Err(EditError::Changed { present: present.bytes }) }
     }
 
-    fn place<'p>(&self, path: &'p str, is_new: bool) -> Result<Place<'p>, EditError> {
+    /// `renamed` is a file that goes away.
+    fn new_place<'p>(&self, path: &'p str, renamed: Option<&str>) -> Result<Place<'p>, EditError> {
         // Before anything is created.
+        self.refuse_obeyed(&self.canonical(path)?)?;
+        let root = self.root()?;
+        if !self.is_local {
+            refuse_same_path(root.dir(), path, renamed)?;
+        }
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            root.dir().create_dir_all(parent)?;
+        }
+        self.place(path)
+    }
+
+    fn place<'p>(&self, path: &'p str) -> Result<Place<'p>, EditError> {
         self.refuse_obeyed(&self.canonical(path)?)?;
         let root = self.root()?;
         let Some((parent, name)) = path.rsplit_once('/') else {
             return Ok(Place { folder: root.dir().try_clone()?, name: path });
         };
-        if is_new {
-            root.dir().create_dir_all(parent)?;
-        }
         Ok(Place { folder: root.dir().open_dir(parent)?, name })
     }
 }
 
-impl Place<'_> {
-    /// Refuses a new file that differs from another one in upper and lower case only. `renamed` is a file that goes away.
-    fn refuse_same_ignoring_case(&self, renamed: Option<&str>) -> Result<(), EditError> {
-        let folded = self.name.to_lowercase();
-        for entry in self.folder.entries()? {
-            let Ok(name) = entry?.file_name().into_string() else { continue };
-            if name != self.name && Some(&*name) != renamed && name.to_lowercase() == folded {
-                return Err(EditError::SameIgnoringCase { name });
-            }
+/// Refuses a new path that some systems take for that of another file, or whose folders they take for others.
+fn refuse_same_path(root: &Dir, path: &str, renamed: Option<&str>) -> Result<(), EditError> {
+    // Including an empty folder, which no other system gets.
+    let goes_away = |present: &str| {
+        let is_renamed = |name: String| renamed == Some(&format!("{present}/{name}"));
+        Some(present) == renamed || names(root, present).is_ok_and(|inside| inside.into_iter().all(is_renamed))
+    };
+    let mut above = String::new();
+    for name in path.split('/') {
+        let folder = if above.is_empty() { "." } else { above.trim_end_matches('/') };
+        let entries = match names(root, folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let folded = folded_path(name);
+        let others = entries.into_iter().filter(|other| other != name && folded_path(other) == folded);
+        let mut present = others.map(|other| format!("{above}{other}")).filter(|present| !goes_away(present));
+        if let Some(present) = present.next() {
+            return Err(EditError::SamePath(SamePath { present, new: format!("{above}{name}") }));
         }
-        Ok(())
+        above.push_str(name);
+        above.push('/');
     }
+    Ok(())
+}
 
+fn names(root: &Dir, folder: &str) -> io::Result<Vec<String>> {
+    root.read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+impl Place<'_> {
     fn write_temporary(&self, bytes: &[u8]) -> Result<String, EditError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         loop {
@@ -493,6 +510,49 @@ mod tests {
         assert_ne!(after.ino(), before.ino());
         assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
         assert_eq!(after.uid() == 12_345, is_root);
+    }
+
+    #[test]
+    fn new_path_is_no_other_one_on_any_system() {
+        const PRESENT: [&str; 4] = ["caf\u{e9}.md", "_shared/tone.md", "Git/a.md", "Alone/a.md"];
+        for (new, same) in [
+            ("cafe\u{301}.md", Some("`caf\\u{e9}.md` and as `cafe\\u{301}.md`")),
+            ("CAF\u{c9}.md", Some("`café.md` and `CAFÉ.md`")),
+            ("CAFE\u{301}.md", Some("ignore case")),
+            ("_SHARED/z.md", Some("`_shared` and `_SHARED`")),
+            ("_Shared/new/z.md", Some("`_shared` and `_Shared`")),
+            ("_shared/Tone.md", Some("`_shared/tone.md` and `_shared/Tone.md`")),
+            ("git/b.md", Some("`Git` and `git`")),
+            ("_shared/z.md", None),
+            ("empty/z.md", None),
+            ("x/y/cafe\u{301}.md", None),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            fs::create_dir(folder.path().join("Empty")).expect("created");
+            let files = EditableFolder::open(folder.path()).expect("a folder");
+            PRESENT.into_iter().for_each(|path| files.create(path, b"x").expect("created"));
+            let refusals = [files.create(new, b"x"), files.rename("Alone/a.md", new, |_| true)];
+            // The second one finds the file of the first one.
+            let refusals = if same.is_some() { &refusals[..] } else { &refusals[..1] };
+            let said: Vec<Option<String>> =
+                refusals.iter().map(|done| done.as_ref().err().map(ToString::to_string)).collect();
+            let is_as_expected = |said: &Option<String>| match (said, same) {
+                (Some(said), Some(same)) => said.contains(same) && said.ends_with(": choose another name"),
+                (said, same) => said.is_none() && same.is_none(),
+            };
+            assert!(said.iter().all(is_as_expected), "{new}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn rename_changes_case_and_normalization_of_the_file_itself() {
+        for (from, to) in [("caf\u{e9}.md", "cafe\u{301}.md"), ("A.md", "a.md"), ("Sub/a.md", "sub/a.md")] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let files = EditableFolder::open(folder.path()).expect("a folder");
+            files.create(from, b"x").expect("created");
+            files.rename(from, to, |_| true).expect("renamed");
+            assert_eq!(files.list().expect("a list").into_iter().map(|file| file.path).collect::<Vec<_>>(), [to]);
+        }
     }
 
     /// Writes a file below a link at each depth to a place inside or outside of the folder.

@@ -64,7 +64,9 @@ pub use memory_tree::{FileFault, MemoryFile, MemoryTree};
 pub use private_folder::{check_private_folder, create_private_folder, keep_owner};
 pub use set::{Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
-pub use tree_path::{InvalidTreePath, check_file_path, check_tree_path, is_library_file, is_obeyed_by_programs};
+pub use tree_path::{
+    InvalidTreePath, SamePath, check_file_path, check_tree_path, folded_path, is_library_file, is_obeyed_by_programs,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

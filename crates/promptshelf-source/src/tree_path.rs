@@ -113,6 +113,46 @@ fn refuse(code: &'static str, message: &'static str) -> Result<(), InvalidTreePa
     Err(InvalidTreePath { code, message })
 }
 
+/// Returns a path as systems compare it that ignore case and the Unicode normalization of names.
+///
+/// ```
+/// use promptshelf_source::folded_path;
+///
+/// assert_eq!(folded_path("Git/Cafe\u{301}.md"), folded_path("git/caf\u{e9}.md"));
+/// ```
+#[must_use]
+pub fn folded_path(path: &str) -> String {
+    if path.is_ascii() {
+        path.to_ascii_lowercase()
+    } else {
+        path.nfc().collect::<String>().to_lowercase().nfc().collect()
+    }
+}
+
+/// Two paths with the same [`folded_path`]. The message shows what distinguishes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SamePath {
+    /// The path of the present file or folder.
+    pub present: String,
+    /// The other path.
+    pub new: String,
+}
+
+impl fmt::Display for SamePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SamePath { present, new } = self;
+        if present.nfc().eq(new.nfc()) {
+            let (present, written, new) = (present, present.escape_default(), new.escape_default());
+            write!(
+                f,
+                "`{present}` is there twice, as `{written}` and as `{new}`, which many systems take for the same file"
+            )
+        } else {
+            write!(f, "`{present}` and `{new}` are the same file on systems that ignore case")
+        }
+    }
+}
+
 /// Whether a library reads the file at a path, or ignores it: hidden files, for example. The path is not checked.
 ///
 /// ```

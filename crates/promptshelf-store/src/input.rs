@@ -6,8 +6,7 @@ use promptshelf_core::{
     identity,
     invisible::{hidden, is_invisible},
 };
-use promptshelf_source::check_file_path;
-use unicode_normalization::UnicodeNormalization;
+use promptshelf_source::{SamePath, check_file_path, folded_path};
 use unicode_security::{MixedScript as _, skeleton};
 
 use crate::{
@@ -75,9 +74,9 @@ pub(crate) fn tree<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Result<
     }
     let mut seen: HashMap<String, &str> = HashMap::with_capacity(paths.len());
     for path in paths {
-        if let Some(other) = seen.insert(folded(path), path) {
-            let reason = format!("`{other}` and `{path}` are the same file on systems that ignore case: rename one");
-            return Err(StoreError::invalid(reason));
+        if let Some(other) = seen.insert(folded_path(path), path) {
+            let same = SamePath { present: other.to_owned(), new: path.to_owned() };
+            return Err(StoreError::invalid(format!("{same}: rename one")));
         }
     }
     for (key, path) in &seen {
@@ -230,17 +229,22 @@ pub(crate) fn has_mixed_scripts(name: &str) -> bool {
     name.split(|c: char| !c.is_alphanumeric()).any(|word| !word.is_single_script())
 }
 
-pub(crate) fn folded(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        text.nfc().collect::<String>().to_lowercase().nfc().collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_of_one_file_are_told_apart() {
+        for (paths, said) in [
+            (["a/B.md", "A/b.md"], "`a/B.md` and `A/b.md` are the same file on systems that ignore case: rename one"),
+            (["caf\u{e9}.md", "CAFE\u{301}.md"], "are the same file on systems that ignore case: rename one"),
+            (["caf\u{e9}.md", "cafe\u{301}.md"], "as `caf\\u{e9}.md` and as `cafe\\u{301}.md`"),
+            (["\u{1e69}.md", "\u{1e63}\u{307}.md"], "as `\\u{1e69}.md` and as `\\u{1e63}\\u{307}.md`"),
+        ] {
+            let refusal = tree(paths.into_iter()).expect_err("one file").to_string();
+            assert!(refusal.contains(said), "{refusal}");
+        }
+    }
 
     // req: S-271
     #[test]

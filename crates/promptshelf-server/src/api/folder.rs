@@ -330,7 +330,7 @@ impl From<EditError> for Problem {
                 Problem::invalid(format!("The path is refused: {detail}"))
             }
             EditError::NotFound => Problem::not_found("The file"),
-            EditError::Exists | EditError::SameIgnoringCase { .. } => Problem::exists(detail),
+            EditError::Exists | EditError::SamePath(_) => Problem::exists(detail),
             EditError::Changed { present } => {
                 let content = serde_json::to_value(FileContent::of(&present)).unwrap_or_default();
                 Problem::changed(detail, content, Digest::of(&present))

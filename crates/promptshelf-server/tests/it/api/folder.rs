@@ -160,10 +160,15 @@ async fn names_that_other_systems_cannot_hold_are_refused() {
         assert_eq!(refusal.problem(), refused(400, "invalid-request"), "{path}");
     }
     edited.put("", "git/Über.md", ("If-None-Match", "*"), text("x")).await.expect(201);
-    for path in ["Hello.md", "git/über.md"] {
+    for (path, reason) in [
+        ("Hello.md", "`hello.md` and `Hello.md` are the same file on systems that ignore case"),
+        ("git/über.md", "`git/Über.md` and `git/über.md` are the same file"),
+        ("GIT/z.md", "`git` and `GIT` are the same file"),
+        ("git/U%CC%88ber.md", r"as `git/\\u{dc}ber.md` and as `git/U\\u{308}ber.md`"),
+    ] {
         let refusal = edited.put("", path, ("If-None-Match", "*"), text("x")).await;
         assert_eq!(refusal.problem(), refused(409, "exists"), "{path}");
-        assert!(refusal.text().contains("upper and lower case"), "{}", refusal.text());
+        assert!(refusal.text().contains(reason), "{}", refusal.text());
     }
     let taken = json!({ "from": "hello.md", "to": "git/ÜBER.md", "digest": digest(HELLO) });
     assert_eq!(edited.post("/rename", &taken).await.problem(), refused(409, "exists"));
