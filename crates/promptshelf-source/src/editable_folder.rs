@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
 use parking_lot::Mutex;
 
 use crate::{
@@ -24,6 +24,9 @@ use crate::{
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 const MAX_FILES: usize = 200_000;
+
+/// The depth to which leftovers are looked for.
+const MAX_DEPTH: usize = 64;
 
 /// The prefix of temporary files. Libraries ignore hidden files.
 const TEMPORARY: &str = ".promptshelf-edit-";
@@ -239,7 +242,7 @@ impl EditableFolder {
         self.refuse_size(bytes)?;
         let place = self.new_place(path, None)?;
         let temporary = place.write_temporary(bytes)?;
-        place.put_new(&temporary, &place)
+        place.put_new(&temporary)
     }
 
     /// Replaces the content of a file, unless `is_expected` refuses the present one.
@@ -300,18 +303,52 @@ impl EditableFolder {
         Ok(place.folder.remove_file(place.name)?)
     }
 
-    /// Moves a file to another path of the library, unless `is_expected` refuses its content.
+    /// Gives a file a second path, unless `is_expected` refuses its content: the first step of a rename, whose last one
+    /// deletes the first path. A link that is there already is that of an interrupted rename.
     ///
     /// # Errors
     ///
     /// [`EditError::Exists`] or [`EditError::SamePath`] if something is at the new path; [`EditError::Changed`] with the
     /// present content if it is refused; otherwise [`EditError`] with the reason.
-    pub fn rename(&self, from: &str, to: &str, is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
+    pub fn link(&self, from: &str, to: &str, is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
         let _changing = self.changing();
         let place = self.place(from)?;
-        self.expected(from, &place, is_expected)?;
+        let present = self.expected(from, &place, is_expected)?;
         let target = self.new_place(to, Some(from))?;
-        place.put_new(place.name, &target)
+        if self.is_linked(from, to)? {
+            return Ok(());
+        }
+        match place.folder.hard_link(place.name, &target.folder, target.name) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(EditError::Exists),
+            // A file system without hard links.
+            Err(_) => target.put_new(&target.write_temporary(&present.bytes)?),
+        }
+    }
+
+    /// Moves a file to another path of the library, unless `is_expected` refuses its content.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`link`](EditableFolder::link) and [`delete`](EditableFolder::delete).
+    pub fn rename(&self, from: &str, to: &str, is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
+        self.link(from, to, &is_expected)?;
+        self.delete(from, is_expected)
+    }
+
+    /// Whether two paths are hard links to one file, and not one path by way of symbolic links or letter case.
+    fn is_linked(&self, from: &str, to: &str) -> Result<bool, EditError> {
+        let root = self.root()?;
+        let (Ok(one), Ok(other)) = (root.metadata(from), root.metadata(to)) else { return Ok(false) };
+        let is_one_path = folded_path(&self.canonical(from)?) == folded_path(&self.canonical(to)?);
+        Ok(!is_one_path && are_links(&one, &other))
+    }
+
+    /// Removes the temporary files of processes that have ended.
+    pub fn remove_leftovers(&self) {
+        if let Ok(root) = self.root() {
+            remove_leftovers(root.dir(), MAX_DEPTH);
+        }
     }
 
     fn changing(&self) -> parking_lot::MutexGuard<'_, ()> {
@@ -474,20 +511,69 @@ impl Place<'_> {
         }
     }
 
-    /// Moves a file to a place where nothing is. A link is made first, which never replaces a file.
-    fn put_new(&self, from: &str, to: &Place<'_>) -> Result<(), EditError> {
-        let moved = match self.folder.hard_link(from, &to.folder, to.name) {
-            Ok(()) => self.folder.remove_file(from),
+    /// Moves a temporary file to the place, where nothing is. A link is made first, which never replaces a file.
+    fn put_new(&self, temporary: &str) -> Result<(), EditError> {
+        let moved = match self.folder.hard_link(temporary, &self.folder, self.name) {
+            Ok(()) => self.folder.remove_file(temporary),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
             // A file system without hard links.
-            Err(_) if to.folder.symlink_metadata(to.name).is_err() => self.folder.rename(from, &to.folder, to.name),
+            Err(_) if self.folder.symlink_metadata(self.name).is_err() => {
+                self.folder.rename(temporary, &self.folder, self.name)
+            }
             Err(_) => Err(io::ErrorKind::AlreadyExists.into()),
         };
-        if moved.is_err() && from.starts_with(TEMPORARY) {
-            self.folder.remove_file(from).ok();
+        if moved.is_err() {
+            self.folder.remove_file(temporary).ok();
         }
         Ok(moved?)
     }
+}
+
+#[cfg(unix)]
+fn are_links(one: &Metadata, other: &Metadata) -> bool {
+    use cap_std::fs::MetadataExt as _;
+    let file = |found: &Metadata| (found.dev(), found.ino());
+    file(one) == file(other) && one.nlink() > 1
+}
+
+#[cfg(not(unix))]
+fn are_links(_: &Metadata, _: &Metadata) -> bool {
+    false
+}
+
+fn remove_leftovers(folder: &Dir, depth: usize) {
+    for entry in folder.entries().into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() && is_leftover(&name) => {
+                entry.remove_file().ok();
+            }
+            Ok(kind) if kind.is_dir() && depth > 0 && name != ".git" && name != "node_modules" => {
+                if let Ok(inside) = entry.open_dir() {
+                    remove_leftovers(&inside, depth - 1);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_leftover(name: &str) -> bool {
+    let process = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split_once('-')?.0.parse().ok());
+    // In a container, the process before this one had the same id.
+    process.is_some_and(|process: u32| process == std::process::id() || !is_running(process))
+}
+
+#[cfg(unix)]
+fn is_running(process: u32) -> bool {
+    use rustix::{io::Errno, process as processes};
+    let id = i32::try_from(process).ok().and_then(processes::Pid::from_raw);
+    id.is_some_and(|id| processes::test_kill_process(id) != Err(Errno::SRCH))
+}
+
+#[cfg(not(unix))]
+fn is_running(_: u32) -> bool {
+    false
 }
 
 #[cfg(test)]
@@ -531,7 +617,7 @@ mod tests {
             fs::create_dir(folder.path().join("Empty")).expect("created");
             let files = EditableFolder::open(folder.path()).expect("a folder");
             PRESENT.into_iter().for_each(|path| files.create(path, b"x").expect("created"));
-            let refusals = [files.create(new, b"x"), files.rename("Alone/a.md", new, |_| true)];
+            let refusals = [files.create(new, b"x"), files.link("Alone/a.md", new, |_| true)];
             // The second one finds the file of the first one.
             let refusals = if same.is_some() { &refusals[..] } else { &refusals[..1] };
             let said: Vec<Option<String>> =
@@ -552,6 +638,49 @@ mod tests {
             files.create(from, b"x").expect("created");
             files.rename(from, to, |_| true).expect("renamed");
             assert_eq!(files.list().expect("a list").into_iter().map(|file| file.path).collect::<Vec<_>>(), [to]);
+        }
+    }
+
+    #[test]
+    fn only_the_link_of_an_interrupted_rename_is_accepted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = EditableFolder::open(folder.path()).expect("a folder");
+        files.create("sub/a.md", b"x").expect("created");
+        files.create("same.md", b"x").expect("created");
+        assert!(matches!(files.link("sub/a.md", "same.md", |_| true), Err(EditError::Exists)));
+        assert!(matches!(files.link("sub/a.md", "sub/a.md", |_| true), Err(EditError::Exists)));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("sub", folder.path().join("linked")).expect("a link");
+            files.link("sub/a.md", "new.md", |_| true).expect("linked");
+            files.link("sub/a.md", "new.md", |_| true).expect("linked before");
+            assert!(matches!(files.link("sub/a.md", "linked/a.md", |_| true), Err(EditError::Exists)));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn leftovers_are_those_of_ended_processes() {
+        let mut ended = std::process::Command::new("true").spawn().expect("a process");
+        ended.wait().expect("its end");
+        let (ended, own, running) = (ended.id(), std::process::id(), std::os::unix::process::parent_id());
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, stays) in [
+            (format!("{TEMPORARY}{ended}-0"), false),
+            (format!("a/b/{TEMPORARY}{ended}-7"), false),
+            (format!(".claude/commands/{TEMPORARY}{ended}-7"), false),
+            (format!("a/{TEMPORARY}{own}-1"), false),
+            (format!("a/{TEMPORARY}{running}-1"), true),
+            (format!("{TEMPORARY}notes"), true),
+            (format!("{TEMPORARY}x-1"), true),
+            (format!(".git/{TEMPORARY}{ended}-1"), true),
+            ("a/prompt.md".to_owned(), true),
+        ] {
+            let file = folder.path().join(&name);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("created");
+            fs::write(&file, "half").expect("written");
+            EditableFolder::open(folder.path()).expect("a folder").remove_leftovers();
+            assert_eq!(file.exists(), stays, "{name}");
         }
     }
 

@@ -19,8 +19,7 @@ use promptshelf_core::{Prompt, is_interrupted};
 use promptshelf_source::{EditError, EditableFolder, ListedFile, MemoryFile, MemoryTree};
 use promptshelf_store::Digest;
 use promptshelf_wire::{
-    AnalysisBody, Document, FileContent, FolderFile, FolderFiles, Page, RenameBody, RenamedFile, Scope, WriteBody,
-    WrittenFile, op,
+    AnalysisBody, Document, FileContent, FolderFile, FolderFiles, Page, RenameBody, Scope, WriteBody, WrittenFile, op,
 };
 use tokio::task::spawn_blocking;
 
@@ -30,8 +29,8 @@ use super::{
     call::{Answer, Call, Context, Operations, Part, Site},
     content::decoded,
     etag::{self, Tag},
+    folder_rename::renamed,
     problem::{Problem, not_allowed, unknown},
-    rename::Renaming,
     request::MAX_ALL,
 };
 use crate::library::Library;
@@ -62,9 +61,10 @@ struct FolderAnalyzers {
 const ANALYZERS: usize = 2;
 
 impl FolderApi {
-    /// Creates the API of a folder. `granted_roots` are the folders outside of the library that its `[roots]` may point to.
+    /// Creates the API of a folder, and removes what an interrupted change has left there. `granted_roots` are the folders outside of the library that its `[roots]` may point to.
     #[must_use]
     pub fn new(folder: EditableFolder, granted_roots: impl IntoIterator<Item = PathBuf>) -> FolderApi {
+        folder.remove_leftovers();
         let analyzers = FolderAnalyzers { idle: Vec::new(), granted_roots: granted_roots.into_iter().collect() };
         FolderApi { folder: Arc::new(folder), analyzers: Arc::new(Mutex::new(analyzers)) }
     }
@@ -99,7 +99,7 @@ impl fmt::Debug for FolderApi {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
+pub(super) enum Access {
     Read,
     Change,
 }
@@ -244,37 +244,6 @@ async fn rename_in_folder(call: Call<op::RenameInFolder, FolderState>) -> Answer
     call.changed(StatusCode::OK, &renamed, &digest)
 }
 
-fn renamed(
-    folder: &EditableFolder,
-    analyzer: &mut Analyzer,
-    (from, to): (&str, &str),
-    digest: Digest,
-    is_administrator: bool,
-) -> Result<RenamedFile, EditError> {
-    // A library that cannot be analysed has no prompts to refer to.
-    let mut name_of = |path: &str| {
-        let analysis = analyzer.analyze(&[].into()).ok()?;
-        analysis.prompt(path).map(|prompt| prompt.name().to_string())
-    };
-    let old_name = name_of(from);
-    folder.rename(from, to, |now| Digest::of(now) == digest)?;
-    let renaming = Renaming::new(from, to, (old_name, name_of(to)));
-    let (mut changed, mut left) = (Vec::new(), Vec::new());
-    for ListedFile { path, .. } in folder.list()? {
-        let Ok(text) = folder.read(&path).map_err(drop).and_then(|bytes| String::from_utf8(bytes).map_err(drop)) else {
-            continue;
-        };
-        let Some(edited) = renaming.edited(&path, &text) else { continue };
-        let is_permitted = is_administrator || !is_for_administrators(folder, &path, Access::Change);
-        if is_permitted && folder.replace(&path, edited.as_bytes(), |now| now == text.as_bytes()).is_ok() {
-            changed.push(path);
-        } else {
-            left.push(path);
-        }
-    }
-    Ok(RenamedFile { changed, left })
-}
-
 async fn analyze_folder(call: Call<op::AnalyzeFolder, FolderState>) -> Answer {
     let body: AnalysisBody = call.body().await?;
     let question = Question::of(body)?;
@@ -301,7 +270,7 @@ fn golden_files(folder: &EditableFolder, prompt: &Prompt) -> MemoryTree {
 
 /// Whether a path leads to the library's settings, also on a file system that ignores case, or a change is one of a
 /// prompt that another program obeys too, in its hidden folder.
-fn is_for_administrators(folder: &EditableFolder, path: &str, access: Access) -> bool {
+pub(super) fn is_for_administrators(folder: &EditableFolder, path: &str, access: Access) -> bool {
     let is_restricted =
         |path: &str| path.eq_ignore_ascii_case(MANIFEST) || (access == Access::Change && path.starts_with('.'));
     path.eq_ignore_ascii_case(MANIFEST) || folder.canonical(path).is_ok_and(|canonical| is_restricted(&canonical))

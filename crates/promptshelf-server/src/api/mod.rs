@@ -31,6 +31,7 @@ mod etag;
 mod evaluations;
 mod files;
 mod folder;
+mod folder_rename;
 mod history;
 mod impact;
 mod local;
