@@ -17,7 +17,7 @@ use super::channels::diff::{print_unified, unified};
 use crate::{
     exit::{Exit, Failure},
     library::{refuse_device, require_files},
-    output::{Output, count, list_json, pretty_json},
+    output::{Output, count, list_json, pretty_json, report_failure},
     terminal::Interrupted,
     whole_file,
 };
@@ -75,11 +75,19 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
     }
     let only_reports = arguments.check || arguments.diff;
     let mut output = Output::stdout();
-    let (mut changed, mut invalid, mut items) = (0, 0, Vec::new());
+    let (mut changed, mut invalid, mut failed, mut items) = (0, 0, 0, Vec::new());
     let interrupted = Interrupted::noticed();
     for file in files.iter().take_while(|_| !interrupted.is_so()) {
         let shown = output.line(&file.display().to_string()).into_owned();
-        let (word, line) = match format_file(file)? {
+        let outcome = format_file(file, only_reports).unwrap_or_else(|failure| {
+            report_failure(&failure);
+            Outcome::Failed
+        });
+        let (word, line) = match outcome {
+            Outcome::Failed => {
+                failed += 1;
+                ("failed", None)
+            }
             Outcome::Unchanged => ("unchanged", None),
             Outcome::Foreign => ("skipped", Some(format!("skipped {shown}: it has the format of another program"))),
             Outcome::Invalid => {
@@ -90,9 +98,6 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
                 changed += 1;
                 if arguments.diff {
                     print_unified(&mut output, &unified(&before.text, &after, &before.path, &before.path))?;
-                }
-                if !only_reports {
-                    whole_file::replace(file, after.as_bytes()).map_err(|error| failure(file, "written", &error))?;
                 }
                 let word = if only_reports { "would change" } else { "changed" };
                 ("changed", (!arguments.diff).then(|| format!("{word} {shown}")))
@@ -107,11 +112,16 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
         writeln!(output.out, "{}", pretty_json(&list_json(items.into_iter())))?;
     } else if !arguments.diff {
         let verb = if only_reports { "would change" } else { "changed" };
-        writeln!(output.out, "{}: {changed} {verb}", count(files.len(), "prompt file"))?;
+        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        writeln!(output.out, "{}: {changed} {verb}{failed}", count(files.len(), "prompt file"))?;
     }
     output.out.flush()?;
     interrupted.end();
-    if invalid > 0 || (only_reports && changed > 0) { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+    if invalid > 0 || failed > 0 || (only_reports && changed > 0) {
+        Err(Failure::reported(Exit::Failed))
+    } else {
+        Ok(())
+    }
 }
 
 fn format_stdin(arguments: &FmtArguments) -> Result<(), Failure> {
@@ -147,13 +157,16 @@ enum Outcome {
     Foreign,
     /// The file is not UTF-8, or its front matter is invalid.
     Invalid,
+    /// The file was not read or written, which was reported.
+    Failed,
 }
 
 fn failure(file: &Path, verb: &str, error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("{} cannot be {verb}: {error}", file.display()))
 }
 
-fn format_file(file: &Path) -> Result<Outcome, Failure> {
+/// Formats a file, and writes it unless `only_reports`.
+fn format_file(file: &Path, only_reports: bool) -> Result<Outcome, Failure> {
     if is_foreign_file(file) {
         return Ok(Outcome::Foreign);
     }
@@ -162,7 +175,12 @@ fn format_file(file: &Path) -> Result<Outcome, Failure> {
     let before = SourceText::new(file.display().to_string(), text);
     Ok(match format(&before) {
         Ok(after) if *after == *before.text => Outcome::Unchanged,
-        Ok(after) => Outcome::Changed { before, after },
+        Ok(after) => {
+            if !only_reports {
+                whole_file::replace(file, after.as_bytes()).map_err(|error| failure(file, "written", &error))?;
+            }
+            Outcome::Changed { before, after }
+        }
         Err(_) => Outcome::Invalid,
     })
 }

@@ -54,6 +54,31 @@ fn fmt_lists_changes_and_fmt_check_writes_nothing() {
     assert_eq!(text, "---\nname: hello\n# who\ndescription: \"Greets\"\n---\nHello\n");
 }
 
+/// A file that fails stands before, between or after the others.
+#[cfg(unix)]
+#[test]
+fn fmt_goes_on_after_files_that_cannot_be_read_or_written() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for failing in ["a.md", "b.md", "c.md", "a.md b.md c.md"] {
+        let folder = library(&[("a.md", MESSY), ("b.md", MESSY), ("c.md", MESSY)]);
+        let path = |name: &str| folder.path().join("prompts").join(name);
+        for name in failing.split(' ') {
+            fs::set_permissions(path(name), fs::Permissions::from_mode(0o444)).expect("its own file");
+        }
+        let said = run(&folder, &["fmt", "prompts"]);
+        assert!(said.starts_with("exit code: 1\n"), "{said}");
+        for name in ["a.md", "b.md", "c.md"] {
+            let is_failing = failing.contains(name);
+            assert_eq!(fs::read_to_string(path(name)).ok().as_deref() == Some(MESSY), is_failing, "{name}: {said}");
+            assert_eq!(said.contains(&format!("error: prompts/{name} cannot be written")), is_failing, "{said}");
+        }
+        let count = failing.split(' ').count();
+        assert!(said.contains(&format!("3 prompt files: {} changed, {count} failed\n", 3 - count)), "{said}");
+        let json = run(&folder, &["fmt", "prompts", "--json"]);
+        assert_eq!(json.matches("\"failed\"").count(), count, "{json}");
+    }
+}
+
 #[test]
 fn fmt_leaves_files_of_other_programs_as_they_are() {
     const COMMAND: &str = "---\nallowed-tools: Bash(git add:*)\ndescription:   Commit\n---\nCommit $ARGUMENTS\n";
