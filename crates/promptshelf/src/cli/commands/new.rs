@@ -87,13 +87,23 @@ pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
             .help("choose another name, or edit the existing file"),
         error => failed(&path, &error),
     })?;
-    write_schema(&files).map_err(|error| failed(&folder.join(SCHEMA_PATH), &error))?;
+    let schema = write_schema(&files);
 
     let mut output = Output::stdout();
     let shown = path.display().to_string();
     let shown = if arguments.json { json!({ "path": shown }).to_string() } else { output.line(&shown).into_owned() };
     writeln!(output.out, "{shown}")?;
-    Ok(output.out.flush()?)
+    output.out.flush()?;
+    schema.map_err(|error| {
+        let schema = folder.join(SCHEMA_PATH);
+        let message = format!(
+            "{} was created, but the schema for editors was not: {} cannot be written: {error}",
+            path.display(),
+            schema.display()
+        );
+        let help = "the prompt works without it; editors use it to complete and explain keys";
+        Failure::new(Exit::Failed, message).help(help)
+    })
 }
 
 /// Returns the path of the prompt that has a name, or an alias of it.

@@ -40,6 +40,17 @@ fn new_rejects_existing_files_and_unsafe_names() {
     assert_eq!(fs::read_to_string(folder.path().join("prompts/hello.md")).ok().as_deref(), Some("Hello\n"));
 }
 
+#[test]
+fn new_says_that_the_prompt_was_created_although_the_schema_was_not() {
+    for obstacle in [".promptshelf", ".promptshelf/prompt.schema.json/x"] {
+        let folder = library(&[("hello.md", "Hello\n"), (obstacle, "mine")]);
+        let said = run(&folder, &["new", "prompts", "other"]);
+        assert!(said.starts_with("exit code: 1\n----- stdout -----\nprompts/other.md\n"), "{said}");
+        assert!(said.contains("error: prompts/other.md was created, but the schema for editors was not"), "{said}");
+        assert!(run(&folder, &["list", "prompts"]).contains("other"), "{said}");
+    }
+}
+
 const MESSY: &str = "---\n# who\ndescription:   'Greets'\nname: hello\n---\nHello\n";
 
 #[test]
