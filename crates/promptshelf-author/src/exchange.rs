@@ -642,7 +642,9 @@ fn read_csv(notes: &mut Notes<'_>) -> Vec<Foreign> {
     }
     let mut prompts = Vec::new();
     let mut taken: HashMap<String, usize> = HashMap::new();
-    for record in reader.records() {
+    let is_cut = is_cut(&text);
+    let mut records = reader.records().peekable();
+    while let Some(record) = records.next() {
         let record = match record {
             Ok(record) => record,
             Err(error) => {
@@ -652,6 +654,11 @@ fn read_csv(notes: &mut Notes<'_>) -> Vec<Foreign> {
             }
         };
         let at = record.position().map_or(0, |at| usize::try_from(at.byte()).unwrap_or(0));
+        if is_cut && records.peek().is_none() {
+            let message = "the quotation mark of this row is not closed: the file was cut, or a `\"` is missing";
+            notes.error(Code::Syntax, &(at..at), message);
+            break;
+        }
         let (title, text) = (record.get(act).unwrap_or_default().trim(), record.get(prompt).unwrap_or_default());
         if title.is_empty() || text.trim().is_empty() {
             notes.warning(Code::EmptyPrompt, &(at..at), "a row without a title or a prompt is omitted");
@@ -688,6 +695,13 @@ fn read_csv(notes: &mut Notes<'_>) -> Vec<Foreign> {
         });
     }
     prompts
+}
+
+/// Whether a table ends within quotation marks: a row that is added becomes a part of the last one.
+fn is_cut(table: &str) -> bool {
+    let rows =
+        |table: &str| ::csv::ReaderBuilder::new().flexible(true).from_reader(table.as_bytes()).into_records().count();
+    rows(&format!("{table}\nadded")) == rows(table)
 }
 
 fn scan(text: &str) -> Pieces {

@@ -315,6 +315,22 @@ fn a_table_of_prompts_becomes_a_file_a_row() {
     assert_eq!(catalog.find("a-b").expect("it is there").title(), Some("A, B"));
 }
 
+/// Cuts a table at each character: what is imported of it is whole.
+#[test]
+fn row_of_a_table_that_was_cut_is_refused_with_its_line() {
+    const TABLE: &str = "act,prompt\nA,\"First, with\nlines\"\n\"B\",\"cut in the middle, with 5\"\" and \"\"z\"\"\"\n";
+    let second = TABLE.find("\"B\"").expect("a row");
+    for end in TABLE.find('\n').expect("a line") + 1..=TABLE.len() {
+        let made = imported("p.csv", &TABLE[..end]);
+        let is_open = TABLE[..end].matches('"').count() % 2 == 1;
+        let row = if end > second { "4:1" } else { "2:1" };
+        let refused = format!("{row} the quotation mark of this row is not closed");
+        assert_eq!(lost(&made).iter().any(|lost| lost.starts_with(&refused)), is_open, "{end}: {:?}", lost(&made));
+        let cut = made.files.iter().any(|file| file.path == "b.md");
+        assert_eq!(cut, end > TABLE.find("cut").expect("it") && !is_open, "{end}");
+    }
+}
+
 #[test]
 fn a_recipe_that_is_no_recipe_is_an_error_and_no_file() {
     let made = import(&SourceText::new("r.yaml", "title: x\n"), ImportFormat::Goose);
