@@ -144,7 +144,7 @@ fn every_client_with_files_gets_its_own_format() {
         );
     }
     fs::remove_file(folder.path().join("prompts/code_review.md")).expect("a removed file");
-    synced(folder.path(), &["--client", "codex", "prompts", "--to", "out"]);
+    synced(folder.path(), &["--client", "codex", "prompts", "--to", "out", "--replace"]);
     assert!(!folder.path().join("out/.agents/skills/code-review").exists(), "the folder of the skill is gone, too");
     for (client, way) in [
         ("claude-desktop", "`promptshelf install --client claude-desktop` connects it;"),
@@ -212,6 +212,39 @@ fn links_out_of_the_folder_are_not_followed() {
     assert_eq!(report["kept"][0]["path"], ".claude/commands/hello.md");
     assert_eq!(read(&folder, "victim/keep.md"), "Mine\n");
     assert!(!commands.join(".promptshelf-sync-1").exists());
+}
+
+/// A disk that is not there leaves an empty folder.
+#[test]
+fn library_without_prompts_removes_nothing_unless_asked() {
+    const SKILL: &str = "---\nname: refunds\ndescription: Handles\n---\nText\n";
+    for emptied in [true, false] {
+        let folder = library(&[("hello.md", "Hello\n"), ("refunds/SKILL.md", SKILL), ("refunds/a.txt", "A\n")]);
+        let arguments = ["--client", "claude-code", "prompts", "--to", "out"];
+        synced(folder.path(), &arguments);
+        let files = [".claude/commands/hello.md", ".claude/skills/refunds/SKILL.md", ".claude/skills/refunds/a.txt"];
+        let are_there = || files.map(|file| folder.path().join("out").join(file).exists());
+        assert_eq!(are_there(), [true; 3]);
+        fs::remove_dir_all(folder.path().join("prompts")).expect("removed");
+        fs::create_dir(folder.path().join("prompts")).expect("created");
+        if !emptied {
+            fs::write(folder.path().join("prompts/notes.txt"), "not a prompt").expect("written");
+        }
+        for line in [&[][..], &["--dry-run"]] {
+            let refused = sync(folder.path()).args(arguments).args(line).output().expect("a process");
+            let said = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(14), "{said}");
+            assert!(
+                said.contains("prompts has no prompts, and 2 files would be removed") && said.contains(files[0]),
+                "{said}"
+            );
+            assert_eq!(are_there(), [true; 3]);
+        }
+        synced(folder.path(), &[&arguments[..], &["--replace"]].concat());
+        assert_eq!(are_there(), [false; 3]);
+        // Nothing is left to remove.
+        synced(folder.path(), &arguments);
+    }
 }
 
 #[test]

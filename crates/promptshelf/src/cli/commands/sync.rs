@@ -37,6 +37,10 @@ pub(crate) struct SyncArguments {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) watch: bool,
 
+    /// Remove the files of all prompts if the library is a folder without any
+    #[arg(long)]
+    pub(crate) replace: bool,
+
     /// Print the changes without writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -100,6 +104,7 @@ use crate::{
     source::Source,
     state::{self, digest},
     terminal::Progress,
+    working_copy::named,
 };
 
 /// The requests that are under way at once.
@@ -217,10 +222,13 @@ impl Job<'_> {
         if !self.arguments.dry_run {
             self.folder.remove_leftovers();
         }
+        let broken = connection.library.as_ref().map(|open| open.library.broken()).unwrap_or_default();
+        if listed.prompts.is_empty() && listed.skills.is_empty() && broken.is_empty() {
+            self.refuse_to_remove_all()?;
+        }
         self.remove_skills(&listed.skills, origin, &mut report)?;
         let found = self.folder.scan()?;
         let targets = self.targets(listed, &mut report);
-        let broken = connection.library.as_ref().map(|open| open.library.broken()).unwrap_or_default();
         let broken: BTreeSet<String> = broken.iter().filter_map(|name| names::path(name, self.native).ok()).collect();
         for (path, found) in &found {
             if broken.contains(path) && self.is_own(found) {
@@ -273,6 +281,25 @@ impl Job<'_> {
         }
         report.finish();
         Ok(report)
+    }
+
+    /// Refuses a folder without prompts: it is more often a disk that is not there than the end of all prompts.
+    fn refuse_to_remove_all(&self) -> Result<(), Failure> {
+        let Source::Folder(folder) = &self.source else { return Ok(()) };
+        let mut own: Vec<String> = self.skills_of(&self.origin)?;
+        own.extend(self.folder.scan()?.into_iter().filter(|(_, found)| self.is_own(found)).map(|(path, _)| path));
+        if own.is_empty() || self.arguments.replace {
+            return Ok(());
+        }
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let message = format!(
+            "nothing was removed: the folder {} has no prompts, and {} would be removed:{}",
+            folder.display(),
+            count(own.len(), "file"),
+            named(&own)
+        );
+        Err(Failure::new(Exit::Conflict, message)
+            .help("if the folder is on another disk, connect that; with `--replace` the files are removed"))
     }
 
     /// Returns the path of each prompt that can have a file; reports the others.

@@ -28,6 +28,17 @@ struct Plan<'s> {
 }
 
 impl Job<'_> {
+    /// Returns the paths of the skills that were written from an origin.
+    pub(super) fn skills_of(&self, origin: &Origin) -> Result<Vec<String>, Failure> {
+        let mut paths = Vec::new();
+        for folder in SkillFolder::recorded(&self.folder)? {
+            if folder.record()?.is_some_and(|record| is_ours(&record, origin)) {
+                paths.push(folder.shown(SKILL));
+            }
+        }
+        Ok(paths)
+    }
+
     /// Removes the skills of this origin that are no longer listed.
     pub(super) fn remove_skills(
         &self,
