@@ -291,6 +291,25 @@ impl EditableFolder {
         }
     }
 
+    /// Lets everyone execute a file who may read it, where systems have such a permission.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError`] with the reason.
+    pub fn set_executable(&self, path: &str) -> Result<(), EditError> {
+        let place = self.place(path)?;
+        #[cfg(unix)]
+        {
+            use cap_std::fs::PermissionsExt as _;
+            let mut permissions = place.folder.symlink_metadata(place.name)?.permissions();
+            permissions.set_mode(permissions.mode() | (permissions.mode() & 0o444) >> 2);
+            place.folder.set_permissions(place.name, permissions)?;
+        }
+        #[cfg(not(unix))]
+        let _ = place;
+        Ok(())
+    }
+
     /// Deletes a file, unless `is_expected` refuses its content.
     ///
     /// # Errors

@@ -231,6 +231,131 @@ fn plugin_has_manifests_and_commands() {
     assert_eq!(promptshelf(folder.path(), &["export", "--plugin", "claude-code"]).status.code(), Some(2));
 }
 
+const PROMPT: &str = "---\ndescription: Does\n---\nDo it.\n";
+
+const SKILL: &str = "---\nname: pdf\ndescription: Forms\n---\nRun scripts/b.sh\n";
+
+/// Runs an export, with or without what earlier ones have left in the state of this machine.
+fn export(folder: &Path, arguments: &[&str], state: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_promptshelf"));
+    command.args(["export", "library"]).args(arguments).args(["--to", "out"]).current_dir(folder);
+    command.env("XDG_STATE_HOME", folder.join(state)).output().expect("a running process")
+}
+
+const EXPORTS: [&[&str]; 10] = [
+    &["--plugin", "claude-code"],
+    &["--plugin", "gemini-cli"],
+    &["--plugin", "codex"],
+    &["--plugin", "cursor"],
+    &["--format", "claude"],
+    &["--format", "gemini"],
+    &["--format", "skill"],
+    &["--format", "vscode"],
+    &["--format", "cursor"],
+    &["--format", "opencode"],
+];
+
+/// Returns the exported file of a prompt.
+fn exported(folder: &Path, name: &str) -> Option<String> {
+    let mut folders = vec![folder.join("out")];
+    while let Some(inside) = folders.pop() {
+        for entry in fs::read_dir(inside).into_iter().flatten().flatten() {
+            let path = entry.path().to_string_lossy().replace('\\', "/");
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            } else if path.ends_with(&format!("/{name}/SKILL.md")) || path.contains(&format!("/{name}.")) {
+                return Some(path);
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn withdrawn_prompts_are_no_longer_distributed() {
+    for arguments in EXPORTS {
+        let folder = folder(&[
+            ("library/a.md", PROMPT),
+            ("library/b.md", PROMPT),
+            ("library/edited.md", PROMPT),
+            ("library/broken.md", PROMPT),
+        ]);
+        let path = folder.path();
+        assert_eq!(export(path, arguments, "state").status.code(), Some(0));
+        let name = |name: &str| exported(path, name).unwrap_or_else(|| panic!("{arguments:?}: {name}"));
+        let foreign = name("b").replace("/b", "/foreign");
+        fs::create_dir_all(Path::new(&foreign).parent().expect("a folder")).expect("created");
+        fs::write(&foreign, "mine").expect("written");
+        let text = fs::read_to_string(name("edited")).expect("a file");
+        fs::write(name("edited"), text.replace("Do it.", "Do it now.")).expect("written");
+        for file in ["b", "edited"] {
+            fs::remove_file(path.join(format!("library/{file}.md"))).expect("removed");
+        }
+        fs::write(path.join("library/broken.md"), "---\ndescription: Does\n---\n{{ nope\n").expect("written");
+        // One prompt says nothing about the others.
+        if arguments[0] == "--format" {
+            let one = [&["a"], arguments].concat();
+            assert_eq!(export(path, &one, "state").status.code(), Some(0));
+            assert!(exported(path, "b").is_some());
+        }
+        // Without a record, as in a fresh checkout.
+        let done = export(path, arguments, "other");
+        let said = text_of(&done);
+        assert!(said.contains("removed out/") && exported(path, "b").is_none(), "{arguments:?}: {said}");
+        assert!(Path::new(&foreign).exists() && exported(path, "a").is_some(), "{arguments:?}: {said}");
+        for (file, reason) in [("edited", "it was edited"), ("broken", "its prompt has an error")] {
+            let kept =
+                Path::new(&name(file)).strip_prefix(path).expect("below").display().to_string().replace('\\', "/");
+            assert!(said.contains(&format!("kept {kept}: {reason}")), "{arguments:?}: {said}");
+        }
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        // A library that is empty, such as a disk that is not there.
+        for entry in fs::read_dir(path.join("library")).expect("a folder").flatten() {
+            fs::remove_file(entry.path()).expect("removed");
+        }
+        let said = text_of(&export(path, arguments, "state"));
+        assert!(exported(path, "a").is_some() && said.contains("the library has no prompts"), "{arguments:?}: {said}");
+    }
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+#[cfg(unix)]
+#[test]
+fn scripts_of_skills_stay_executable_and_go_with_their_skill() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script = "#!/bin/sh\necho hi\n";
+    let files = [("pdf/SKILL.md", SKILL), ("pdf/scripts/b.sh", script), ("pdf/notes.txt", "Notes\n")];
+    let folder = folder(&files.map(|(path, text)| (format!("src/{path}").leak() as &str, text)));
+    let path = folder.path();
+    let mode = |file: &str| path.join(file).metadata().map(|found| found.permissions().mode() & 0o100 != 0).ok();
+    fs::set_permissions(path.join("src/pdf/scripts/b.sh"), fs::Permissions::from_mode(0o755)).expect("its own file");
+    let done = promptshelf(path, &["import", "src", "--to", "library"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text_of(&done));
+    let modes = ["scripts/b.sh", "notes.txt", "SKILL.md"];
+    assert_eq!(modes.map(|file| mode(&format!("library/pdf/{file}"))), [Some(true), Some(false), Some(false)]);
+    fs::write(path.join("library/a.md"), PROMPT).expect("written");
+    for plugin in ["claude-code", "codex", "cursor"] {
+        let arguments = ["--plugin", plugin, "--allow-commands", "pdf"];
+        fs::remove_dir_all(path.join("out")).ok();
+        assert_eq!(export(path, &arguments, "state").status.code(), Some(0), "{plugin}");
+        let copy = "out/plugins/library/skills/pdf";
+        assert_eq!(modes.map(|file| mode(&format!("{copy}/{file}"))), [Some(true), Some(false), Some(false)]);
+        // A copy of an earlier release is mended.
+        fs::set_permissions(path.join(copy).join("scripts/b.sh"), fs::Permissions::from_mode(0o644)).expect("it");
+        export(path, &arguments, "state");
+        assert_eq!(mode(&format!("{copy}/scripts/b.sh")), Some(true));
+        // The skill is withdrawn.
+        fs::rename(path.join("library/pdf"), path.join("pdf")).expect("moved");
+        let done = export(path, &arguments, "state");
+        assert_eq!(done.status.code(), Some(0), "{}", text_of(&done));
+        assert!(!path.join(copy).exists(), "{plugin}: {}", text_of(&done));
+        fs::rename(path.join("pdf"), path.join("library/pdf")).expect("moved");
+    }
+}
+
 // req: S-130
 #[test]
 fn export_never_leaves_the_folder() {

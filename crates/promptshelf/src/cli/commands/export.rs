@@ -2,6 +2,7 @@
 //! of registries.
 
 mod bundle;
+mod earlier;
 mod plugin;
 
 use std::{
@@ -13,7 +14,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use plugin::{description, name};
+use plugin::{SkillFile, description, name};
 use promptshelf_author::{
     ActiveKind, ActivePart, ExportFormat, Exported, Loss, active_parts_of_skill,
     clients::{NATIVE_FILES, NativeFiles},
@@ -24,16 +25,20 @@ use promptshelf_core::{
 };
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
-use promptshelf_source::{EditError, EditableFolder, Mark};
+use promptshelf_source::{EditError, EditableFolder};
 use serde_json::{Value, json};
 
-use self::{bundle::BundleArguments, plugin::PluginTarget};
+use self::{
+    bundle::BundleArguments,
+    earlier::{FileState, Record, Target, Withdrawn, read_record, state_of, write_record},
+    plugin::PluginTarget,
+};
 use super::{
     consent::{self, Consent, Decision},
     import, own_library, private_files,
     sync::{
         grouped,
-        marker::{self, Origin, Owner},
+        marker::{self, Origin},
         names,
     },
 };
@@ -43,14 +48,15 @@ use crate::{
     exit::{Exit, Failure},
     output::{Output, count, file_json, list_json, note, pretty_json},
     source::{Source, is_url},
-    state::{self, digest_bytes},
+    state::digest_bytes,
     whole_file,
 };
 
 const EXPORT_EXAMPLES: &str = "\
 Other programs have no templates: losses are reported on stderr, with their
 lines. With values for its arguments, a prompt is rendered first and its
-messages are exported. Existing files are not overwritten.
+messages are exported. Existing files of others and edited ones stay; an export
+of all prompts removes its files of those that are no longer in the library.
 
 Examples:
   promptshelf export code_review --format claude
@@ -152,24 +158,17 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         let catalog = library.catalog();
         let made = plugin::plugin(target, &catalog, folder)?;
         let source = Source::Folder(folder.to_owned());
-        let skills = made.skills.iter().map(|(path, body)| {
-            (
-                path.as_str(),
-                match body {
-                    ResourceBody::Text(text) => text.as_bytes(),
-                    ResourceBody::Blob(blob) => blob.bytes(),
-                },
-            )
-        });
-        private_files::refuse(skills, &[])?;
+        private_files::refuse(made.skills.iter().map(|file| (file.path.as_str(), file.bytes())), &[])?;
         if target == PluginTarget::GeminiCli {
             own_library::refuse_top(&source, to)?;
         }
-        own_library::refuse(&source, to, &made.prompts, &names::sample(made.format))?;
+        own_library::refuse(&source, to, &made.target.prompts, &names::sample(made.target.format))?;
         if !made.skills.is_empty() {
-            own_library::refuse_any(&source, to, &made.prompts, "x/SKILL.md")?;
+            own_library::refuse_any(&source, to, &made.target.prompts, "x/SKILL.md")?;
         }
-        return Writer::new(arguments, Some(to), folder).write(made.files, &made.skills, &library);
+        let mut writer = Writer::new(arguments, Some(to), folder);
+        writer.target = Some(made.target);
+        return writer.write(made.files, &made.skills, &library);
     }
     if let Some(to) = &arguments.bundle.mcpb {
         bundle::write(to, &arguments.bundle, &library.catalog(), folder)?;
@@ -251,6 +250,10 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     }
     let mut writer = Writer::new(arguments, arguments.to.as_deref(), folder);
     writer.failed = has_failed || files.is_empty();
+    if arguments.words.names.is_empty() && format != ExportTarget::Messages {
+        let format = export_format(format);
+        writer.target = Some(Target { format, prompts: target_folder(format).to_owned(), skills: None });
+    }
     writer.write(files, &[], &library)
 }
 
@@ -337,6 +340,15 @@ enum OutputFile {
     Whole { path: String, text: String },
 }
 
+impl OutputFile {
+    fn path(&self) -> &str {
+        match self {
+            OutputFile::Prompt { file, .. } => &file.path,
+            OutputFile::Whole { path, .. } => path,
+        }
+    }
+}
+
 struct Writer<'a> {
     arguments: &'a ExportArguments,
     to: Option<&'a Path>,
@@ -345,6 +357,8 @@ struct Writer<'a> {
     consent: Consent<'a>,
     losses: Vec<(String, Loss)>,
     failed: bool,
+    /// If all prompts and skills of the library are written.
+    target: Option<Target>,
 }
 
 impl<'a> Writer<'a> {
@@ -353,20 +367,20 @@ impl<'a> Writer<'a> {
         let name = crate::library::name(folder);
         let origin = Origin::of(&source, to.unwrap_or(Path::new(".")), name.as_deref());
         let consent = Consent::new(&source, origin.as_str(), &arguments.allow_commands, true);
-        Writer { arguments, to, folder, origin, consent, losses: Vec::new(), failed: false }
+        Writer { arguments, to, folder, origin, consent, losses: Vec::new(), failed: false, target: None }
     }
 
-    fn write(
-        mut self,
-        files: Vec<OutputFile>,
-        others: &[(String, ResourceBody)],
-        library: &Library,
-    ) -> Result<(), Failure> {
+    fn write(mut self, files: Vec<OutputFile>, others: &[SkillFile], library: &Library) -> Result<(), Failure> {
+        let wanted: BTreeSet<String> = files
+            .iter()
+            .map(OutputFile::path)
+            .chain(others.iter().map(|file| &*file.path))
+            .map(str::to_owned)
+            .collect();
         let files: Vec<(String, String)> = files.into_iter().filter_map(|file| self.text(file)).collect();
         let refused = self.refused_skills(others);
-        let is_accepted =
-            |(path, _): &&(String, ResourceBody)| skill_of(path).is_none_or(|(name, _)| !refused.contains(name));
-        let others: Vec<&(String, ResourceBody)> = others.iter().filter(is_accepted).collect();
+        let is_accepted = |file: &&SkillFile| skill_of(&file.path).is_none_or(|(name, _)| !refused.contains(name));
+        let others: Vec<&SkillFile> = others.iter().filter(is_accepted).collect();
         note(&grouped(&self.losses));
         let mut stderr = Output::stderr();
         crate::library::note_errors(library, self.folder);
@@ -379,17 +393,14 @@ impl<'a> Writer<'a> {
             stdout.out.flush()?;
             return if self.failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) };
         };
-        let texts = files.iter().map(|(path, text)| (path, text.as_bytes()));
-        let bodies = others.iter().map(|(path, body)| match body {
-            ResourceBody::Text(text) => (path, text.as_bytes()),
-            ResourceBody::Blob(blob) => (path, blob.bytes()),
-        });
+        let texts = files.iter().map(|(path, text)| (path, text.as_bytes(), false));
+        let bodies = others.iter().map(|file| (&file.path, file.bytes(), file.is_executable));
         if !files.is_empty() || !others.is_empty() {
             self.origin.claim(&Source::Folder(self.folder.to_owned()))?;
         }
         let (mut record, mut unchanged, mut items) = (read_record(to), 0, Vec::new());
         let mut lower: BTreeSet<String> = BTreeSet::new();
-        for (relative, bytes) in texts.chain(bodies) {
+        for (relative, bytes, is_executable) in texts.chain(bodies) {
             // Also where the file system distinguishes case: the folder may be copied to one that does not.
             if !lower.insert(relative.to_lowercase()) {
                 self.failed = true;
@@ -400,8 +411,8 @@ impl<'a> Writer<'a> {
             }
             let path = to.join(relative);
             let shown = stdout.line(&path.display().to_string()).into_owned();
-            let written = match import::write(to, relative, bytes) {
-                Err(EditError::Exists) => refreshed(to, relative, bytes, &self.origin, &record),
+            let written = match import::write(to, relative, bytes, is_executable) {
+                Err(EditError::Exists) => refreshed(to, relative, (bytes, is_executable), &self.origin, &record),
                 Err(error) => Err(import::reason(&error)),
                 Ok(()) => Ok(true),
             };
@@ -425,9 +436,22 @@ impl<'a> Writer<'a> {
         if unchanged > 0 {
             writeln!(stderr.out, "{} unchanged", count(unchanged, "file"))?;
         }
+        let target = self.target.take();
+        let withdrawn = target.map(|it| it.remove_withdrawn(to, &wanted, library, (&self.origin, &mut record)));
+        let Withdrawn { removed, kept } = withdrawn.unwrap_or_default();
+        self.failed |= !kept.is_empty();
+        let shown = |path: &str| to.join(path).display().to_string();
+        for (path, reason) in &kept {
+            note(&[format!("kept {}: {reason}", shown(path))]);
+        }
+        for path in &removed {
+            note(&[format!("removed {}: its prompt is no longer in the library", shown(path))]);
+        }
         write_record(to, &record);
         if self.arguments.json {
-            writeln!(stdout.out, "{}", pretty_json(&list_json(items.into_iter())))?;
+            let mut list = list_json(items.into_iter());
+            list["removed"] = removed.iter().map(|path| json!({ "path": to.join(path) })).collect();
+            writeln!(stdout.out, "{}", pretty_json(&list))?;
         }
         stdout.out.flush()?;
         if self.failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
@@ -486,15 +510,12 @@ impl<'a> Writer<'a> {
 
     /// Returns the names of the skills that are not written. The files of a skill belong together: a permission is for its
     /// scripts.
-    fn refused_skills(&mut self, files: &[(String, ResourceBody)]) -> BTreeSet<String> {
+    fn refused_skills(&mut self, files: &[SkillFile]) -> BTreeSet<String> {
         let mut skills: BTreeMap<&str, (Vec<ActivePart>, String)> = BTreeMap::new();
-        for (path, body) in files {
-            let Some((name, file)) = skill_of(path) else { continue };
+        for written in files {
+            let Some((name, file)) = skill_of(&written.path) else { continue };
             let (parts, agreed) = skills.entry(name).or_default();
-            let bytes = match body {
-                ResourceBody::Text(text) => text.as_bytes(),
-                ResourceBody::Blob(blob) => blob.bytes(),
-            };
+            let bytes = written.bytes();
             agreed.push_str(&format!("{file}\0{}\0", digest_bytes(bytes)));
             parts.extend(active_parts_of_skill(file, &String::from_utf8_lossy(bytes)));
         }
@@ -518,54 +539,25 @@ fn skill_of(path: &str) -> Option<(&str, &str)> {
 fn refreshed(
     to: &Path,
     relative: &str,
-    bytes: &[u8],
+    (bytes, is_executable): (&[u8], bool),
     origin: &Origin,
-    record: &BTreeMap<String, String>,
+    record: &Record,
 ) -> Result<bool, String> {
     let folder = EditableFolder::local(to).map_err(|error| import::reason(&error.into()))?;
-    let present = folder.read(relative).map_err(|_| import::reason(&EditError::Exists))?;
-    if present == bytes {
-        return Ok(false);
+    let is_same = folder.read(relative).is_ok_and(|present| present == bytes);
+    if !is_same {
+        let present = match state_of(&folder, relative, origin, record) {
+            FileState::Own(present) => present,
+            FileState::Edited => return Err("was edited, and was not changed; remove it to write it again".to_owned()),
+            FileState::Foreign(reason) => return Err(reason),
+            FileState::Gone => return Err(import::reason(&EditError::NotFound)),
+        };
+        folder.replace(relative, bytes, |now| now == present).map_err(|error| import::reason(&error))?;
     }
-    let text = std::str::from_utf8(&present).ok();
-    let marked = text.and_then(|text| Some((Mark::find(text)?, text)));
-    match marked {
-        Some((mark, _)) if mark.is_synced => return Err("was written by `sync`, and was not changed".to_owned()),
-        Some((mark, _)) if mark.path.as_deref().is_some_and(|written| written != relative) => {
-            return Err("is a copy of another exported file, and was not changed".to_owned());
-        }
-        Some((mark, _)) if origin.owner(&mark.origin, mark.path.is_none()) == Owner::Other => {
-            return Err(format!("comes from {}, and was not changed", mark.origin));
-        }
-        Some((mark, text)) if marker::is_edited(text, &mark) => {
-            return Err("was edited, and was not changed; remove it to write it again".to_owned());
-        }
-        Some(_) => {}
-        // Files that cannot have a mark are known on this machine.
-        None if record.get(relative) == Some(&digest_bytes(&present)) => {}
-        None => return Err(import::reason(&EditError::Exists)),
+    if is_executable {
+        folder.set_executable(relative).map_err(|error| import::reason(&error))?;
     }
-    folder.replace(relative, bytes, |now| now == present).map_err(|error| import::reason(&error))?;
-    Ok(true)
-}
-
-/// Returns the file with the digests of what was exported to a folder.
-fn record_file(to: &Path) -> Option<PathBuf> {
-    let to = fs::canonicalize(to).ok()?;
-    let name = state::digest(&to.display().to_string());
-    state::folder().map(|folder| folder.join("export").join(format!("{}.json", &name[..32])))
-}
-
-fn read_record(to: &Path) -> BTreeMap<String, String> {
-    let text = record_file(to).and_then(|file| fs::read_to_string(file).ok());
-    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
-}
-
-/// Without a record, a later export refuses files that have no mark.
-fn write_record(to: &Path, record: &BTreeMap<String, String>) {
-    if let (Some(file), false) = (record_file(to), record.is_empty()) {
-        state::write(&file, &json!(record).to_string()).ok();
-    }
+    Ok(!is_same)
 }
 
 fn is_text(path: &str) -> bool {

@@ -126,6 +126,8 @@ struct Import {
     is_file: bool,
     sources: Vec<(Arc<SourceText>, ImportFormat)>,
     files: BTreeMap<String, Vec<u8>>,
+    /// The files that programs execute, such as the scripts of skills.
+    executables: BTreeSet<String>,
     losses: Vec<Diagnostic>,
     /// The files that were not imported, with the reasons.
     skipped: Vec<(String, String)>,
@@ -193,7 +195,13 @@ impl Import {
                     Some(what) => self
                         .skipped
                         .push((shown(path), format!("this looks like {what}: copy it by hand if it is none"))),
-                    None => self.add(&shown(path), format!("{name}/{inside}"), bytes),
+                    None => {
+                        let to = format!("{name}/{inside}");
+                        if is_executable(path) {
+                            self.executables.insert(to.clone());
+                        }
+                        self.add(&shown(path), to, bytes);
+                    }
                 },
                 Ok(None) => self.skipped.push((shown(path), "it is larger than 16 MiB".to_owned())),
                 Err(error) => self.problems.push(format!("{} cannot be read: {error}", shown(path))),
@@ -276,7 +284,7 @@ impl Import {
         for (relative, bytes) in &self.files {
             let path = arguments.to.join(relative);
             if !arguments.dry_run
-                && let Err(error) = write(&arguments.to, relative, bytes)
+                && let Err(error) = write(&arguments.to, relative, bytes, self.executables.contains(relative))
             {
                 self.problems.push(format!("{} {}", path.display(), reason(&error)));
                 continue;
@@ -372,8 +380,22 @@ fn read(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Writes a new file below a folder.
-pub(super) fn write(folder: &Path, path: &str, bytes: &[u8]) -> Result<(), EditError> {
-    EditableFolder::local(folder)?.create(path, bytes)
+pub(super) fn write(folder: &Path, path: &str, bytes: &[u8], is_executable: bool) -> Result<(), EditError> {
+    let folder = EditableFolder::local(folder)?;
+    folder.create(path, bytes)?;
+    if is_executable { folder.set_executable(path) } else { Ok(()) }
+}
+
+/// Whether the owner of a file may execute it.
+#[cfg(unix)]
+pub(super) fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o100 != 0)
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_executable(_: &Path) -> bool {
+    false
 }
 
 /// Returns why a file was not written, for a sentence that begins with its path.

@@ -7,9 +7,9 @@ use promptshelf_author::{ExportFormat, Exported, export};
 use promptshelf_core::{About, Catalog, ResourceBody, Skill};
 use serde_json::{Value, json};
 
-use super::OutputFile;
+use super::{OutputFile, earlier::Target};
 use crate::{
-    commands::sync::names,
+    commands::{import::is_executable, sync::names},
     exit::{Exit, Failure},
     output::file_json,
 };
@@ -37,16 +37,27 @@ const SKILL: &str = "SKILL.md";
 
 pub(super) struct Plugin {
     pub(super) files: Vec<OutputFile>,
-    pub(super) skills: Vec<(String, ResourceBody)>,
-    pub(super) format: ExportFormat,
-    pub(super) prompts: String,
+    pub(super) skills: Vec<SkillFile>,
+    pub(super) target: Target,
+}
+
+pub(super) struct SkillFile {
+    pub(super) path: String,
+    body: ResourceBody,
+    pub(super) is_executable: bool,
+}
+
+impl SkillFile {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.body {
+            ResourceBody::Text(text) => text.as_bytes(),
+            ResourceBody::Blob(blob) => blob.bytes(),
+        }
+    }
 }
 
 struct Layout {
-    format: ExportFormat,
-    prompts: String,
-    /// The folder of skills, if the program reads them from a plugin.
-    skills: Option<String>,
+    target: Target,
     manifests: Vec<(String, Value)>,
 }
 
@@ -56,37 +67,37 @@ pub(super) fn plugin(target: PluginTarget, catalog: &Catalog, folder: &Path) -> 
     let mut files: Vec<OutputFile> = manifests.map(|(path, value)| manifest(path.clone(), value)).collect();
     let mut skills = Vec::new();
     let mut names = Vec::new();
-    if let Some(to) = &layout.skills {
+    if let Some(to) = &layout.target.skills {
         for skill in catalog.skills().after(None) {
-            let Some(paths) = paths(skill) else { continue };
+            let Some(files) = skill_files(skill, folder, &format!("{to}/{}", skill.name())) else { continue };
             names.push(skill.name());
-            skills.extend(paths.into_iter().map(|(path, body)| (format!("{to}/{}/{path}", skill.name()), body)));
+            skills.extend(files);
         }
     }
     for prompt in catalog.prompts().iter() {
         let name = prompt.name().as_str();
         // The commands of plugins have the name of the plugin in front of theirs, apart from the client's own.
-        names::file(name, layout.format, None).map_err(|reason| {
+        names::file(name, layout.target.format, None).map_err(|reason| {
             Failure::new(Exit::Failed, format!("the prompt `{name}` cannot be a command: {reason}"))
         })?;
         // The skill has all its files.
         if names.contains(&name) {
             continue;
         }
-        let exported = export(prompt, layout.format, None);
+        let exported = export(prompt, layout.target.format, None);
         // A skill's path has its folder too.
-        let parts = if layout.format == ExportFormat::Skill { 1 } else { 0 };
+        let parts = if layout.target.format == ExportFormat::Skill { 1 } else { 0 };
         let start = exported.path.rmatch_indices('/').nth(parts).map_or(0, |(at, _)| at + 1);
-        let path = format!("{}/{}", layout.prompts, &exported.path[start..]);
-        if !skills.iter().any(|(taken, _)| *taken == path) {
+        let path = format!("{}/{}", layout.target.prompts, &exported.path[start..]);
+        if !skills.iter().any(|taken| taken.path == path) {
             files.push(OutputFile::Prompt {
                 name: name.to_owned(),
-                format: layout.format,
+                format: layout.target.format,
                 file: Exported { path, ..exported },
             });
         }
     }
-    Ok(Plugin { files, skills, format: layout.format, prompts: layout.prompts })
+    Ok(Plugin { files, skills, target: layout.target })
 }
 
 fn layout(target: PluginTarget, about: &About, folder: &Path) -> Layout {
@@ -98,9 +109,11 @@ fn layout(target: PluginTarget, about: &About, folder: &Path) -> Layout {
     match target {
         // code.claude.com/docs/en/plugin-marketplaces, read 2026-11. Without a version, each commit is a new one.
         PluginTarget::ClaudeCode => Layout {
-            format: ExportFormat::Claude,
-            prompts: format!("{root}/commands"),
-            skills: Some(format!("{root}/skills")),
+            target: Target {
+                format: ExportFormat::Claude,
+                prompts: format!("{root}/commands"),
+                skills: Some(format!("{root}/skills")),
+            },
             manifests: vec![
                 (
                     ".claude-plugin/marketplace.json".to_owned(),
@@ -115,9 +128,11 @@ fn layout(target: PluginTarget, about: &About, folder: &Path) -> Layout {
         },
         // developers.openai.com/codex/plugins/build, read 2026-11, and Codex 0.169.0. Plugins have no prompts.
         PluginTarget::Codex => Layout {
-            format: ExportFormat::Skill,
-            prompts: format!("{root}/skills"),
-            skills: Some(format!("{root}/skills")),
+            target: Target {
+                format: ExportFormat::Skill,
+                prompts: format!("{root}/skills"),
+                skills: Some(format!("{root}/skills")),
+            },
             manifests: vec![
                 (
                     ".agents/plugins/marketplace.json".to_owned(),
@@ -140,9 +155,11 @@ fn layout(target: PluginTarget, about: &About, folder: &Path) -> Layout {
         },
         // cursor.com/docs/reference/plugins, read 2026-11.
         PluginTarget::Cursor => Layout {
-            format: ExportFormat::Cursor,
-            prompts: format!("{root}/commands"),
-            skills: Some(format!("{root}/skills")),
+            target: Target {
+                format: ExportFormat::Cursor,
+                prompts: format!("{root}/commands"),
+                skills: Some(format!("{root}/skills")),
+            },
             manifests: vec![
                 (
                     ".cursor-plugin/marketplace.json".to_owned(),
@@ -160,9 +177,7 @@ fn layout(target: PluginTarget, about: &About, folder: &Path) -> Layout {
         },
         // github.com/google-gemini/gemini-cli, docs/extensions, read 2026-11. The version is required.
         PluginTarget::GeminiCli => Layout {
-            format: ExportFormat::Gemini,
-            prompts: "commands".to_owned(),
-            skills: None,
+            target: Target { format: ExportFormat::Gemini, prompts: "commands".to_owned(), skills: None },
             manifests: vec![(
                 "gemini-extension.json".to_owned(),
                 json!({ "name": name, "version": version, "description": described }),
@@ -171,13 +186,17 @@ fn layout(target: PluginTarget, about: &About, folder: &Path) -> Layout {
     }
 }
 
-/// Returns the files of a skill that is a folder, by their paths below it.
-fn paths(skill: &Skill) -> Option<Vec<(String, ResourceBody)>> {
+/// Returns the files of a skill that is a folder.
+fn skill_files(skill: &Skill, library: &Path, to: &str) -> Option<Vec<SkillFile>> {
     let manifest = skill.files().find(|file| file.uri() == skill.uri())?;
     let folder = manifest.file().path.strip_suffix(SKILL)?;
     let files = skill.files().filter_map(|file| {
         let file = file.file();
-        Some((file.path.strip_prefix(folder)?.to_owned(), file.body.clone()))
+        Some(SkillFile {
+            path: format!("{to}/{}", file.path.strip_prefix(folder)?),
+            body: file.body.clone(),
+            is_executable: is_executable(&library.join(&file.path)),
+        })
     });
     Some(files.collect())
 }

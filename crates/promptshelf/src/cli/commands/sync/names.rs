@@ -85,7 +85,7 @@ fn skill_name(prompt: &str) -> String {
     prompt.replace('_', "-").to_lowercase()
 }
 
-pub(super) fn ending(format: ExportFormat) -> &'static str {
+pub(in crate::commands) fn ending(format: ExportFormat) -> &'static str {
     match format {
         ExportFormat::Gemini => ".toml",
         ExportFormat::Vscode => ".prompt.md",
