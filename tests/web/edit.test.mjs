@@ -89,8 +89,8 @@ test('an author writes, tests and saves a prompt with the keyboard alone', async
   await page.getByRole('heading', { level: 1, name: 'weekly.md', exact: true }).waitFor();
   assert.equal(existsSync(join(folder, 'team/weekly.md')), false);
   await page.setViewportSize({ width: 320, height: 800 });
-  await page.emulateMedia({ colorScheme: 'dark' });
-  await page.locator('.messages').first().waitFor();
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
+  await page.locator('.messages', { hasText: 'Help me with the weekly report' }).waitFor();
   await isAccessible(page, 'a file at 320 px');
   await page.goto(`${server.url}#/edit`);
   await page.getByRole('link', { name: 'weekly.md' }).waitFor();

@@ -94,7 +94,10 @@ export function preview(until, aside = null) {
      * @param {boolean} isReload whether the library changed, as opposed to the form
      */
     set(next, isReload) {
-      before = isReload && JSON.stringify(next) !== JSON.stringify(messages) ? messages : isReload ? before : null;
+      const isSame = JSON.stringify(next) === JSON.stringify(messages);
+      // Drawn already, without marks.
+      if (isSame && next.length && !isReload && before === null) return;
+      before = isReload && !isSame ? messages : isReload ? before : null;
       messages = next;
       headed(false);
       measure();
