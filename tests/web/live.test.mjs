@@ -118,6 +118,30 @@ test('reports a lost server, keeps input and reconnects', async () => {
   await context.close();
 });
 
+test('any number of windows works, and follows changes, also after the first is closed', async () => {
+  const { page, context, wrong } = await visit(open);
+  const windows = [page];
+  while (windows.length < 7) windows.push(await context.newPage());
+  for (const one of windows) {
+    await one.goto(`${server.url}#/prompt/hello`);
+    await live(one);
+  }
+  const last = windows[6];
+  const shows = (/** @type {any} */ one, /** @type {string} */ words) =>
+    one.locator('.messages', { hasText: words }).waitFor();
+  await last.goto(`${server.url}#/prompt/ask?what=seven`);
+  await shows(last, 'Ask seven.');
+  await last.goto(`${server.url}#/prompt/hello`);
+  write(folder, { 'hello.md': HELLO.replace('Say', 'Now say') });
+  for (const one of windows) await shows(one, 'Now say');
+  await page.close();
+  write(folder, { 'hello.md': HELLO.replace('Say', 'Still say') });
+  for (const one of windows.slice(1)) await shows(one, 'Still say');
+  write(folder, { 'hello.md': HELLO });
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test("shows client incompatibilities from the server's table", async () => {
   write(folder, {
     'many.md':

@@ -1,11 +1,12 @@
 // Application state: the library, its diagnostics, the connection and the sign-in that they depend on. Rendering is
 // in `view/`.
 
-import { bringToken, comeBack, signOut as forgetSession, renew, requireSignIn } from './account.js';
+import { bringToken, signOut as forgetSession, renew, requireSignIn } from './account.js';
 import { session } from './auth/session.js';
 import { Client, SignInNeeded } from './mcp/client.js';
 import { listen } from './mcp/listen.js';
 import { wholeList } from './mcp/lists.js';
+import { shared } from './mcp/shared.js';
 import { at, root } from './root.js';
 import { place, read } from './route.js';
 import { Cell } from './store.js';
@@ -140,31 +141,51 @@ function showSignIn(error) {
   connection.set({ state: 'sign-in', retryAt: 0 });
 }
 
-/** @type {ReturnType<typeof listen>} */
+/** @type {ReturnType<typeof shared>} */
 let stream;
 
 export async function start() {
-  if (await comeBack()) place.set(read(location.hash));
+  if (await hasComeBack()) place.set(read(location.hash));
   client.onResponse = (error) => {
     // A step-up challenge for one prompt is shown at that prompt.
     if (error instanceof SignInNeeded && !error.isStepUp) showSignIn(error);
   };
-  let wasLive = false;
   void refresh();
-  stream = listen(client, {
-    state(state, retryIn = 0) {
-      // Fetches changes missed while disconnected, and retries an incomplete list.
-      if (state === 'live' && (wasLive || !library.value.whole)) void refresh();
-      if (state === 'live' && wasLive) loads.set(loads.value);
-      wasLive ||= state === 'live';
-      connection.set({ state, retryAt: state === 'lost' ? Date.now() + retryIn : 0 });
-      if (state === 'live') void followLoads();
+  stream = shared({
+    group,
+    follow: (until, tell) =>
+      listen(client, until, { tell, live: (lost) => followLoads(lost, tell), challenged: showSignIn }),
+    hear(heard) {
+      if ('state' in heard) return hearState(heard);
+      if ('loads' in heard) return hearLoads(heard.loads);
+      if (heard.method === 'notifications/prompts/list_changed') void refresh();
     },
-    notification(method) {
-      if (method === 'notifications/prompts/list_changed') void refresh();
-    },
-    challenged: showSignIn,
   });
+}
+
+/** Completes a sign-in if the page was opened by the redirect. */
+async function hasComeBack() {
+  return new URLSearchParams(location.search).has('state') && (await import('./auth/redirect.js')).comeBack();
+}
+
+/** The pages of one account are told of the same changes. Locks need a secure context. */
+async function group() {
+  if (!('locks' in navigator)) return null;
+  const facts = session() ? await pageApi('facts') : {};
+  return facts && `promptshelf ${root} ${facts.caller ?? ''}`;
+}
+
+let wasLive = false;
+
+/** @param {import('./mcp/shared.js').State} heard */
+function hearState({ state, retryAt = 0 }) {
+  const isLive = state === 'live';
+  // Fetches changes missed while disconnected, and retries an incomplete list.
+  if (isLive && (wasLive || !library.value.whole)) void refresh();
+  if (isLive && wasLive) loads.set(loads.value);
+  wasLive ||= isLive;
+  if (isLive) known = null;
+  connection.set({ state, retryAt });
 }
 
 export function retry() {
@@ -194,23 +215,31 @@ export function isClosed() {
   return connection.value.state === 'sign-in' && library.value.prompts.length === 0;
 }
 
-let following = false;
+/** The loads of the connection that is known. @type {number | null} */
+let known = null;
 
-// Follows reloads of the library. MCP notifies about list changes only; this also covers edits of a prompt's text and
-// changed diagnostics.
-async function followLoads() {
-  if (following) return;
-  following = true;
-  let known = '';
-  while (connection.value.state === 'live' && !document.hidden) {
-    const answer = await pageApi(`changes?known=${known}`);
-    if (!answer) break;
-    // The first answer counts too: the displayed state may be older.
-    if (String(answer.loads) !== known) {
-      loads.set(answer.loads);
-      if (known !== '') void loadHealth();
-      known = String(answer.loads);
-    }
+/** @param {number} count */
+function hearLoads(count) {
+  // The first count matters, too: the displayed state may be older.
+  if (count === known) return;
+  loads.set(count);
+  if (known !== null) void loadHealth();
+  known = count;
+}
+
+/**
+ * Follows reloads of the library. MCP notifies about list changes only; this also covers edits of a prompt's text and
+ * changed diagnostics.
+ *
+ * @param {AbortSignal} until
+ * @param {(heard: import('./mcp/shared.js').Heard) => void} tell
+ */
+async function followLoads(until, tell) {
+  let last = '';
+  while (!until.aborted) {
+    const answer = await pageApi(`changes?known=${last}`, until);
+    if (!answer || until.aborted) return;
+    last = String(answer.loads);
+    tell({ loads: answer.loads });
   }
-  following = false;
 }

@@ -1,7 +1,4 @@
-// Subscribes to change notifications while the page is visible, and reconnects after a loss.
-//
-// A hidden page closes its stream: browsers allow about six HTTP/1.1 connections per server, which a dozen tabs in
-// the background would use up.
+// Subscribes to change notifications, and reconnects after a loss.
 
 import { SignInNeeded } from './client.js';
 import { events } from './events.js';
@@ -14,68 +11,53 @@ const LONGEST_PAUSE = 15_000;
 const SPREAD = 0.3;
 
 /**
+ * Listens until the signal aborts, or until a sign-in is needed.
+ *
  * @param {Client} client
+ * @param {AbortSignal} until
  * @param {object} on
- * @param {(state: 'live' | 'lost' | 'paused' | 'sign-in', retryIn?: number) => void} on.state
- * @param {(method: string, params: any) => void} on.notification
+ * @param {(heard: import('./shared.js').Heard) => void} on.tell
+ * @param {(until: AbortSignal) => Promise<void>} on.live follows what else there is, until the connection is lost
  * @param {(error: SignInNeeded) => void} on.challenged
- * @returns {{ retry: () => void }}
  */
-export function listen(client, on) {
+export async function listen(client, until, { tell, live, challenged }) {
+  const by = Math.random().toString(36).slice(2);
   let pause = FIRST_PAUSE;
-  /** @type {AbortController | null} */
-  let open = null;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-
-  const start = () => {
-    clearTimeout(timer);
-    if (document.hidden) return on.state('paused');
-    open?.abort();
-    open = new AbortController();
-    void follow(open);
-  };
-
-  /** @param {AbortController} mine */
-  const follow = async (mine) => {
-    let state = /** @type {'lost' | 'sign-in'} */ ('lost');
+  while (!until.aborted) {
+    const connected = new AbortController();
+    const lost = AbortSignal.any([until, connected.signal]);
     try {
       const wanted = { promptsListChanged: true, resourcesListChanged: true };
-      const response = await client.send('subscriptions/listen', { notifications: wanted }, mine.signal);
+      const response = await client.send('subscriptions/listen', { notifications: wanted }, lost);
       if (!response.ok || !response.body) throw new Error(`${response.status}`);
       for await (const text of events(response.body)) {
-        const message = JSON.parse(text);
-        if (message.method === 'notifications/subscriptions/acknowledged') {
+        const { method } = JSON.parse(text);
+        if (method === 'notifications/subscriptions/acknowledged') {
           pause = FIRST_PAUSE;
-          on.state('live');
-        } else if (message.method) {
-          on.notification(message.method, message.params);
-        }
+          tell({ state: 'live', by });
+          void live(lost);
+        } else if (method) tell({ method });
       }
     } catch (error) {
-      if (error instanceof SignInNeeded) {
-        state = 'sign-in';
-        on.challenged(error);
-      }
+      if (error instanceof SignInNeeded && !until.aborted) return challenged(error);
+    } finally {
+      connected.abort();
     }
-    if (mine.signal.aborted) return;
+    if (until.aborted) return;
     const wait = Math.round(pause * (1 - SPREAD / 2 + Math.random() * SPREAD));
     pause = Math.min(pause * 2, LONGEST_PAUSE);
-    on.state(state, wait);
-    if (state === 'lost') timer = setTimeout(start, wait);
-  };
+    tell({ state: 'lost', retryAt: Date.now() + wait });
+    await passed(wait, until);
+  }
+}
 
-  const retry = () => {
-    pause = FIRST_PAUSE;
-    start();
-  };
-  document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) return retry();
-    clearTimeout(timer);
-    open?.abort();
-    on.state('paused');
+/** @param {number} wait in milliseconds @param {AbortSignal} until @returns {Promise<unknown>} */
+function passed(wait, until) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, wait);
+    until.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve(undefined);
+    });
   });
-  window.addEventListener('online', retry);
-  start();
-  return { retry };
 }

@@ -1,6 +1,7 @@
 // Signing in and out, through the configured authorization server or with a token.
 
-import { account, goToSignIn, howToSignIn } from '../account.js';
+import { account, howToSignIn } from '../account.js';
+import { goToSignIn } from '../auth/redirect.js';
 import { client, pageApi, signIn, signOut } from '../app.js';
 import { resourceMetadata } from '../auth/discovery.js';
 import { session } from '../auth/session.js';
