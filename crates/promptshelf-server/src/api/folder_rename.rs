@@ -18,8 +18,14 @@ const NO_NAMES: &str = "-\n";
 
 #[derive(Debug)]
 enum Step {
+    /// The whole rename of a file that nothing refers to. Its name may be in its text: two files cannot have it for long.
+    Move,
     Link,
-    Edit { path: String, before: String, after: String },
+    Edit {
+        path: String,
+        before: String,
+        after: String,
+    },
     Remove,
 }
 
@@ -43,25 +49,27 @@ fn steps(
     (from, to): (&str, &str),
     digest: Digest,
 ) -> Result<Vec<Step>, EditError> {
-    let bytes = folder.read(from)?;
-    if Digest::of(&bytes) != digest {
-        return Err(EditError::Changed { present: bytes });
-    }
+    // A move says why a file that is not as expected cannot be renamed.
+    let Some(bytes) = folder.read(from).ok().filter(|now| Digest::of(now) == digest) else {
+        return Ok(vec![Step::Move]);
+    };
     let text = String::from_utf8(bytes).unwrap_or_default();
     let renaming = Renaming::new(from, to, names(analyzer, (from, to), &text));
     let edit = |path: &str, before: String| {
         let after = renaming.edited(path, &before)?;
         Some(Step::Edit { path: path.to_owned(), before, after })
     };
-    let mut steps = vec![Step::Link];
+    let mut edits = Vec::new();
     for ListedFile { path, .. } in folder.list()?.into_iter().filter(|file| file.path != from && file.path != to) {
         let text = folder.read(&path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        steps.extend(text.and_then(|text| edit(&path, text)));
+        edits.extend(text.and_then(|text| edit(&path, text)));
     }
     // As long as both files are the same, the rename can be repeated.
-    steps.extend(edit(to, text));
-    steps.push(Step::Remove);
-    Ok(steps)
+    edits.extend(edit(to, text));
+    Ok(match edits.is_empty() {
+        true => vec![Step::Move],
+        false => std::iter::once(Step::Link).chain(edits).chain([Step::Remove]).collect(),
+    })
 }
 
 /// Returns the names of the file's prompt before and after. A library that cannot be analysed has no prompts to refer to.
@@ -87,6 +95,7 @@ fn take(
 ) -> Result<(), EditError> {
     let is_same = |now: &[u8]| Digest::of(now) == digest;
     let (path, is_done) = match step {
+        Step::Move => return folder.rename(from, to, is_same),
         Step::Link => return folder.link(from, to, is_same),
         Step::Edit { path, before, after } => {
             let is_permitted = is_administrator || !is_for_administrators(folder, &path, Access::Change);
@@ -98,11 +107,8 @@ fn take(
         // Changed by another program meanwhile.
         Step::Remove => (from.to_owned(), false),
     };
-    if is_done {
-        renamed.changed.push(path)
-    } else {
-        renamed.left.push(path)
-    }
+    let files = if is_done { &mut renamed.changed } else { &mut renamed.left };
+    files.push(path);
     Ok(())
 }
 
