@@ -2,7 +2,6 @@
 
 import { session, storeSession } from './auth/session.js';
 import { forgetDrafts } from './drafts.js';
-import { at } from './root.js';
 import { Cell } from './store.js';
 
 /**
@@ -31,24 +30,6 @@ export function noteAccount(change) {
   account.set({ ...account.value, isIn: session() !== null, ...change });
 }
 
-/** @type {Promise<void> | null} */
-let discovered = null;
-
-/** Fetches the sign-in options of this server, once. */
-export function howToSignIn() {
-  discovered ??= (async () => {
-    try {
-      const response = await fetch(at('sign-in'), { cache: 'no-store', redirect: 'error' });
-      const { needed, clientId } = response.ok ? await response.json() : { needed: true, clientId: null };
-      noteAccount({ isDemanded: needed === true, clientId: typeof clientId === 'string' ? clientId : null });
-    } catch {
-      // Without metadata the field for a token still works, and discovery can be tried again.
-      discovered = null;
-    }
-  })();
-  return discovered;
-}
-
 // The authorization flow is loaded on first use: most servers need no sign-in.
 const flow = () => import('./auth/flow.js');
 
@@ -64,7 +45,7 @@ export function requireSignIn(challenge) {
   // Keeps the reason for an earlier refusal when the next challenge carries none.
   const isKnown = !challenge.error && account.value.challenge?.error;
   noteAccount({ isDemanded: true, ...(isKnown ? {} : { challenge }) });
-  void howToSignIn();
+  void import('./auth/redirect.js').then((way) => way.howToSignIn(), console.warn);
 }
 
 /** @param {string} token */
@@ -74,14 +55,10 @@ export function bringToken(token) {
 }
 
 /** Signs out here and, best effort, revokes the token. */
-async function endSession() {
+export function signOut() {
   const known = session();
   storeSession(null);
-  if (known?.revocationEndpoint) (await flow()).revoke(known);
-}
-
-export function signOut() {
-  void endSession();
+  if (known?.revocationEndpoint) void flow().then((it) => it.revoke(known));
   forgetDrafts();
   noteAccount({ challenge: null, problem: null });
 }

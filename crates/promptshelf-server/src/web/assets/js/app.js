@@ -126,7 +126,7 @@ export async function loadHealth() {
   health.set({ errors, warnings: answer.total - errors });
 }
 
-/** Reloads everything after a reconnect or a possible change. */
+/** Loads everything, at first and after a possible change. */
 async function refresh() {
   try {
     await Promise.all([loadDiscovery(), loadLibrary(), loadHealth()]);
@@ -168,7 +168,7 @@ async function hasComeBack() {
   return new URLSearchParams(location.search).has('state') && (await import('./auth/redirect.js')).comeBack();
 }
 
-/** The pages of one account are told of the same changes. Locks need a secure context. */
+/** Pages of one account share. Locks need a secure context. */
 async function group() {
   if (!('locks' in navigator)) return null;
   const facts = session() ? await pageApi('facts') : {};
@@ -220,7 +220,7 @@ let known = null;
 
 /** @param {number} count */
 function hearLoads(count) {
-  // The first count matters, too: the displayed state may be older.
+  // The first one counts, too: what is shown may be older.
   if (count === known) return;
   loads.set(count);
   if (known !== null) void loadHealth();
@@ -228,8 +228,7 @@ function hearLoads(count) {
 }
 
 /**
- * Follows reloads of the library. MCP notifies about list changes only; this also covers edits of a prompt's text and
- * changed diagnostics.
+ * Follows edits of texts and diagnostics, too: MCP notifies about lists only.
  *
  * @param {AbortSignal} until
  * @param {(heard: import('./mcp/shared.js').Heard) => void} tell

@@ -1,12 +1,31 @@
-// Leaves for the authorization server, and comes back. Loaded on first use, as the flow itself.
+// How to sign in at this server, and the way to its authorization server and back. Loaded on first use.
 
 import { account, noteAccount } from '../account.js';
 import { allDrafts, draft } from '../drafts.js';
+import { at } from '../root.js';
 import { beginSignIn, endSignIn } from './flow.js';
 import { SignInProblem } from './problem.js';
 import { session } from './session.js';
 
 /** @typedef {import('./challenge.js').Challenge} Challenge */
+
+/** @type {Promise<void> | null} */
+let discovered = null;
+
+/** Fetches the sign-in options of this server, once. */
+export function howToSignIn() {
+  discovered ??= (async () => {
+    try {
+      const response = await fetch(at('sign-in'), { cache: 'no-store', redirect: 'error' });
+      const { needed, clientId } = response.ok ? await response.json() : { needed: true, clientId: null };
+      noteAccount({ isDemanded: needed === true, clientId: typeof clientId === 'string' ? clientId : null });
+    } catch {
+      // Without metadata the field for a token still works, and discovery can be tried again.
+      discovered = null;
+    }
+  })();
+  return discovered;
+}
 
 /**
  * Redirects to the authorization server, for the scopes of a challenge and those already granted.
@@ -28,7 +47,9 @@ export async function goToSignIn(challenge, fragment) {
       drafts: allDrafts(),
     });
   } catch (error) {
-    noteAccount({ problem: error instanceof SignInProblem ? error : new SignInProblem('failed', { reason: String(error) }) });
+    noteAccount({
+      problem: error instanceof SignInProblem ? error : new SignInProblem('failed', { reason: String(error) }),
+    });
   }
 }
 

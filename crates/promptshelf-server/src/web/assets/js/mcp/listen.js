@@ -7,7 +7,7 @@ import { events } from './events.js';
 
 const FIRST_PAUSE = 400;
 const LONGEST_PAUSE = 15_000;
-// Random spread, so that pages that lost the same server do not reconnect at once.
+// So that pages that lost the same server do not reconnect at once.
 const SPREAD = 0.3;
 
 /**
@@ -17,7 +17,7 @@ const SPREAD = 0.3;
  * @param {AbortSignal} until
  * @param {object} on
  * @param {(heard: import('./shared.js').Heard) => void} on.tell
- * @param {(until: AbortSignal) => Promise<void>} on.live follows what else there is, until the connection is lost
+ * @param {(until: AbortSignal) => Promise<void>} on.live follows what else there is
  * @param {(error: SignInNeeded) => void} on.challenged
  */
 export async function listen(client, until, { tell, live, challenged }) {
@@ -47,17 +47,7 @@ export async function listen(client, until, { tell, live, challenged }) {
     const wait = Math.round(pause * (1 - SPREAD / 2 + Math.random() * SPREAD));
     pause = Math.min(pause * 2, LONGEST_PAUSE);
     tell({ state: 'lost', retryAt: Date.now() + wait });
-    await passed(wait, until);
+    const passed = AbortSignal.any([until, AbortSignal.timeout(wait)]);
+    await new Promise((resolve) => passed.addEventListener('abort', resolve));
   }
-}
-
-/** @param {number} wait in milliseconds @param {AbortSignal} until @returns {Promise<unknown>} */
-function passed(wait, until) {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, wait);
-    until.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve(undefined);
-    });
-  });
 }

@@ -1,5 +1,4 @@
-// One page of the browser follows the server, and tells the others what it hears: browsers allow about six HTTP/1.1
-// connections per server, which a few windows would use up.
+// One page follows the server, and tells the others: browsers allow about six HTTP/1.1 connections per server.
 
 /**
  * @typedef {{ state: 'live' | 'lost' | 'paused', by?: string, retryAt?: number }} State `by` differs for each follower
@@ -13,7 +12,6 @@
  * @param {() => Promise<string | null>} options.group the pages that share; null for this page alone
  * @param {(until: AbortSignal, tell: (heard: Heard) => void) => Promise<void>} options.follow returns when it is over
  * @param {(heard: Heard) => void} options.hear
- * @returns {{ retry: () => void }}
  */
 export function shared({ group, follow, hear }) {
   let own = new AbortController();
@@ -60,7 +58,7 @@ export function shared({ group, follow, hear }) {
       isFollowing = true;
       await follow(signal, tell);
     };
-    // Refused when the page leaves before it is its turn.
+    // Refused if the page leaves first.
     await navigator.locks.request(name, { signal }, lead).catch(() => {});
     if (!signal.aborted) leave();
   };

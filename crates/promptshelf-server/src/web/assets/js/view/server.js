@@ -1,7 +1,8 @@
 // The *Server* view: server information, and instructions to connect other clients.
 
-import { account, howToSignIn } from '../account.js';
+import { account } from '../account.js';
 import { client, discovery, loads, pageApi } from '../app.js';
+import { howToSignIn } from '../auth/redirect.js';
 import { h, show } from '../dom.js';
 import { language, t } from '../i18n.js';
 import { REVISION } from '../mcp/headers.js';

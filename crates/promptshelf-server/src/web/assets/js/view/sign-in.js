@@ -1,9 +1,9 @@
 // Signing in and out, through the configured authorization server or with a token.
 
-import { account, howToSignIn } from '../account.js';
-import { goToSignIn } from '../auth/redirect.js';
+import { account } from '../account.js';
 import { client, pageApi, signIn, signOut } from '../app.js';
 import { resourceMetadata } from '../auth/discovery.js';
+import { goToSignIn, howToSignIn } from '../auth/redirect.js';
 import { session } from '../auth/session.js';
 import { freshId, h, show } from '../dom.js';
 import { t } from '../i18n.js';
