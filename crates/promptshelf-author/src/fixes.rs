@@ -81,7 +81,8 @@ pub fn fixes(found: &Diagnostic) -> Vec<Fix> {
 /// use promptshelf_core::{Code, Diagnostic, Location, SourceText};
 ///
 /// let source = SourceText::new("team/code review.md", "Hi\n");
-/// let found = Diagnostic::error(Code::InvalidName, Location::new(&source, 0..0), "a name has no spaces");
+/// let message = "the name of this file cannot be that of a prompt, which is called `team-code-review` instead";
+/// let found = Diagnostic::warning(Code::InvalidName, Location::new(&source, 0..0), message);
 /// assert_eq!(renamed_to(&found).as_deref(), Some("team/code-review.md"));
 /// ```
 #[must_use]
@@ -369,9 +370,9 @@ fn only(found: &Diagnostic) -> Option<(Change, String)> {
         let is_convertible = found.help.as_deref().is_some_and(|help| help.starts_with(CONVERTIBLE));
         return is_convertible.then(|| (Change::Decode, "Convert the file to UTF-8".to_owned()));
     }
-    // A prompt with such a name is not served, so that nobody uses it. The names of arguments are further down.
-    if found.code == Code::InvalidName && span.start == 0 {
-        return renamed(source);
+    // Only if the prompt keeps its name: callers and access rules of the server may use it.
+    if is_of_file_name(found) {
+        return renamed(found).filter(|(name, ..)| keeps_name(found, name)).map(|(_, change, title)| (change, title));
     }
     if found.code == Code::InvisibleCharacter && !at.is_empty() {
         return Some((replaced(span, ""), "Remove the invisible characters".to_owned()));
@@ -795,8 +796,20 @@ fn renamed_argument(found: &Diagnostic, text: &str, at: &str) -> Option<(Change,
     Some((Change::Edits(edits), changed(written, name)))
 }
 
-/// Gives a file a name that every client accepts. Files of other programs keep theirs: it is the name there.
-fn renamed(source: &Arc<SourceText>) -> Option<(Change, String)> {
+/// Whether a finding is about the name that a prompt has from its file. Those of arguments are elsewhere in the text.
+fn is_of_file_name(found: &Diagnostic) -> bool {
+    matches!(found.code, Code::InvalidName | Code::UnportableName) && found.location.span().start == 0
+}
+
+/// Whether the prompt of a file has the same name without the spaces.
+fn keeps_name(found: &Diagnostic, name: &str) -> bool {
+    found.code == Code::InvalidName && found.message.contains(&format!("{name}` instead"))
+}
+
+/// Gives a file a name that every client accepts: the name, the change, and its title. Files of other programs keep theirs: it
+/// is the name there.
+fn renamed(found: &Diagnostic) -> Option<(String, Change, String)> {
+    let source = &found.location.source;
     if ForeignSyntax::for_path(&source.path).is_some() {
         return None;
     }
@@ -809,7 +822,8 @@ fn renamed(source: &Arc<SourceText>) -> Option<(Change, String)> {
     let name = portable(stem).filter(|_| !stem.chars().any(|c| c.is_alphabetic() && latin(c).is_none()))?;
     let slash = if folder.is_empty() { "" } else { "/" };
     let path = format!("{folder}{slash}{name}.{ending}");
-    (path != source.path).then(|| (Change::Rename(path.clone()), format!("Rename the file to `{name}.{ending}`")))
+    let title = format!("Rename the file to `{name}.{ending}`");
+    (path != source.path).then_some((name, Change::Rename(path), title))
 }
 
 /// Returns whether the front matter names the prompt, so that the file's name is not its name.
@@ -859,9 +873,8 @@ fn choices(found: &Diagnostic) -> Vec<Fix> {
     let (source, span) = (&found.location.source, found.location.span());
     let text = &*source.text;
     let fix = |title: String, change| Fix { title, path: source.path.clone(), change, is_only: false };
-    if found.code == Code::UnportableName && span.start == 0 {
-        // Callers and access rules of the server may use the name.
-        return renamed(source).map(|(change, title)| fix(title, change)).into_iter().collect();
+    if is_of_file_name(found) {
+        return renamed(found).map(|(_, change, title)| fix(title, change)).into_iter().collect();
     }
     let mut fixes = Vec::new();
     let Some(at) = text.get(span.clone()).filter(|at| !at.is_empty()) else { return fixes };

@@ -61,7 +61,8 @@ struct FolderAnalyzers {
 const ANALYZERS: usize = 2;
 
 impl FolderApi {
-    /// Creates the API of a folder, and removes what an interrupted change has left there. `granted_roots` are the folders outside of the library that its `[roots]` may point to.
+    /// Creates the API of a folder, and removes what an interrupted change has left there. `granted_roots` are the folders
+    /// outside of the library that its `[roots]` may point to.
     #[must_use]
     pub fn new(folder: EditableFolder, granted_roots: impl IntoIterator<Item = PathBuf>) -> FolderApi {
         folder.remove_leftovers();

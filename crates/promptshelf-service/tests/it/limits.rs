@@ -118,7 +118,6 @@ fn refusals_are_counted_by_limit() {
         requests_per_minute_per_address: one,
         concurrent_requests: one,
         subscriptions: one,
-        ..Limits::default()
     };
     let service = limited(limits);
     let eve = known("eve", &[], &[]);

@@ -111,7 +111,7 @@ fn mistakes_in_many_prompts_are_one_screen() {
 fn fixes_are_shown_and_written_once() {
     let folder = library(&[
         ("hello.md", "---\ndesciption: Greets\n---\nHi {{ who }}\n"),
-        ("My note.md", "---\ndescription: Notes\n---\nNote\n"),
+        ("my note.md", "---\ndescription: Notes\n---\nNote\n"),
         ("twice.md", "---\ndescription: Twice\narguments: [tone]\n---\n{% if tone = “x” %}a{% end if %}\n"),
     ]);
     let dry = run(&folder, &["check", "prompts", "--fix", "--dry-run"]);
@@ -126,7 +126,7 @@ fn fixes_are_shown_and_written_once() {
     // What needs a decision stays: `who` could be an argument or text.
     assert!(fixed.starts_with("exit code: 1") && fixed.contains("undeclared-argument"), "{fixed}");
     assert_eq!(read("hello.md").expect("a file"), "---\ndescription: Greets\n---\nHi {{ who }}\n");
-    assert!(read("my-note.md").is_ok() && read("My note.md").is_err());
+    assert!(read("my-note.md").is_ok() && read("my note.md").is_err());
     assert!(run(&folder, &["check", "prompts", "--fix"]).contains("0 findings corrected"));
 }
 
