@@ -6,11 +6,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
-    sync::Arc,
 };
 
 use promptshelf_core::{
-    Catalog, Code, Diagnostic, SourceText,
+    Catalog, Code, Diagnostic,
     invisible::{describe, hidden},
     is_slip, nearest,
 };
