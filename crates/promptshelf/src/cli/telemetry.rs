@@ -21,7 +21,7 @@ use crate::{
     args::LogFormat,
     exit::{Exit, Failure},
     observe::{self, SpanExporterGuard},
-    output::visible_line,
+    output::visible,
     settings::Traces,
 };
 
@@ -87,7 +87,7 @@ impl<'w> MakeWriter<'w> for Stderr {
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.visible {
-            io::stderr().write_all(&one_line(bytes)).ok()
+            io::stderr().write_all(indented(bytes).as_bytes()).ok()
         } else {
             io::stderr().write_all(bytes).ok()
         };
@@ -100,11 +100,11 @@ impl Write for Stderr {
     }
 }
 
-/// Escapes an entry of the log, which is written as a whole: text of others cannot look like another entry.
-fn one_line(entry: &[u8]) -> Vec<u8> {
+/// Indents further lines of an entry of the log, which is written as a whole: text of others cannot look like another entry.
+fn indented(entry: &[u8]) -> String {
     let entry = String::from_utf8_lossy(entry);
-    let line = entry.strip_suffix('\n').unwrap_or(&entry);
-    format!("{}\n", visible_line(line)).into_bytes()
+    let entry = entry.strip_suffix('\n').unwrap_or(&entry);
+    visible(entry).replace('\n', "\n    ") + "\n"
 }
 
 #[cfg(test)]
@@ -116,11 +116,11 @@ mod tests {
         for end in ["\n", "\r", "\r\n", "\u{85}", "\u{2028}", "\u{b}", "\u{c}", "\u{1b}[1G", "\u{9b}1G"] {
             let entry =
                 format!("2026-01-01T00:00:00Z  WARN the prompt `x{end}2026-01-01T00:00:00Z ERROR all is lost`\n");
-            let shown = String::from_utf8(one_line(entry.as_bytes())).expect("text");
-            let line = shown.strip_suffix('\n').expect("a whole line");
-            assert!(!line.contains(|c: char| c.is_control() || c == '\u{2028}'), "{shown:?}");
+            let shown = indented(entry.as_bytes());
+            assert!(!shown.contains(|c: char| c != '\n' && c.is_control() || c == '\u{2028}'), "{shown:?}");
+            assert!(shown.ends_with('\n') && shown.lines().skip(1).all(|line| line.starts_with("    ")), "{shown:?}");
         }
-        assert_eq!(one_line("größer\n".as_bytes()), "größer\n".as_bytes());
+        assert_eq!(indented("größer\n".as_bytes()), "größer\n");
     }
 
     // req: S-584
