@@ -121,13 +121,6 @@ impl Verdict {
         Verdict { findings, prompts }
     }
 
-    /// Returns the path of another file whose prompt has a name.
-    #[must_use]
-    pub fn other_with(&self, name: &str, path: &str) -> Option<&str> {
-        let has = |served: &Served| served.names.contains(name) || served.aliases.contains(name);
-        self.prompts.iter().find(|(other, served)| *other != path && has(served)).map(|(other, _)| other.as_str())
-    }
-
     /// The findings.
     #[must_use]
     pub fn findings(&self) -> &[Diagnostic] {

@@ -18,8 +18,8 @@ use promptshelf_server::{
     sources::{OpenSources, SharedSettings},
 };
 use promptshelf_source::{
-    EditError, EditableFolder, Files, Fixed, Mark, Source, SourceState, decoded, is_prompt_path,
-    syntax::{GOLDEN_ENDING, LIBRARY_FILE, prompt_name},
+    EditError, EditableFolder, Files, Fixed, Mark, Source, SourceState, decoded, folded_path, is_prompt_path,
+    syntax::{GOLDEN_ENDING, LIBRARY_FILE},
 };
 
 use super::{
@@ -503,7 +503,7 @@ impl<W: Write> Correction<'_, W> {
         print_unified(&mut self.output, &unified(&String::from_utf8_lossy(present), new, path, path))
     }
 
-    /// Renames files whose names have one answer and are known to no other file.
+    /// Renames files whose names have one answer, with which their prompts keep theirs, and that no other file refers to.
     fn rename(&mut self, verdict: &Verdict, is_wanted: impl Fn(&Diagnostic) -> bool) -> Result<(), Failure> {
         let mut renames: BTreeMap<&str, (&Arc<SourceText>, String)> = BTreeMap::new();
         for found in verdict.findings().iter().filter(|found| is_wanted(found)) {
@@ -511,7 +511,9 @@ impl<W: Write> Correction<'_, W> {
                 renames.entry(&found.location.source.path).or_insert((&found.location.source, to));
             }
         }
-        let mut names = BTreeSet::new();
+        let all: Vec<String> =
+            self.files.list().map(|all| all.into_iter().map(|file| file.path).collect()).unwrap_or_default();
+        let mut present: BTreeSet<String> = all.iter().map(|path| folded_path(path)).collect();
         for (path, (source, to)) in renames {
             if self.interrupted.is_so() {
                 break;
@@ -519,12 +521,10 @@ impl<W: Write> Correction<'_, W> {
             if self.kept.contains(path) {
                 continue;
             }
-            let new_name = prompt_name(&SourceText::new(to.clone(), Arc::clone(&source.text)));
-            let taken = new_name.filter(|new| verdict.other_with(new, path).is_some() || !names.insert(new.clone()));
-            let objection = if is_named(&self.files, path, prompt_name(source).as_deref()) {
-                Some("other files or access rules may know it by its name".to_owned())
+            let objection = if is_named(&self.files, &all, path) {
+                Some("other files refer to it")
             } else {
-                taken.map(|name| format!("another prompt is called {name}"))
+                Some("that file is there").filter(|_| !present.insert(folded_path(&to)))
             };
             if let Some(objection) = objection {
                 self.keep(path, &format!("keeps its name, because {objection}: rename it to {to} by hand"));
@@ -557,14 +557,11 @@ impl<W: Write> Correction<'_, W> {
     }
 }
 
-/// Whether another file may name a prompt: its path, its name, or an access rule, which can be a pattern.
-fn is_named(files: &EditableFolder, path: &str, name: Option<&str>) -> bool {
-    let Ok(all) = files.list() else { return true };
-    all.iter().filter(|other| other.path != path).any(|other| {
-        let text = files.read(&other.path).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let is_rule = other.path == LIBRARY_FILE && text.contains("[[access]]");
-        is_rule || text.contains(path) || name.is_some_and(|name| text.contains(name))
+/// Whether one of the other files has the path of a file in it.
+fn is_named(files: &EditableFolder, all: &[String], path: &str) -> bool {
+    all.iter().filter(|other| *other != path).any(|other| {
+        let text = files.read(other).unwrap_or_default();
+        String::from_utf8_lossy(&text).contains(path)
     })
 }
 
