@@ -38,6 +38,7 @@ export function sidePane({ backend, path, others, mark, go, until }) {
   /** @type {ReturnType<typeof promptForm> | null} */
   let form = null;
   let shape = '';
+  let listed = '';
   let said = '';
   let hasMessages = false;
   /** The errors of the file in the last analysis. @type {Found[]} */
@@ -64,6 +65,10 @@ export function sidePane({ backend, path, others, mark, go, until }) {
     mark(own);
     const elsewhere = Object.keys(diagnostics).filter((other) => other !== path);
     errors = own.filter(({ severity }) => severity === ERROR);
+    // A link that is drawn again loses the click that has begun on it.
+    const next = JSON.stringify([diagnostics, failure]);
+    if (next === listed) return;
+    listed = next;
     const summary = own.length ? t('edit.found', { n: own.length }) : t('edit.none');
     if (said && said !== summary) announce(summary);
     said = summary;
