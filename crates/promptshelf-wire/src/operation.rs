@@ -20,7 +20,7 @@ use crate::Problem;
 pub const PREFIX: &str = "/api/v1";
 
 /// The version of the API: the day of its last change that a program could notice. Every answer has it in [`VERSION_HEADER`].
-pub const VERSION: &str = "2026-11-26";
+pub const VERSION: &str = "2026-11-27";
 
 /// The header with the version of an answer, and with the one that a caller was written for.
 pub const VERSION_HEADER: &str = "promptshelf-api-version";
