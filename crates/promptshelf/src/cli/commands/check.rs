@@ -511,8 +511,9 @@ impl<W: Write> Correction<'_, W> {
                 renames.entry(&found.location.source.path).or_insert((&found.location.source, to));
             }
         }
-        let all: Vec<String> =
-            self.files.list().map(|all| all.into_iter().map(|file| file.path).collect()).unwrap_or_default();
+        // Without a list it is unknown what refers to a file.
+        let Ok(listed) = self.files.list() else { return Ok(()) };
+        let all: Vec<String> = listed.into_iter().map(|file| file.path).collect();
         let mut present: BTreeSet<String> = all.iter().map(|path| folded_path(path)).collect();
         for (path, (source, to)) in renames {
             if self.interrupted.is_so() {
